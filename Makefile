@@ -1,0 +1,41 @@
+# Two commands do all the set-up on a machine that has only python3, pip and make:
+#   make up     a local overlay of three brokers with a sample workload and a live view
+#   make test   everything: style, types, import direction, tests
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: up test install lint types bench lock clean
+
+up: install
+	$(BIN)/penstock up
+
+test: install lint types
+	$(BIN)/pytest -n 2 --dist worksteal
+
+install: $(VENV)/.installed
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: install
+	$(BIN)/mypy
+
+bench: install
+	$(BIN)/python -m benchmarks
+
+lock: install
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --group dev --no-header --no-annotate --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,24 @@
+"""Telemetry records: one flat schema for both worlds.
+
+Every measurement that an experiment, a report or the live view needs is a ``TraceRecord``: who
+measured (``node``), what about (``subject``: a link, a pubend, a subscriber), which ``metric``, its
+``value``, and a free ``detail`` for records that explain rather than count.  Both worlds write them
+to the same Parquet schema (docs/reference/telemetry.md), so a report never asks where a run ran.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.core.clock import Instant
+
+
+class TraceRecord(msgspec.Struct, frozen=True, gc=False):
+    """One measurement or one explanation."""
+
+    at: Instant
+    node: str
+    subject: str
+    metric: str
+    value: float
+    detail: str = ""
