@@ -1,0 +1,1 @@
+"""What a message carries and what a subscription asks for."""
