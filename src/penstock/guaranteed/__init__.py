@@ -1,0 +1,1 @@
+"""Publish/subscribe in order, exactly once, after Gryphon."""

@@ -1,0 +1,324 @@
+"""The guaranteed service at one broker: pubends, relays and the edge as one machine.
+
+A broker may host publishers, relay, and host subscribers, in any combination.  Its edge is a child
+of its own relays like any neighbour is; what they say to each other is handled here without
+leaving the broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from zlib import crc32
+
+from penstock.core.clock import Instant, earliest
+from penstock.core.deadlines import Deadlines
+from penstock.core.intervals import Tick
+from penstock.core.machine import Effect, LinkName, LogRead, PersistState, Priority, Send
+from penstock.core.message import Message
+from penstock.core.tokens import Tokens
+from penstock.core.trees import Tree
+from penstock.guaranteed.durable import EDGE
+from penstock.guaranteed.edge import LOCAL_RELAY, Edge
+from penstock.guaranteed.holds import Holds
+from penstock.guaranteed.messages import (
+    Acknowledgement,
+    Consumed,
+    Knowledge,
+    Nack,
+    OpenProducer,
+    ProducerOpened,
+    ProducerRefused,
+    Publish,
+    PublishRefused,
+    Subscribe,
+    SubscriptionConfirmed,
+    SubscriptionUpdate,
+    Taken,
+    Unsubscribe,
+    Withdrawal,
+)
+from penstock.guaranteed.parameters import GuaranteedParameters
+from penstock.guaranteed.pubend import Pubend
+from penstock.guaranteed.source_relay import SourceRelay
+
+LOCAL_EDGE = "@edge"
+"""The name of the link from a relay to the edge of its own broker."""
+
+
+class GuaranteedBroker:
+    """Pubends, relays and edge of one broker."""
+
+    def __init__(
+        self,
+        broker: str,
+        pubends: tuple[str, ...],
+        parameters: GuaranteedParameters,
+        tokens: Tokens,
+        *,
+        saved: Mapping[str, bytes],
+        logs: Mapping[str, tuple[Tick, Tick, int]],
+        now: Instant,
+    ) -> None:
+        """``saved`` and ``logs`` are what was found on the disk."""
+        self._broker = broker
+        self._parameters = parameters
+        self._tokens = tokens
+        self._pubends = {name: self._open_pubend(name, saved, logs, now) for name in pubends}
+        self._by_log = {pubend.log: pubend for pubend in self._pubends.values()}
+        self._producers: dict[tuple[LinkName, str], Pubend] = {}
+        self._sources: dict[str, SourceRelay] = {}
+        self._source_of: dict[str, SourceRelay] = {}
+        self.edge = Edge(broker, parameters, tokens, saved, now)
+        self._deadlines: Deadlines[str] = Deadlines()
+
+    def _open_pubend(
+        self,
+        name: str,
+        saved: Mapping[str, bytes],
+        logs: Mapping[str, tuple[Tick, Tick, int]],
+        now: Instant,
+    ) -> Pubend:
+        holds = Holds()
+        kept = saved.get(self._holds_key(name))
+        if kept is not None:
+            holds.load(kept, now)
+        return Pubend(
+            name,
+            self._parameters,
+            self._tokens,
+            log_bounds=logs.get(f"pubend/{name}"),
+            saved_producers=saved.get(f"pubend/{name}/producers"),
+            holds=holds,
+            now=now,
+        )
+
+    @staticmethod
+    def _holds_key(pubend: str) -> str:
+        return f"pubend/{pubend}/holds"
+
+    def start(self) -> list[Effect]:
+        """What must be done before anything else."""
+        out: list[Effect] = []
+        for pubend in self._pubends.values():
+            out += pubend.start()
+            self._deadlines.set(pubend.name, pubend.next_deadline())
+        return out
+
+    # -- the overlay ------------------------------------------------------------------------
+
+    def trees_changed(self, trees: Mapping[str, Tree], now: Instant) -> list[Effect]:
+        """The overlay found other ways."""
+        out: list[Effect] = []
+        for root, tree in sorted(trees.items()):
+            source = self._sources.get(root)
+            if source is None:
+                hosted = self._pubends if root == self._broker else {}
+                source = self._sources[root] = SourceRelay(root, self._parameters, hosted)
+            for pubend in tree.pubends:
+                self._source_of[pubend] = source
+            if source.tree_changed(tree, out):
+                self.edge.path_changed(root, now, out)
+        for root, source in self._sources.items():
+            if root not in trees:
+                source.lost_source()
+        self.edge.trees_changed(trees, out)
+        return self._settled(out, now)
+
+    def overlay_settled(self, now: Instant) -> list[Effect]:
+        """The broker knows the overlay as well as it is going to."""
+        out: list[Effect] = []
+        self.edge.overlay_settled(out)
+        return self._settled(out, now)
+
+    def link_up(self, link: LinkName, now: Instant) -> list[Effect]:
+        """A neighbour is there."""
+        out: list[Effect] = []
+        for source in self._sources.values():
+            source.link_restored(link, out)
+        return self._settled(out, now)
+
+    def link_down(self, link: LinkName, now: Instant) -> list[Effect]:
+        """A neighbour is gone."""
+        out: list[Effect] = []
+        for source in self._sources.values():
+            source.link_lost(link, out)
+        return self._settled(out, now)
+
+    # -- messages ---------------------------------------------------------------------------
+
+    def received(self, link: LinkName, message: Message, now: Instant) -> list[Effect]:
+        """A message from a neighbour or a client."""
+        out: list[Effect] = []
+        if isinstance(message, Knowledge):
+            source = self._source_of.get(message.pubend)
+            if source is not None and (source.parent == link or message.answer_for is not None):
+                source.knowledge(message, out)
+        elif isinstance(message, Publish):
+            self._publish(link, message, now, out)
+        elif isinstance(message, Taken):
+            self.edge.taken(link, message, now, out)
+        elif isinstance(message, Consumed):
+            self.edge.consumed(link, message, now)
+        else:
+            self._control(link, message, now, out)
+        return self._settled(out, now)
+
+    def _control(self, link: LinkName, message: Message, now: Instant, out: list[Effect]) -> None:
+        """Everything that is not about single batches."""
+        match message:
+            case Nack():
+                source = self._source_of.get(message.pubend)
+                if source is not None:
+                    source.request(link, message, now, out)
+            case SubscriptionUpdate(root=root) if root in self._sources:
+                self._sources[root].update(link, message, out)
+            case SubscriptionConfirmed(root=root) if root in self._sources:
+                self._confirmed(link, message, now, out)
+            case Withdrawal(root=root) if root in self._sources:
+                self._sources[root].withdrawal(link, out)
+            case Acknowledgement(root=root) if root in self._sources:
+                self._acknowledge(message, now, out)
+            case OpenProducer():
+                self._open_producer(link, message, out)
+            case Subscribe():
+                self.edge.subscribe(link, message, now, out)
+            case Unsubscribe():
+                self.edge.unsubscribe(link, message, out)
+
+    def _confirmed(
+        self, link: LinkName, message: SubscriptionConfirmed, now: Instant, out: list[Effect]
+    ) -> None:
+        source = self._sources[message.root]
+        if link == LOCAL_EDGE:
+            self.edge.confirmed(message, now, out)
+        elif link == source.parent:
+            for pubend in message.ticks:
+                self._source_of[pubend] = source
+            source.confirmed(message, out)
+
+    def _acknowledge(self, message: Acknowledgement, now: Instant, out: list[Effect]) -> None:
+        for name in self._sources[message.root].acknowledge(message, now, out):
+            saved = self._pubends[name].holds.save()
+            out.append(PersistState(self._tokens.take(""), {self._holds_key(name): saved}))
+
+    def _settled(self, out: list[Effect], now: Instant) -> list[Effect]:
+        """Deliver what stays inside the broker until nothing of it is left."""
+        if not any(type(effect) is Send and effect.link[0] == "@" for effect in out):
+            return out
+        settled: list[Effect] = []
+        at = 0
+        while at < len(out):
+            effect = out[at]
+            at += 1
+            if type(effect) is not Send or effect.link[0] != "@":
+                settled.append(effect)
+            elif effect.link == LOCAL_RELAY:
+                self._control(LOCAL_EDGE, effect.message, now, out)
+            elif isinstance(effect.message, Knowledge):
+                self.edge.knowledge(effect.message, now, out)
+            else:
+                self._control(LOCAL_EDGE, effect.message, now, out)
+        return settled
+
+    # -- publishers -------------------------------------------------------------------------
+
+    def _open_producer(self, session: LinkName, message: OpenProducer, out: list[Effect]) -> None:
+        pubend = self._choose_pubend(message)
+        reply: Message
+        if pubend is None:
+            hosted = ", ".join(sorted(self._pubends)) or "none"
+            wanted = f"no pubend {message.pubend!r}" if message.pubend else "no pubend"
+            reason = f"broker {self._broker!r} hosts {wanted} (it hosts: {hosted})"
+            reply = ProducerRefused(message.producer, reason)
+        else:
+            self._producers[session, message.producer] = pubend
+            sequence = pubend.next_sequence(message.producer)
+            reply = ProducerOpened(message.producer, pubend.name, sequence)
+        out.append(Send(session, reply, Priority.CONTROL))
+
+    def _choose_pubend(self, message: OpenProducer) -> Pubend | None:
+        """The one that was asked for; otherwise always the same one for the same producer."""
+        if message.pubend or not self._pubends:
+            return self._pubends.get(message.pubend)
+        names = sorted(self._pubends)
+        return self._pubends[names[crc32(message.producer.encode()) % len(names)]]
+
+    def _publish(
+        self, session: LinkName, message: Publish, now: Instant, out: list[Effect]
+    ) -> None:
+        pubend = self._producers.get((session, message.producer))
+        if pubend is None:
+            reason = f"producer {message.producer!r} was not opened on this connection"
+            count = len(message.batch)
+            refusal = PublishRefused(message.producer, message.first_sequence, count, reason)
+            out.append(Send(session, refusal, Priority.CONTROL))
+            return
+        pubend.publish(session, message, now, out)
+        self._deadlines.set(pubend.name, pubend.next_deadline())
+
+    def session_closed(self, session: LinkName, now: Instant) -> list[Effect]:
+        """A client is gone."""
+        out: list[Effect] = []
+        for key in [key for key in self._producers if key[0] == session]:
+            del self._producers[key]
+        self.edge.session_closed(session, out)
+        return self._settled(out, now)
+
+    # -- the store's word -------------------------------------------------------------------
+
+    def resolved(self, token: int, failure: str, now: Instant) -> list[Effect]:
+        """Something is durable, or was refused."""
+        out: list[Effect] = []
+        owner = self._tokens.settle(token)
+        if owner == EDGE:
+            self.edge.resolved(token, failure, out)
+        pubend = self._by_log.get(owner or "")
+        if pubend is not None:
+            source = self._sources.get(self._broker)
+            for frame in pubend.resolved(token, failure, now, out):
+                if source is not None:
+                    source.published(pubend.name, frame, out)
+            self._deadlines.set(pubend.name, pubend.next_deadline())
+        return self._settled(out, now)
+
+    def log_read(self, fact: LogRead, now: Instant) -> list[Effect]:
+        """The store answered a read."""
+        out: list[Effect] = []
+        pubend = self._by_log.get(self._tokens.settle(fact.token) or "")
+        if pubend is not None:
+            answer = pubend.log_read(fact, now, out)
+            if answer is not None:
+                self._sources[self._broker].read(pubend.name, answer, out)
+            self._deadlines.set(pubend.name, pubend.next_deadline())
+        return self._settled(out, now)
+
+    # -- time -------------------------------------------------------------------------------
+
+    def deadline(self, now: Instant) -> list[Effect]:
+        """Whatever is due."""
+        out: list[Effect] = []
+        for name in self._deadlines.pop_due(now):
+            pubend = self._pubends[name]
+            pubend.deadline(now, out)
+            self._deadlines.set(name, pubend.next_deadline())
+        edge_deadline = self.edge.next_deadline()
+        if edge_deadline is not None and edge_deadline <= now:
+            self.edge.deadline(now, out)
+        return self._settled(out, now)
+
+    def next_deadline(self) -> Instant | None:
+        """The earliest thing that time alone brings about."""
+        return earliest(self._deadlines.earliest(), self.edge.next_deadline())
+
+    # -- looking in -------------------------------------------------------------------------
+
+    @property
+    def pubends(self) -> Mapping[str, Pubend]:
+        """The pubends hosted here."""
+        return self._pubends
+
+    def check_invariants(self) -> None:
+        """Every part is in a possible state."""
+        for pubend in self._pubends.values():
+            pubend.check_invariants()
+        self.edge.check_invariants()

@@ -1,0 +1,517 @@
+"""The edge: where streams are put together and handed to subscribers.
+
+1. All connected subscribers share one live stream of each pubend, which starts where the first of
+   them was confirmed and delivers in order to each of them the rows that match.
+2. A subscriber that starts in the past has a stream of its own until it has caught up: it asks for
+   its own selector's rows, at the pace at which its reader takes them, and joins the live stream
+   when it has reached it.
+3. A reader that does not read loses its connection, never the network its pace.
+
+What survives a restart is in penstock.guaranteed.durable.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from penstock.content.frame import Frame
+from penstock.content.parser import parse
+from penstock.content.selector import Selector
+from penstock.content.selector_error import SelectorError
+from penstock.content.selector_index import SelectorIndex
+from penstock.core.clock import NEVER, Instant, earliest
+from penstock.core.deadlines import Deadlines
+from penstock.core.intervals import Tick
+from penstock.core.machine import CloseSession, Effect, LinkName, Priority, Send
+from penstock.core.tokens import Tokens
+from penstock.core.trees import Tree
+from penstock.guaranteed.durable import DurableSubscriptions
+from penstock.guaranteed.edge_stream import EdgeStream
+from penstock.guaranteed.messages import (
+    LIVE_FILTER,
+    Acknowledgement,
+    Consumed,
+    Knowledge,
+    Nack,
+    Subscribe,
+    Subscribed,
+    SubscribeRefused,
+    SubscriptionConfirmed,
+    Taken,
+    Unsubscribe,
+    Unsubscribed,
+)
+from penstock.guaranteed.nack_window import CatchUpWindow, FixedNackWindow
+from penstock.guaranteed.parameters import GuaranteedParameters
+from penstock.guaranteed.sources import SourceView
+from penstock.guaranteed.subscription import Subscription
+
+LOCAL_RELAY = "@relay"
+"""The edge reaches every source through the relay of its own broker."""
+
+
+class Edge:
+    """The subscriber-hosting side of one broker."""
+
+    def __init__(
+        self,
+        broker: str,
+        parameters: GuaranteedParameters,
+        tokens: Tokens,
+        saved: Mapping[str, bytes],
+        now: Instant,
+    ) -> None:
+        """``saved`` is the state that was found; ``broker`` the name that acknowledges."""
+        self._broker = broker
+        self._parameters = parameters
+        self._sources: dict[str, SourceView] = {}
+        self._source_of: dict[str, SourceView] = {}
+        self._durable = DurableSubscriptions(parameters, tokens, saved)
+        self._by_session: dict[LinkName, dict[str, Subscription]] = {}
+        self._by_key: dict[int, Subscription] = {}
+        self._catching_up: dict[str, dict[int, Subscription]] = {}
+        self._waiting: dict[int, dict[str, int]] = {}
+        self._starts: dict[int, Subscribe] = {}
+        self._wanted: Counter[str] = Counter()
+        self._index = SelectorIndex()
+        self._overlay_settled = False
+        self._request_deadlines: Deadlines[EdgeStream] = Deadlines()
+        self._acknowledge_at: Instant = now + parameters.acknowledge_interval_ns
+
+    # -- sources ----------------------------------------------------------------------------
+
+    def trees_changed(self, trees: Mapping[str, Tree], out: list[Effect]) -> None:
+        """Register with sources that are new or were started anew.
+
+        A source that cannot be reached is not forgotten: its streams go on where they stopped.
+        """
+        for root, tree in trees.items():
+            view = self._sources.get(root)
+            if view is None:
+                view = self._sources[root] = SourceView(root, tree.incarnation, self._wanted)
+            elif view.incarnation == tree.incarnation:
+                continue
+            view.incarnation = tree.incarnation
+            if self._wanted:
+                self._send(view.register_all(), out)
+                for waiting in self._waiting.values():
+                    waiting[root] = view.version
+
+    def overlay_settled(self, out: list[Effect]) -> None:
+        """The broker knows the overlay now: subscriptions that wait for nothing else are in force.
+
+        Before that a source might exist that nobody has registered with.
+        """
+        self._overlay_settled = True
+        for subscription in self._by_key.values():
+            self._announce(subscription, out)
+
+    def path_changed(self, root: str, now: Instant, out: list[Effect]) -> None:
+        """The way up is another one: what was asked for is not under way any more."""
+        view = self._sources.get(root)
+        if view is not None:
+            for stream in self._streams(view):
+                stream.forget_requests()
+                self._ask(stream, now, out)
+
+    def _streams(self, view: SourceView) -> list[EdgeStream]:
+        streams = list(view.streams.values())
+        for pubend in view.streams:
+            behind = self._catching_up.get(pubend, {}).values()
+            streams += [subscription.catching_up[pubend] for subscription in behind]
+        return streams
+
+    def confirmed(self, message: SubscriptionConfirmed, now: Instant, out: list[Effect]) -> None:
+        """A source's word: from these ticks on the live stream is complete."""
+        view = self._sources.get(message.root)
+        if view is None or not self._wanted:
+            return
+        view.confirm(message)
+        for pubend, tick in sorted(message.ticks.items()):
+            self._source_of[pubend] = view
+            if pubend not in view.streams:
+                window = FixedNackWindow(self._parameters.receive_window_ns)
+                view.streams[pubend] = EdgeStream(
+                    pubend,
+                    LIVE_FILTER,
+                    tick,
+                    window,
+                    self._parameters,
+                    receive_window=self._parameters.receive_window_ns,
+                )
+        for key in list(self._waiting):
+            needed = self._waiting[key].get(message.root)
+            if needed is not None and needed <= view.confirmed_version:
+                del self._waiting[key][message.root]
+                self._attach(self._by_key[key], view, now, out)
+                self._announce(self._by_key[key], out)
+
+    # -- sessions ---------------------------------------------------------------------------
+
+    def subscribe(
+        self, session: LinkName, message: Subscribe, now: Instant, out: list[Effect]
+    ) -> None:
+        """A client wants a subscription, new or resumed."""
+        sessions = self._by_session.setdefault(session, {})
+        try:
+            selector = parse(message.selector)
+        except SelectorError as error:
+            self._refuse(session, message, f"selector: {error}", out)
+            return
+        refusal = self._limits(sessions, message, selector)
+        if refusal:
+            self._refuse(session, message, refusal, out)
+            return
+        subscription = (
+            self._durable.open(message, selector, out)
+            if message.durable
+            else Subscription(self._durable.next_key(), message.subscription, selector)
+        )
+        if subscription.session is not None:
+            reason = f"subscription {subscription.name!r} was taken over by another connection"
+            self._end(subscription, out, closing=reason)
+        self._begin(subscription, session, message, now, out)
+
+    def _limits(
+        self, sessions: Mapping[str, Subscription], message: Subscribe, selector: Selector
+    ) -> str:
+        if message.subscription in sessions:
+            return f"this connection already has a subscription named {message.subscription!r}"
+        limit = self._parameters.subscriptions_per_session
+        if len(sessions) >= limit:
+            return f"this connection already has {limit} subscriptions, the most allowed"
+        return self._durable.refusal(message, selector) if message.durable else ""
+
+    def _begin(
+        self,
+        subscription: Subscription,
+        session: LinkName,
+        message: Subscribe,
+        now: Instant,
+        out: list[Effect],
+    ) -> None:
+        subscription.connect(session, message.window_bytes)
+        subscription.positions = {**subscription.consumed, **message.positions}
+        self._by_session.setdefault(session, {})[message.subscription] = subscription
+        self._by_key[subscription.key] = subscription
+        self._starts[subscription.key] = message
+        self._index.add(subscription.key, subscription.selector)
+        text = subscription.selector.text
+        self._wanted[text] += 1
+        waiting = self._waiting[subscription.key] = {}
+        for view in self._sources.values():
+            if self._wanted[text] == 1:
+                update = view.register_all() if not view.version else view.register(text)
+                waiting[view.root] = view.version
+                self._send(update, out)
+            elif view.confirmed_version >= view.version:
+                self._attach(subscription, view, now, out)
+            else:
+                waiting[view.root] = view.version
+        self._announce(subscription, out)
+
+    def _announce(self, subscription: Subscription, out: list[Effect]) -> None:
+        """Tell the client that its subscription is in force, once it is everywhere."""
+        if subscription.announced or subscription.session is None:
+            return
+        if not self._overlay_settled or not self._durable.is_saved(subscription):
+            return
+        if self._waiting[subscription.key]:
+            return
+        subscription.announced = True
+        reply = Subscribed(subscription.name, dict(subscription.positions))
+        out.append(Send(subscription.session, reply, Priority.CONTROL))
+
+    def _refuse(
+        self, session: LinkName, message: Subscribe, reason: str, out: list[Effect]
+    ) -> None:
+        refusal = SubscribeRefused(message.subscription, reason)
+        out.append(Send(session, refusal, Priority.CONTROL))
+
+    def unsubscribe(self, session: LinkName, message: Unsubscribe, out: list[Effect]) -> None:
+        """A client ends a subscription."""
+        subscription = self._by_session.get(session, {}).get(message.subscription)
+        if subscription is not None:
+            self._end(subscription, out)
+        if message.forget:
+            self._durable.forget(message.subscription, out)
+        out.append(Send(session, Unsubscribed(message.subscription), Priority.CONTROL))
+
+    def session_closed(self, session: LinkName, out: list[Effect]) -> None:
+        """A client is gone, with all its subscriptions."""
+        for subscription in list(self._by_session.get(session, {}).values()):
+            self._end(subscription, out)
+        self._by_session.pop(session, None)
+
+    def _end(self, subscription: Subscription, out: list[Effect], closing: str = "") -> None:
+        session = subscription.session
+        assert session is not None
+        self._by_session[session].pop(subscription.name, None)
+        for pubend, stream in subscription.catching_up.items():
+            self._catching_up[pubend].pop(subscription.key, None)
+            self._request_deadlines.set(stream, None)
+        subscription.settle(self._horizons(subscription))
+        subscription.disconnect()
+        self._index.remove(subscription.key)
+        del self._by_key[subscription.key], self._waiting[subscription.key]
+        del self._starts[subscription.key]
+        text = subscription.selector.text
+        self._wanted[text] -= 1
+        if not self._wanted[text]:
+            del self._wanted[text]
+            for view in self._sources.values():
+                self._send(view.unregister(text), out)
+        if not self._wanted:
+            self._forget_streams()
+        if closing:
+            out.append(CloseSession(session, closing))
+
+    def _forget_streams(self) -> None:
+        """Nobody listens: the streams begin anew with the next subscriber."""
+        for view in self._sources.values():
+            for stream in view.streams.values():
+                self._request_deadlines.set(stream, None)
+            view.streams.clear()
+            view.ticks.clear()
+        self._source_of.clear()
+
+    # -- attaching a subscriber to a stream -------------------------------------------------
+
+    def _attach(
+        self, subscription: Subscription, view: SourceView, now: Instant, out: list[Effect]
+    ) -> None:
+        for pubend in sorted(view.ticks):
+            if pubend in subscription.live or pubend in subscription.catching_up:
+                continue
+            confirmed = max(view.ticks[pubend], view.streams[pubend].horizon)
+            subscription.confirmed_at[pubend] = confirmed
+            start = self._start(subscription, pubend, view, confirmed)
+            first = view.earliest.get(pubend, 0)
+            if start < first:
+                subscription.positions[pubend] = start
+                subscription.deliver(pubend, Frame(start, first, final=True), out)
+                start = first
+            subscription.positions[pubend] = start
+            subscription.consumed.setdefault(pubend, start)
+            if start >= confirmed:
+                subscription.live[pubend] = None
+            else:
+                self._catch_up(subscription, pubend, view, start, now, out)
+
+    def _start(
+        self, subscription: Subscription, pubend: str, view: SourceView, confirmed: Tick
+    ) -> Tick:
+        resumed = subscription.positions.get(pubend)
+        if resumed is not None:
+            return resumed
+        wish = self._starts[subscription.key]
+        if wish.start == "earliest":
+            return view.earliest.get(pubend, confirmed)
+        if wish.start == "time":
+            return max(wish.start_time, view.earliest.get(pubend, 0))
+        return confirmed
+
+    def _catch_up(
+        self,
+        subscription: Subscription,
+        pubend: str,
+        view: SourceView,
+        start: Tick,
+        now: Instant,
+        out: list[Effect],
+    ) -> None:
+        window = CatchUpWindow(self._parameters.answer_bytes)
+        stream = EdgeStream(
+            pubend,
+            subscription.selector.text,
+            start,
+            window,
+            self._parameters,
+            receive_window=NEVER,
+        )
+        stream.highest = max(view.streams[pubend].highest, subscription.confirmed_at[pubend])
+        subscription.catching_up[pubend] = stream
+        self._catching_up.setdefault(pubend, {})[subscription.key] = subscription
+        self._ask(stream, now, out)
+
+    # -- knowledge --------------------------------------------------------------------------
+
+    def knowledge(self, message: Knowledge, now: Instant, out: list[Effect]) -> None:
+        """A piece of a stream arrived from the relay."""
+        view = self._source_of.get(message.pubend)
+        if view is None:
+            return
+        if message.answer_for is None or message.answer_for == LIVE_FILTER:
+            self._live(view.streams[message.pubend], message, now, out)
+        for subscription in list(self._catching_up.get(message.pubend, {}).values()):
+            self._past(subscription, message, now, out)
+
+    def _live(
+        self, stream: EdgeStream, message: Knowledge, now: Instant, out: list[Effect]
+    ) -> None:
+        if message.answer_for is None:
+            ready = stream.receive(message.frame, now)
+        else:
+            ready = stream.answered(message.frame, more=message.more, now=now)
+        for frame in ready:
+            self._deliver(stream.pubend, frame, out)
+        self._ask(stream, now, out)
+
+    def _deliver(self, pubend: str, frame: Frame, out: list[Effect]) -> None:
+        if frame.final:
+            for subscription in self._by_key.values():
+                if pubend in subscription.live:
+                    subscription.deliver(pubend, frame, out)
+            return
+        if not len(frame):
+            return
+        for key, rows in self._index.match(frame.batch):
+            subscription = self._by_key[key]
+            if pubend in subscription.live:
+                subscription.deliver(pubend, frame.select(rows), out)
+                self._disconnect_if_slow(subscription, out)
+
+    def _disconnect_if_slow(self, subscription: Subscription, out: list[Effect]) -> None:
+        limit = self._parameters.session_buffer_bytes
+        if subscription.buffered_bytes > limit:
+            reason = (
+                f"slow subscriber: subscription {subscription.name!r} left more than {limit} "
+                "bytes unread; "
+                + (
+                    "it resumes where it stopped when it reconnects"
+                    if subscription.durable
+                    else "reconnect with its last position, or make it durable, to read the rest"
+                )
+            )
+            self._end(subscription, out, closing=reason)
+
+    def _past(
+        self, subscription: Subscription, message: Knowledge, now: Instant, out: list[Effect]
+    ) -> None:
+        """The same piece, for a subscriber that is catching up on this stream."""
+        pubend = message.pubend
+        stream = subscription.catching_up[pubend]
+        ready: list[Frame] = []
+        if message.answer_for == stream.filter:
+            ready = stream.answered(message.frame, more=message.more, now=now)
+        elif message.answer_for is None:
+            stream.highest = max(stream.highest, message.frame.high)
+            frame = message.frame
+            if frame.low >= subscription.confirmed_at[pubend] and subscription.has_room:
+                rows = self._index.match(frame.batch).rows_of(subscription.key)
+                ready = stream.receive(frame.select(rows), now)
+        for frame in ready:
+            subscription.deliver(pubend, frame, out)
+        live = self._source_of[pubend].streams[pubend]
+        if stream.horizon >= max(live.horizon, subscription.confirmed_at[pubend]):
+            subscription.live[pubend] = None
+            subscription.positions[pubend] = max(subscription.positions[pubend], stream.horizon)
+            del subscription.catching_up[pubend], self._catching_up[pubend][subscription.key]
+            self._request_deadlines.set(stream, None)
+        elif subscription.has_room:
+            self._ask(stream, now, out)
+
+    def _ask(self, stream: EdgeStream, now: Instant, out: list[Effect]) -> None:
+        intervals = stream.requests_due(now)
+        if intervals:
+            self._send(Nack(stream.pubend, intervals, stream.filter), out)
+        self._request_deadlines.set(stream, stream.next_deadline())
+
+    # -- the reader's word ------------------------------------------------------------------
+
+    def taken(self, session: LinkName, message: Taken, now: Instant, out: list[Effect]) -> None:
+        """A client made room."""
+        subscription = self._by_session.get(session, {}).get(message.subscription)
+        if subscription is not None:
+            subscription.taken(message.count_bytes, out)
+            if subscription.has_room:
+                for stream in subscription.catching_up.values():
+                    self._ask(stream, now, out)
+
+    def consumed(self, session: LinkName, message: Consumed, now: Instant) -> None:
+        """A client is done with a prefix."""
+        subscription = self._by_session.get(session, {}).get(message.subscription)
+        if subscription is not None:
+            subscription.consume(message.ticks)
+            if subscription.durable:
+                self._durable.changed(subscription, now)
+
+    # -- the store's word -------------------------------------------------------------------
+
+    def resolved(self, token: int, failure: str, out: list[Effect]) -> None:
+        """Something about durable subscriptions is saved, or was refused."""
+        created = self._durable.resolved(token, failure)
+        if created is None or created.session is None:
+            return
+        if failure:
+            refusal = SubscribeRefused(created.name, f"it could not be saved: {failure}")
+            out.append(Send(created.session, refusal, Priority.CONTROL))
+            self._end(created, out)
+        else:
+            self._announce(created, out)
+
+    # -- time -------------------------------------------------------------------------------
+
+    def deadline(self, now: Instant, out: list[Effect]) -> None:
+        """Repeat requests, save positions, acknowledge."""
+        for stream in self._request_deadlines.pop_due(now):
+            self._ask(stream, now, out)
+        if now >= self._acknowledge_at:
+            self._acknowledge_at = now + self._parameters.acknowledge_interval_ns
+            for subscription in self._by_key.values():
+                subscription.settle(self._horizons(subscription))
+                if subscription.durable:
+                    self._durable.changed(subscription, now)
+            self._acknowledge(out)
+        self._durable.save_if_due(now, out)
+
+    def next_deadline(self) -> Instant | None:
+        """The earliest thing that time alone brings about."""
+        return earliest(
+            self._request_deadlines.earliest(), self._acknowledge_at, self._durable.save_at
+        )
+
+    def _horizons(self, subscription: Subscription) -> dict[str, Tick]:
+        """How far the live streams have come that this subscriber reads."""
+        return {
+            pubend: self._source_of[pubend].streams[pubend].horizon for pubend in subscription.live
+        }
+
+    def _acknowledge(self, out: list[Effect]) -> None:
+        for view in self._sources.values():
+            ticks = {}
+            for pubend in sorted(view.ticks):
+                claims = self._durable.claims(pubend)
+                if self._wanted:
+                    claims.append(view.streams[pubend].horizon)
+                if claims:
+                    ticks[pubend] = min(claims)
+            if ticks:
+                durable = self._durable.any
+                self._send(Acknowledgement(view.root, self._broker, durable, ticks), out)
+
+    def _send(self, message: object, out: list[Effect]) -> None:
+        out.append(Send(LOCAL_RELAY, message, Priority.CONTROL))
+
+    # -- looking in -------------------------------------------------------------------------
+
+    def horizons(self) -> dict[str, Tick]:
+        """The doubt horizon of each live stream."""
+        return {
+            pubend: stream.horizon
+            for view in self._sources.values()
+            for pubend, stream in view.streams.items()
+        }
+
+    def subscriptions(self) -> list[Subscription]:
+        """The connected subscriptions."""
+        return list(self._by_key.values())
+
+    def check_invariants(self) -> None:
+        """Every stream is possible, and nobody is live and catching up at once."""
+        for view in self._sources.values():
+            for stream in self._streams(view):
+                stream.check_invariants()
+        for subscription in self._by_key.values():
+            subscription.check_invariants()

@@ -1,0 +1,196 @@
+"""A stream as an edge broker puts it together: doubt horizon, receive window, requests.
+
+1. The doubt horizon is the first tick of which nothing is known; everything below it was handed on,
+   in order, once.
+2. Knowledge is kept only inside the receive window above the horizon.  What lies beyond is ignored
+   and asked for later; having ignored something is what "recovering" means (Section 4).
+3. Unknown ticks inside the NACK window, below the highest tick seen in data, are asked for in units
+   of ``nack_unit_ns``.  Each unit has its own repetition timer.
+4. An answer that stopped at a limit frees the units behind it, which are asked for at once: the
+   answers themselves are the clock.
+"""
+
+from __future__ import annotations
+
+from penstock.content.frame import Frame
+from penstock.content.knowledge import KnowledgeMap
+from penstock.core.clock import Duration, Instant
+from penstock.core.intervals import Interval, IntervalSet, Tick
+from penstock.core.machine import InvariantBroken
+from penstock.guaranteed.nack_window import NackWindow
+from penstock.guaranteed.parameters import GuaranteedParameters
+from penstock.guaranteed.round_trip import RoundTrip
+
+MAX_UNITS = 64
+"""How many pieces the NACK window is asked for in at most."""
+
+
+class _Request:
+    """One unit that was asked for."""
+
+    __slots__ = ("asked_high", "attempts", "deadline", "high", "low", "sent_at")
+
+    def __init__(self, low: Tick, high: Tick, asked_high: Tick, now: Instant) -> None:
+        self.low = low
+        self.high = high
+        self.asked_high = asked_high
+        self.sent_at = now
+        self.attempts = 0
+        self.deadline = now
+
+
+class EdgeStream:
+    """One pubend's stream at an edge, for all live subscribers or for one that catches up."""
+
+    def __init__(
+        self,
+        pubend: str,
+        filter_text: str,
+        start: Tick,
+        window: NackWindow,
+        parameters: GuaranteedParameters,
+        *,
+        receive_window: Duration,
+    ) -> None:
+        """Everything below ``start`` is none of this stream's business."""
+        self.pubend = pubend
+        self.filter = filter_text
+        self.horizon = start
+        self.highest = start
+        self.window = window
+        self.ignored_at: Instant | None = None
+        self._parameters = parameters
+        self._receive_window = receive_window
+        self._known = KnowledgeMap()
+        self._requests: list[_Request] = []
+        self._outstanding = IntervalSet()
+        self._round_trip = RoundTrip(
+            minimum=parameters.nack_timeout_min_ns,
+            maximum=parameters.nack_timeout_max_ns,
+            initial=parameters.nack_timeout_initial_ns,
+        )
+
+    def receive(self, frame: Frame, now: Instant) -> list[Frame]:
+        """Merge knowledge in; returns what became contiguous, in order and exactly once."""
+        if frame.high > self.highest:
+            self.highest = frame.high
+        if frame.high <= self.horizon:
+            return []
+        limit = self.horizon + self._receive_window
+        full = self._known.weight >= self._parameters.receive_window_bytes
+        if frame.low > self.horizon and (full or frame.low >= limit):
+            self.ignored_at = now
+            return []
+        if frame.high > limit:
+            self.ignored_at = now
+            frame = frame.slice(self.horizon, limit)
+        if not len(self._known) and frame.low <= self.horizon:
+            ready = [frame.slice(self.horizon, frame.high)]
+            self.horizon = frame.high
+        else:
+            self._known.insert(frame)
+            end = self._known.prefix_end(self.horizon)
+            ready = self._known.slice(self.horizon, end) if end > self.horizon else []
+            if ready:
+                self.horizon = end
+                self._known.forget_below(end)
+        if self._requests:
+            self._settle(frame, now)
+        return ready
+
+    def answered(self, frame: Frame, *, more: bool, now: Instant) -> list[Frame]:
+        """The same for the answer to a request."""
+        ready = self.receive(frame, now)
+        self.window.answered(frame.high - frame.low, frame.weight if len(frame) else 0, more=more)
+        if more:
+            self._release_behind(frame.high)
+        return ready
+
+    def _settle(self, frame: Frame, now: Instant) -> None:
+        """Forget the requests that a frame answered, and learn from those sent once."""
+        still: list[_Request] = []
+        for request in self._requests:
+            if request.low < frame.high and request.high > frame.low:
+                low = max(request.low, self.horizon)
+                if low >= request.high or not self._known.gaps(low, request.high):
+                    self._outstanding.remove(request.low, request.high)
+                    if request.attempts == 1:
+                        self._round_trip.sample(now - request.sent_at)
+                    continue
+            still.append(request)
+        self._requests = still
+
+    def _release_behind(self, tick: Tick) -> None:
+        """Units asked for together with the one at ``tick`` will not be answered: free them."""
+        asked = [r.asked_high for r in self._requests if r.low <= tick < r.asked_high]
+        end = max(asked, default=tick)
+        still: list[_Request] = []
+        for request in self._requests:
+            if request.high > tick and request.low < end:
+                self._outstanding.remove(request.low, request.high)
+            else:
+                still.append(request)
+        self._requests = still
+
+    def requests_due(self, now: Instant) -> tuple[Interval, ...]:
+        """What to ask for now: new unknown ticks in the NACK window, and overdue ones again."""
+        due = [request for request in self._requests if now >= request.deadline]
+        size = self.window.size_ns
+        limit = min(self.highest, self.horizon + size)
+        if limit > self.horizon:
+            # A wide window is cut into at most 64 pieces, or the bookkeeping would grow with it.
+            unit = max(self._parameters.nack_unit_ns, size // MAX_UNITS)
+            for low, high in self._known.gaps(self.horizon, limit):
+                for free_low, free_high in self._outstanding.gaps(low, high):
+                    due += self._new_requests(free_low, free_high, unit, now)
+        return self._sent(due, now) if due else ()
+
+    def _new_requests(self, low: Tick, high: Tick, unit: Duration, now: Instant) -> list[_Request]:
+        made = []
+        self._outstanding.add(low, high)
+        while low < high:
+            end = min(high, (low // unit + 1) * unit)
+            made.append(_Request(low, end, end, now))
+            low = end
+        self._requests += made
+        return made
+
+    def _sent(self, due: list[_Request], now: Instant) -> tuple[Interval, ...]:
+        due.sort(key=lambda request: request.low)
+        groups: list[list[_Request]] = []
+        for request in due:
+            request.attempts += 1
+            request.sent_at = now
+            request.deadline = now + self._round_trip.timeout(request.attempts)
+            if groups and groups[-1][-1].high == request.low:
+                groups[-1].append(request)
+            else:
+                groups.append([request])
+        for group in groups:
+            for request in group:
+                request.asked_high = group[-1].high
+        return tuple((max(group[0].low, self.horizon), group[-1].high) for group in groups)
+
+    def forget_requests(self) -> None:
+        """The way up has changed: ask again at once."""
+        self._requests.clear()
+        self._outstanding = IntervalSet()
+
+    def next_deadline(self) -> Instant | None:
+        """When a request is overdue."""
+        if not self._requests:
+            return None
+        return min(request.deadline for request in self._requests)
+
+    @property
+    def weight(self) -> int:
+        """Bytes held above the horizon."""
+        return self._known.weight
+
+    def check_invariants(self) -> None:
+        """Nothing is held below the horizon, nor beyond the receive window."""
+        low, high = self._known.low, self._known.high
+        if low is not None and low <= self.horizon:
+            raise InvariantBroken(f"{self.pubend}: holds {low} at or below {self.horizon}")
+        if high is not None and high > self.horizon + self._receive_window:
+            raise InvariantBroken(f"{self.pubend}: holds {high} beyond the receive window")

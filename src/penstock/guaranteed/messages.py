@@ -1,0 +1,212 @@
+"""What the brokers of the guaranteed service say to each other, and to their clients.
+
+Between brokers everything is about one stream (``pubend``) or one source (``root``, the broker that
+hosts the pubends).  Knowledge flows down the source's tree; requests, acknowledgements and
+subscriptions flow up.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from penstock.content.batch import Batch
+from penstock.content.frame import Frame
+from penstock.core.intervals import Interval, Tick
+from penstock.core.message import Message
+
+LIVE_FILTER: Final = "*"
+"""Asks for whatever is subscribed behind the link at present, instead of naming a selector."""
+
+
+class Knowledge(Message, frozen=True, gc=False):
+    """A piece of a stream.
+
+    ``answer_for`` is None for live data, which goes to every child; otherwise it repeats the
+    filter of the request that it answers.  ``more`` says that the answer stopped at a limit and
+    that what follows must be asked for again.
+    """
+
+    pubend: str
+    frame: Frame
+    answer_for: str | None = None
+    more: bool = False
+
+
+class Nack(Message, frozen=True, gc=False):
+    """A request for unknown ticks, filtered as ``filter`` says."""
+
+    pubend: str
+    intervals: tuple[Interval, ...]
+    filter: str
+
+
+class SubscriptionUpdate(Message, frozen=True):
+    """What a child wants from a source; ``full`` replaces everything said before on this link."""
+
+    root: str
+    version: int
+    full: bool
+    added: tuple[str, ...]
+    removed: tuple[str, ...] = ()
+
+
+class SubscriptionConfirmed(Message, frozen=True):
+    """From these ticks on, what flows down the link is complete for the child's version.
+
+    ``earliest`` is where each pubend's log begins.
+    """
+
+    root: str
+    version: int
+    ticks: dict[str, Tick]
+    earliest: dict[str, Tick]
+
+
+class Withdrawal(Message, frozen=True):
+    """A child takes its data from another parent now."""
+
+    root: str
+
+
+class Acknowledgement(Message, frozen=True):
+    """Up to these ticks an edge broker needs nothing more.
+
+    ``durable`` says that the edge holds durable subscriptions, whose claim on the log outlives
+    the edge's absence.
+    """
+
+    root: str
+    edge: str
+    durable: bool
+    ticks: dict[str, Tick]
+
+
+class OpenProducer(Message, frozen=True):
+    """A client is about to publish under this name, which survives its reconnections."""
+
+    producer: str
+    pubend: str = ""
+
+
+class ProducerOpened(Message, frozen=True):
+    """Where the producer's messages go, and the first sequence number that is not stored yet."""
+
+    producer: str
+    pubend: str
+    next_sequence: int
+
+
+class ProducerRefused(Message, frozen=True):
+    """The client cannot publish here, and why."""
+
+    producer: str
+    reason: str
+
+
+class Publish(Message, frozen=True, gc=False):
+    """Rows to publish, numbered from ``first_sequence`` by the producer."""
+
+    producer: str
+    first_sequence: int
+    batch: Batch
+
+
+class PublishReceipt(Message, frozen=True, gc=False):
+    """The rows are durable; they stand at consecutive ticks from ``first_tick``.
+
+    A repeat of rows that were stored before is answered with ``first_tick`` 0: durable, position
+    no longer known.
+    """
+
+    producer: str
+    first_sequence: int
+    count: int
+    first_tick: Tick
+
+
+class PublishRefused(Message, frozen=True):
+    """Nothing of these rows was stored, and why."""
+
+    producer: str
+    first_sequence: int
+    count: int
+    reason: str
+
+
+class Subscribe(Message, frozen=True):
+    """Start or resume a subscription.
+
+    ``start`` is "now", "earliest", or "at" with ``positions`` (a tick for each pubend, exclusive of
+    what was consumed) or ``start_time`` for all pubends that are not listed.  A durable
+    subscription that exists resumes at its own position unless ``positions`` say otherwise.
+    """
+
+    subscription: str
+    selector: str
+    durable: bool = False
+    start: str = "now"
+    start_time: Tick = 0
+    positions: dict[str, Tick] = msgspec.field(default_factory=dict)
+    window_bytes: int = 4 << 20
+
+
+class Subscribed(Message, frozen=True):
+    """The subscription is in force: everything from these positions on will be delivered."""
+
+    subscription: str
+    positions: dict[str, Tick]
+
+
+class SubscribeRefused(Message, frozen=True):
+    """The subscription was not made, and why."""
+
+    subscription: str
+    reason: str
+
+
+class Delivery(Message, frozen=True, gc=False):
+    """A piece of a stream for one subscriber: contiguous with the piece before it.
+
+    A final frame tells of ticks that the log no longer holds: a loss, said aloud.
+    """
+
+    subscription: str
+    pubend: str
+    frame: Frame
+
+
+class Taken(Message, frozen=True, gc=False):
+    """The application took so many bytes of deliveries: room for more."""
+
+    subscription: str
+    count_bytes: int
+
+
+class Consumed(Message, frozen=True, gc=False):
+    """The application is done with everything below these ticks."""
+
+    subscription: str
+    ticks: dict[str, Tick]
+
+
+class Unsubscribe(Message, frozen=True):
+    """End a subscription; ``forget`` also deletes a durable one's position."""
+
+    subscription: str
+    forget: bool = False
+
+
+class Unsubscribed(Message, frozen=True):
+    """The subscription is over."""
+
+    subscription: str
+
+
+class LogEntry(Message, frozen=True, gc=False):
+    """What a pubend writes to its log: a frame, and whose rows they are."""
+
+    producer: str
+    first_sequence: int
+    frame: Frame

@@ -1,0 +1,74 @@
+"""The parameters of the guaranteed service, with where each comes from.
+
+Sections and Table 1 are those of Pietzuch and Bhola, "Congestion Control in a Reliable Scalable
+Message-Oriented Middleware".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from penstock.core.clock import HOUR, MILLISECOND, SECOND
+
+Positive = Annotated[int, msgspec.Meta(gt=0)]
+
+
+class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that can be set; durations are nanoseconds."""
+
+    silence_interval_ns: Positive = 1000 * MILLISECOND
+    """t_silence of Table 1: how long a pubend stays quiet before it says that it is silent."""
+
+    receive_window_ns: Positive = 10 * SECOND
+    """Ticks above the doubt horizon that an edge keeps (Section 4): bounds its memory."""
+
+    receive_window_bytes: Positive = 64 << 20
+    """The same bound in bytes, for streams that are dense."""
+
+    nack_unit_ns: Positive = 100 * MILLISECOND
+    """size_NACK of Table 1: the smallest piece that is asked for."""
+
+    nack_timeout_min_ns: Positive = 600 * MILLISECOND
+    nack_timeout_max_ns: Positive = 30 * SECOND
+    nack_timeout_initial_ns: Positive = 1 * SECOND
+    """A request is repeated after srtt + 4·var within these bounds, doubling up to eightfold."""
+
+    nack_suppression_ns: Positive = 500 * MILLISECOND
+    """A relay forwards a request for the same ticks at most this often."""
+
+    relay_cache_bytes: Positive = 1 << 20
+    """Live data that a relay keeps to answer requests by itself (Section 1.1)."""
+
+    answer_bytes: Positive = 1 << 20
+    """What a pubend reads from its log for one request before it waits for the next."""
+
+    acknowledge_interval_ns: Positive = 1 * SECOND
+    """How often an edge tells the sources up to where it needs nothing more."""
+
+    hold_expiry_ns: Positive = 60 * SECOND
+    """How long the claim of an edge without durable subscriptions outlives its last word."""
+
+    retain_for_ns: Positive = 24 * HOUR
+    retain_bytes: Positive = 1 << 30
+    """Acknowledged messages stay for replay until they are this old or the log is this large."""
+
+    log_limit_bytes: Positive = 16 << 30
+    """A log that is this large although nothing may be trimmed refuses to publish."""
+
+    producer_limit: Positive = 100_000
+    """How many producers' last sequence numbers a pubend remembers; the idlest is forgotten."""
+
+    producer_checkpoint_ns: Positive = 10 * SECOND
+    """How often those are saved; a restart reads the log only from there."""
+
+    submit_limit_bytes: Positive = 64 << 20
+    """Published bytes of one pubend that may wait for the disk; more is refused."""
+
+    session_buffer_bytes: Positive = 16 << 20
+    """What the edge holds for a subscriber that does not read; beyond, it is disconnected."""
+
+    subscriptions_per_session: Positive = 10_000
+    durable_subscriptions: Positive = 100_000
+    """Bounds on what clients can make a broker remember."""

@@ -1,0 +1,386 @@
+"""A pubend: one ordered, durable stream of messages.
+
+1. A publication takes the ticks ``max(now, end of the stream)`` and following; the frame reaches
+   back to the end of the frame before it, so that the stream has no hole.
+2. Whatever a pubend says of its stream is in its log first: data, and silence too.  After a crash
+   it therefore never contradicts what it said.
+3. Receipts and live data leave in the order of the ticks, when the store has confirmed them.
+4. A publication that the store refuses leaves its ticks silent and its sequence numbers free.
+5. Requests for old ticks are answered from the log, a bounded piece at a time; ticks that the log
+   no longer holds are answered as final.
+6. The log is trimmed below what every edge acknowledged, and not before it is old or large enough
+   that nobody expects to replay it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from penstock.content.batch import Batch
+from penstock.content.frame import Frame
+from penstock.core.clock import Instant, earliest
+from penstock.core.intervals import Interval, Tick
+from penstock.core.machine import (
+    Effect,
+    InvariantBroken,
+    LinkName,
+    LogRead,
+    Persist,
+    PersistState,
+    Priority,
+    ReadLog,
+    Send,
+    TrimLog,
+)
+from penstock.core.tokens import Tokens
+from penstock.guaranteed.admission import Admission
+from penstock.guaranteed.holds import Holds
+from penstock.guaranteed.messages import (
+    LogEntry,
+    Publish,
+    PublishReceipt,
+    PublishRefused,
+)
+from penstock.guaranteed.parameters import GuaranteedParameters
+from penstock.guaranteed.producers import ProducerTable
+
+SILENT = ""
+"""The producer's name in a log entry that only records silence."""
+
+
+class _Pending:
+    """A frame on its way to the disk, or a receipt that waits for those before it."""
+
+    __slots__ = ("count", "failure", "first_sequence", "frame", "producer", "resolved", "session")
+
+    def __init__(
+        self,
+        frame: Frame | None,
+        producer: str,
+        first_sequence: int,
+        count: int,
+        session: LinkName | None,
+    ) -> None:
+        self.frame = frame
+        self.producer = producer
+        self.first_sequence = first_sequence
+        self.count = count
+        self.session = session
+        self.resolved = frame is None
+        self.failure = ""
+
+
+class LogAnswer:
+    """A piece of the log that somebody asked for: unfiltered frames, contiguous and in order."""
+
+    __slots__ = ("filter", "frames", "more")
+
+    def __init__(self, frames: list[Frame], filter_text: str, *, more: bool) -> None:
+        self.frames = frames
+        self.filter = filter_text
+        self.more = more
+
+
+class Pubend:
+    """The machine of one stream, at the broker that hosts it."""
+
+    def __init__(
+        self,
+        name: str,
+        parameters: GuaranteedParameters,
+        tokens: Tokens,
+        *,
+        log_bounds: tuple[Tick, Tick, int] | None,
+        saved_producers: bytes | None,
+        holds: Holds,
+        now: Instant,
+    ) -> None:
+        """``log_bounds`` are first tick, end and size of the log that was found, if any."""
+        self.name = name
+        self.log = f"pubend/{name}"
+        self.producers_key = f"pubend/{name}/producers"
+        self.holds = holds
+        self.admission = Admission()
+        self._parameters = parameters
+        self._tokens = tokens
+        self._producers = ProducerTable(parameters.producer_limit)
+        first, end, size = log_bounds or (now, now, 0)
+        self.log_start: Tick = first
+        self.assigned_end: Tick = end
+        self.spoken_end: Tick = end
+        self._appended_bytes = size
+        self._trimmed_bytes = 0
+        self._pending: deque[_Pending] = deque()
+        self._pending_bytes = 0
+        self._by_token: dict[int, _Pending] = {}
+        self._reads: dict[int, tuple[Interval, str]] = {}
+        self._recovery_token: int | None = None
+        self._recovery_from: Tick = first
+        self._last_spoken_at: Instant = now
+        self._checkpoint_at: Instant = now + parameters.producer_checkpoint_ns
+        self._checkpoint_dirty = False
+        self._trim_at: Instant = now + parameters.acknowledge_interval_ns
+        self._trim_marks: deque[tuple[Instant, Tick, int]] = deque()
+        self._waiting: deque[tuple[LinkName, Publish]] = deque()
+        self._waiting_bytes = 0
+        self.published_messages = 0
+        if saved_producers is not None:
+            self._recovery_from = max(first, self._producers.load(saved_producers))
+
+    # -- recovery ---------------------------------------------------------------------------
+
+    def start(self) -> list[Effect]:
+        """Read the end of the log, from where the saved table of producers stops."""
+        if self._recovery_from >= self.assigned_end:
+            return []
+        return [self._recovery_read()]
+
+    def _recovery_read(self) -> ReadLog:
+        self._recovery_token = self._tokens.take(self.log)
+        limit = self._parameters.answer_bytes
+        return ReadLog(
+            self._recovery_token, self.log, self._recovery_from, self.assigned_end, limit
+        )
+
+    @property
+    def ready(self) -> bool:
+        """Whether the table of producers is complete, so that repeats are recognised."""
+        return self._recovery_token is None
+
+    # -- publishing -------------------------------------------------------------------------
+
+    def publish(self, session: LinkName, message: Publish, now: Instant, out: list[Effect]) -> None:
+        """Take a publication in; it is stored when the rate that is allowed permits."""
+        weight = message.batch.wire_size
+        parameters = self._parameters
+        if self._waiting_bytes + self._pending_bytes + weight > parameters.submit_limit_bytes:
+            self._refuse(session, message, "the broker's publish buffer is full; retry later", out)
+            return
+        if self.log_bytes + weight > parameters.log_limit_bytes:
+            reason = (
+                f"the log of pubend {self.name!r} has reached log_limit_bytes "
+                f"({parameters.log_limit_bytes}) and may not be trimmed: "
+                f"{self.holds.describe_lowest()}"
+            )
+            self._refuse(session, message, reason, out)
+            return
+        self._waiting.append((session, message))
+        self._waiting_bytes += weight
+        self.admit(now, out)
+
+    def admit(self, now: Instant, out: list[Effect]) -> None:
+        """Store whatever waits and may go now."""
+        while self._waiting and self.ready and self.admission.may_pass(now):
+            session, message = self._waiting.popleft()
+            self._waiting_bytes -= message.batch.wire_size
+            self._store(session, message, now, out)
+
+    def _store(self, session: LinkName, message: Publish, now: Instant, out: list[Effect]) -> None:
+        producer, first, count = message.producer, message.first_sequence, len(message.batch)
+        fresh = self._producers.new_numbers(producer, first, count)
+        if fresh != [(first, first + count)]:
+            for low, high in fresh:
+                part = message.batch.slice(low - first, high - first)
+                self._append(part, None, producer, low, now, out)
+            repeat = _Pending(None, producer, first, count, session)
+            self._pending.append(repeat)
+            self._speak(now, out)
+            return
+        self._append(message.batch, session, producer, first, now, out)
+
+    def _append(
+        self,
+        batch: Batch,
+        session: LinkName | None,
+        producer: str,
+        first_sequence: int,
+        now: Instant,
+        out: list[Effect],
+    ) -> None:
+        count = len(batch)
+        low = self.assigned_end
+        tick = max(now, low)
+        frame = Frame(low, tick + count, range(tick, tick + count), batch)
+        self._producers.add(producer, first_sequence, count)
+        self._checkpoint_dirty = True
+        self.admission.passed(count, now)
+        self._persist(_Pending(frame, producer, first_sequence, count, session), out)
+
+    def _persist(self, pending: _Pending, out: list[Effect]) -> None:
+        frame = pending.frame
+        assert frame is not None
+        token = self._tokens.take(self.log)
+        self.assigned_end = frame.high
+        self._pending.append(pending)
+        self._pending_bytes += frame.weight
+        self._by_token[token] = pending
+        entry = LogEntry(pending.producer, pending.first_sequence, frame)
+        out.append(Persist(token, self.log, entry))
+
+    def _refuse(self, session: LinkName, message: Publish, reason: str, out: list[Effect]) -> None:
+        count = len(message.batch)
+        refusal = PublishRefused(message.producer, message.first_sequence, count, reason)
+        out.append(Send(session, refusal, Priority.CONTROL))
+
+    def next_sequence(self, producer: str) -> int:
+        """The first sequence number of a producer that is not stored."""
+        return self._producers.next_sequence(producer)
+
+    # -- the store's word -------------------------------------------------------------------
+
+    def resolved(self, token: int, failure: str, now: Instant, out: list[Effect]) -> list[Frame]:
+        """A frame is durable, or was refused; returns what can be spoken of now, in order."""
+        pending = self._by_token.pop(token, None)
+        if pending is None:
+            return []
+        pending.resolved = True
+        pending.failure = failure
+        return self._speak(now, out)
+
+    def _speak(self, now: Instant, out: list[Effect]) -> list[Frame]:
+        spoken: list[Frame] = []
+        while self._pending and self._pending[0].resolved:
+            pending = self._pending.popleft()
+            frame = pending.frame
+            if frame is not None:
+                self._pending_bytes -= frame.weight
+            if pending.failure:
+                self._producers.remove(pending.producer, pending.first_sequence, pending.count)
+                self._answer(pending, 0, out)
+                continue
+            first_tick = 0
+            if frame is not None:
+                self._appended_bytes += frame.weight
+                first_tick = int(frame.ticks[0]) if len(frame) else 0
+                # Ticks of a refused publication before this one are silence from now on.
+                whole = Frame(self.spoken_end, frame.high, frame.ticks, frame.batch)
+                spoken.append(whole)
+                self.spoken_end = frame.high
+                self._last_spoken_at = now
+                self.published_messages += len(frame)
+            self._answer(pending, first_tick, out)
+        return spoken
+
+    def _answer(self, pending: _Pending, first_tick: Tick, out: list[Effect]) -> None:
+        if pending.session is None:
+            return
+        producer, first, count = pending.producer, pending.first_sequence, pending.count
+        reply: PublishRefused | PublishReceipt
+        if pending.failure:
+            reply = PublishRefused(producer, first, count, pending.failure)
+        else:
+            reply = PublishReceipt(producer, first, count, first_tick)
+        out.append(Send(pending.session, reply, Priority.CONTROL))
+
+    # -- answering requests -----------------------------------------------------------------
+
+    def request(self, low: Tick, high: Tick, filter_text: str, out: list[Effect]) -> None:
+        """Read what was asked for; ``log_read`` gives the answer."""
+        high = min(high, self.spoken_end)
+        if low >= high or not self.ready:
+            return
+        token = self._tokens.take(self.log)
+        self._reads[token] = ((low, high), filter_text)
+        out.append(ReadLog(token, self.log, low, high, self._parameters.answer_bytes))
+
+    def log_read(self, fact: LogRead, now: Instant, out: list[Effect]) -> LogAnswer | None:
+        """The store answered: either the recovery of the producers, or somebody's request."""
+        if fact.token == self._recovery_token:
+            self._recovered(fact, now, out)
+            return None
+        (low, high), filter_text = self._reads.pop(fact.token)
+        end = min(fact.complete_to, high)
+        frames: list[Frame] = []
+        at = low
+        if low < self.log_start:
+            at = min(self.log_start, end)
+            frames.append(Frame(low, at, final=True))
+        for entry in fact.frames:
+            part = entry.frame.slice(low, end)
+            if part.low >= part.high or part.high <= at:
+                continue
+            if part.low > at:
+                frames.append(Frame(at, part.low))
+            frames.append(part)
+            at = part.high
+        if at < end:
+            frames.append(Frame(at, end))
+        return LogAnswer(frames, filter_text, more=end < high)
+
+    def _recovered(self, fact: LogRead, now: Instant, out: list[Effect]) -> None:
+        for entry in fact.frames:
+            if entry.producer != SILENT and entry.frame.low >= self._recovery_from:
+                count = len(entry.frame)
+                self._producers.add(entry.producer, entry.first_sequence, count)
+        self._recovery_from = fact.complete_to
+        if fact.complete_to < self.assigned_end:
+            out.append(self._recovery_read())
+            return
+        self._recovery_token = None
+        self.admit(now, out)
+
+    # -- time -------------------------------------------------------------------------------
+
+    def deadline(self, now: Instant, out: list[Effect]) -> None:
+        """Say silence, save the producers, trim the log, let waiting publications pass."""
+        self.admit(now, out)
+        parameters = self._parameters
+        if now >= self._silence_due() and not self._pending:
+            frame = Frame(self.assigned_end, max(now, self.assigned_end + 1))
+            self._persist(_Pending(frame, SILENT, 0, 0, None), out)
+            self._last_spoken_at = now
+        if now >= self._checkpoint_at:
+            self._checkpoint_at = now + parameters.producer_checkpoint_ns
+            if self._checkpoint_dirty and not self._pending and self.ready:
+                self._checkpoint_dirty = False
+                saved = self._producers.save(self.spoken_end)
+                out.append(PersistState(self._tokens.take(self.log), {self.producers_key: saved}))
+        if now >= self._trim_at:
+            self._trim_at = now + parameters.acknowledge_interval_ns
+            self._trim(now, out)
+
+    def _silence_due(self) -> Instant:
+        return self._last_spoken_at + self._parameters.silence_interval_ns
+
+    def next_deadline(self) -> Instant | None:
+        """The earliest thing that time alone brings about."""
+        waiting = self.admission.next_pass() if self._waiting and self.ready else None
+        silence = None if self._pending else self._silence_due()
+        return earliest(waiting, silence, self._checkpoint_at, self._trim_at)
+
+    def _trim(self, now: Instant, out: list[Effect]) -> None:
+        """Trim what everybody acknowledged and what is too old or too much to keep for replay."""
+        parameters = self._parameters
+        self._trim_marks.append((now, self.spoken_end, self._appended_bytes))
+        acknowledged = self.holds.lowest(now, parameters.hold_expiry_ns, self.spoken_end)
+        below = self.log_start
+        while self._trim_marks:
+            at, tick, appended = self._trim_marks[0]
+            old = now - at >= parameters.retain_for_ns
+            large = self._appended_bytes - appended > parameters.retain_bytes
+            if tick > acknowledged or not (old or large):
+                break
+            below = tick
+            self._trimmed_bytes = appended
+            self._trim_marks.popleft()
+        if below > self.log_start:
+            self.log_start = below
+            out.append(TrimLog(self.log, below))
+
+    @property
+    def log_bytes(self) -> int:
+        """What the log holds at present."""
+        return self._appended_bytes - self._trimmed_bytes
+
+    @property
+    def waiting(self) -> int:
+        """How many publications wait for the rate that is allowed."""
+        return len(self._waiting)
+
+    def check_invariants(self) -> None:
+        """The stream's marks are in order."""
+        if not self.log_start <= self.spoken_end <= self.assigned_end:
+            raise InvariantBroken(
+                f"pubend {self.name}: log starts at {self.log_start}, spoken to "
+                f"{self.spoken_end}, assigned to {self.assigned_end}"
+            )

@@ -1,0 +1,182 @@
+"""A stream as it passes through a broker: forwarding, caching, consolidating requests.
+
+1. Live knowledge goes to every child whose registration is confirmed, filtered for that child; a
+   frame of which no row is dropped is forwarded as it came.
+2. The latest live knowledge is cached, up to a bound.
+3. A request is answered from the cache as far as the cache is complete for the requester; the rest
+   goes up once for all who wait, and the same ticks go up again only after a pause.
+4. An answer from above goes to those who wait for it and to nobody else, filtered for each of
+   them.  A request that named a selector is answered for that selector alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.content.frame import Frame
+from penstock.content.knowledge import KnowledgeMap
+from penstock.core.clock import Instant
+from penstock.core.intervals import Interval, IntervalSet, Tick
+from penstock.core.machine import Effect, LinkName, Priority, Send
+from penstock.guaranteed.messages import LIVE_FILTER, Knowledge, Nack
+from penstock.guaranteed.parameters import GuaranteedParameters
+from penstock.guaranteed.registration import LinkRegistration, Registrations
+
+FilterFor = Callable[[str, Frame], Frame]
+"""Applies a named selector to a frame."""
+
+MAX_WAITING_REQUESTS = 100_000
+"""A relay remembers so many outstanding requests; further ones are dropped, and repeated later."""
+
+
+class _Waiting:
+    """A child that waits for an interval."""
+
+    __slots__ = ("filter", "high", "link", "low")
+
+    def __init__(self, link: LinkName, low: Tick, high: Tick, filter_text: str) -> None:
+        self.link = link
+        self.low = low
+        self.high = high
+        self.filter = filter_text
+
+
+class RelayStream:
+    """One pubend's stream at one broker."""
+
+    def __init__(
+        self,
+        pubend: str,
+        registrations: Registrations,
+        parameters: GuaranteedParameters,
+        filter_for: FilterFor,
+        *,
+        position: Tick = 0,
+    ) -> None:
+        """``position`` is the end of what was received live so far."""
+        self.pubend = pubend
+        self.position = position
+        self._registrations = registrations
+        self._parameters = parameters
+        self._filter_for = filter_for
+        self._cache = KnowledgeMap()
+        self._waiting: list[_Waiting] = []
+        self._asked: dict[str, IntervalSet] = {}
+        self._asked_forget_at: dict[str, Instant] = {}
+
+    def live(self, frame: Frame, out: list[Effect]) -> None:
+        """Knowledge from above for everybody."""
+        self.position = max(self.position, frame.high)
+        cache = self._cache
+        cache.insert(frame)
+        while cache.weight > self._parameters.relay_cache_bytes:
+            cache.pop_first()
+        for link, registration in self._registrations.links.items():
+            if not registration.confirmed:
+                continue
+            start = registration.live_from.get(self.pubend, 0)
+            if frame.high <= start:
+                continue
+            part = frame if frame.low >= start else frame.slice(start, frame.high)
+            narrowed = part.select(registration.index.match_any(part.batch)) if part else part
+            out.append(Send(link, Knowledge(self.pubend, narrowed), Priority.DATA))
+
+    def request(
+        self, link: LinkName, nack: Nack, now: Instant, out: list[Effect]
+    ) -> list[Interval]:
+        """A child's request; returns what must be asked for above."""
+        registration = self._registrations.links.get(link)
+        if registration is None or len(self._waiting) >= MAX_WAITING_REQUESTS:
+            return []
+        selectors = registration.selectors if nack.filter == LIVE_FILTER else [nack.filter]
+        complete = self._registrations.complete_since(selectors, self.pubend)
+        upward: list[Interval] = []
+        for low, high in nack.intervals:
+            for frame in self._cache.slice(max(low, complete), high):
+                self._answer(link, registration, nack.filter, frame, False, out)
+            missing = [(low, min(high, complete))] if low < complete else []
+            if high > complete:
+                missing += self._cache.gaps(max(low, complete), high)
+            for part in missing:
+                self._wait(link, part, nack.filter)
+                upward += self._suppressed(nack.filter, part, now)
+        return upward
+
+    def _wait(self, link: LinkName, interval: Interval, filter_text: str) -> None:
+        low, high = interval
+        for waiting in self._waiting:
+            if (
+                waiting.link == link
+                and waiting.filter == filter_text
+                and waiting.low <= low
+                and waiting.high >= high
+            ):
+                return
+        self._waiting.append(_Waiting(link, low, high, filter_text))
+
+    def _suppressed(self, filter_text: str, interval: Interval, now: Instant) -> list[Interval]:
+        """The parts of an interval that were not asked for just now."""
+        asked = self._asked.get(filter_text)
+        if asked is None or now >= self._asked_forget_at[filter_text]:
+            asked = self._asked[filter_text] = IntervalSet()
+            self._asked_forget_at[filter_text] = now + self._parameters.nack_suppression_ns
+        parts = asked.gaps(*interval)
+        for low, high in parts:
+            asked.add(low, high)
+        return parts
+
+    def answered(self, frame: Frame, filter_text: str, *, more: bool, out: list[Effect]) -> None:
+        """An answer from above, or from the log at the source, for those who wait for it."""
+        asked = self._asked.get(filter_text)
+        if asked is not None:
+            asked.remove(frame.low, frame.high)
+        still: list[_Waiting] = []
+        for waiting in self._waiting:
+            overlaps = waiting.low < frame.high and waiting.high > frame.low
+            if waiting.filter != filter_text or not overlaps:
+                still.append(waiting)
+                continue
+            registration = self._registrations.links.get(waiting.link)
+            if registration is not None:
+                part = frame.slice(waiting.low, waiting.high)
+                unfinished = more and waiting.high > frame.high
+                self._answer(waiting.link, registration, filter_text, part, unfinished, out)
+            still += self._rest(waiting, frame, more=more)
+        self._waiting = still
+
+    def _rest(self, waiting: _Waiting, frame: Frame, *, more: bool) -> list[_Waiting]:
+        """What a child still waits for after a frame."""
+        rest = []
+        if waiting.low < frame.low:
+            rest.append(_Waiting(waiting.link, waiting.low, frame.low, waiting.filter))
+        if waiting.high > frame.high and not more:
+            rest.append(_Waiting(waiting.link, frame.high, waiting.high, waiting.filter))
+        return rest
+
+    def _answer(
+        self,
+        link: LinkName,
+        registration: LinkRegistration,
+        filter_text: str,
+        frame: Frame,
+        more: bool,
+        out: list[Effect],
+    ) -> None:
+        if filter_text == LIVE_FILTER and len(frame):
+            frame = frame.select(registration.index.match_any(frame.batch))
+        elif len(frame):
+            frame = self._filter_for(filter_text, frame)
+        out.append(Send(link, Knowledge(self.pubend, frame, filter_text, more), Priority.DATA))
+
+    def forget_link(self, link: LinkName) -> None:
+        """Nobody waits behind this link any more."""
+        self._waiting = [waiting for waiting in self._waiting if waiting.link != link]
+
+    def forget_requests(self) -> None:
+        """The way up has changed: whatever was asked for is not under way any more."""
+        self._asked.clear()
+
+    @property
+    def cache_bytes(self) -> int:
+        """What the cache holds."""
+        return self._cache.weight

@@ -1,0 +1,49 @@
+"""How long an answer to a request takes, and when to ask again.
+
+The usual estimator: a smoothed round trip and its deviation; a request is repeated after
+``srtt + 4·var`` within bounds, twice as late at each repetition up to eightfold, and the answer to
+a repeated request is never measured, since nobody knows which request it answers.
+"""
+
+from __future__ import annotations
+
+from penstock.core.clock import Duration
+
+SMOOTHING = 8
+"""The round trip moves by an eighth of the difference at each sample."""
+DEVIATION_SMOOTHING = 4
+"""The deviation moves by a quarter of the difference at each sample."""
+MAX_BACK_OFF = 8
+"""A request is repeated at most eight times as late as the first time."""
+
+
+class RoundTrip:
+    """Smoothed round-trip time of requests."""
+
+    __slots__ = ("_initial", "_max", "_min", "deviation_ns", "smoothed_ns")
+
+    def __init__(self, *, minimum: Duration, maximum: Duration, initial: Duration) -> None:
+        """Time-outs lie between the bounds; ``initial`` serves until there is a sample."""
+        self._min = minimum
+        self._max = maximum
+        self._initial = initial
+        self.smoothed_ns: Duration | None = None
+        self.deviation_ns: Duration = 0
+
+    def sample(self, measured: Duration) -> None:
+        """One answer to a request that was sent once."""
+        if self.smoothed_ns is None:
+            self.smoothed_ns = measured
+            self.deviation_ns = measured // 2
+            return
+        error = measured - self.smoothed_ns
+        self.smoothed_ns += error // SMOOTHING
+        self.deviation_ns += (abs(error) - self.deviation_ns) // DEVIATION_SMOOTHING
+
+    def timeout(self, attempts: int) -> Duration:
+        """How long to wait for an answer after so many attempts."""
+        if self.smoothed_ns is None:
+            base = self._initial
+        else:
+            base = max(self._min, self.smoothed_ns + 4 * self.deviation_ns)
+        return min(self._max, base * min(MAX_BACK_OFF, 1 << (attempts - 1)))

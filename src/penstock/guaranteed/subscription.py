@@ -1,0 +1,148 @@
+"""One subscription at an edge: where it stands, and how much its reader has taken.
+
+1. ``positions`` is the end of what was handed to the reader's session, for each pubend; what
+   follows is contiguous with it.
+2. ``consumed`` is the end of what the reader said it is done with.  When nothing that was handed
+   over is left unconsumed, silence counts as consumed too, so an idle subscription does not hold
+   back the log.
+3. At most ``window_bytes`` are under way to the reader; more waits in a buffer, and a reader that
+   lets the buffer overflow is disconnected rather than allowed to slow the network.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+import msgspec
+
+from penstock.content.frame import Frame
+from penstock.content.selector import Selector
+from penstock.core.intervals import Tick
+from penstock.core.machine import Effect, InvariantBroken, LinkName, Priority, Send
+from penstock.guaranteed.edge_stream import EdgeStream
+from penstock.guaranteed.messages import Delivery
+
+
+class DurableState(msgspec.Struct, frozen=True):
+    """What is saved of a durable subscription."""
+
+    selector: str
+    consumed: dict[str, Tick]
+
+
+class Subscription:
+    """A subscription, connected or not."""
+
+    def __init__(self, key: int, name: str, selector: Selector, *, durable: bool = False) -> None:
+        """Not connected at first."""
+        self.key = key
+        self.name = name
+        self.selector = selector
+        self.durable = durable
+        self.session: LinkName | None = None
+        self.announced = False
+        self.positions: dict[str, Tick] = {}
+        self.consumed: dict[str, Tick] = {}
+        self.saved: dict[str, Tick] = {}
+        self.last_row: dict[str, Tick] = {}
+        self.live: dict[str, None] = {}
+        self.confirmed_at: dict[str, Tick] = {}
+        self.catching_up: dict[str, EdgeStream] = {}
+        self.window_bytes = 0
+        self.under_way_bytes = 0
+        self.buffered_bytes = 0
+        self.delivered_messages = 0
+        self._buffer: deque[tuple[Delivery, int]] = deque()
+
+    def connect(self, session: LinkName, window_bytes: int) -> None:
+        """A reader took the subscription up."""
+        self.session = session
+        self.window_bytes = window_bytes
+        self.announced = False
+        self.under_way_bytes = 0
+        self.buffered_bytes = 0
+        self._buffer.clear()
+        self.live.clear()
+        self.confirmed_at.clear()
+        self.catching_up.clear()
+        self.last_row.clear()
+
+    def disconnect(self) -> None:
+        """The reader is gone; a durable subscription goes on from what was consumed."""
+        self.connect("", 0)
+        self.session = None
+        self.positions = dict(self.consumed)
+
+    def deliver(self, pubend: str, frame: Frame, out: list[Effect]) -> None:
+        """Hand a contiguous piece of a stream to the reader; silence is only noted."""
+        start = self.positions.get(pubend, frame.low)
+        if frame.high <= start:
+            return
+        if frame.low < start:
+            frame = frame.slice(start, frame.high)
+        if not len(frame) and not frame.final:
+            self.positions[pubend] = frame.high
+            return
+        whole = Frame(start, frame.high, frame.ticks, frame.batch, final=frame.final)
+        self.positions[pubend] = frame.high
+        if len(frame):
+            self.last_row[pubend] = int(frame.ticks[-1])
+            self.delivered_messages += len(frame)
+        self._hand_over(Delivery(self.name, pubend, whole), whole.weight, out)
+
+    def _hand_over(self, delivery: Delivery, weight: int, out: list[Effect]) -> None:
+        if self._buffer or self.under_way_bytes + weight > max(self.window_bytes, weight):
+            self._buffer.append((delivery, weight))
+            self.buffered_bytes += weight
+            return
+        assert self.session is not None
+        self.under_way_bytes += weight
+        out.append(Send(self.session, delivery, Priority.DATA))
+
+    def taken(self, count_bytes: int, out: list[Effect]) -> None:
+        """The reader made room."""
+        self.under_way_bytes = max(0, self.under_way_bytes - count_bytes)
+        while self._buffer:
+            delivery, weight = self._buffer[0]
+            if self.under_way_bytes and self.under_way_bytes + weight > self.window_bytes:
+                return
+            self._buffer.popleft()
+            self.buffered_bytes -= weight
+            self.under_way_bytes += weight
+            assert self.session is not None
+            out.append(Send(self.session, delivery, Priority.DATA))
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it makes sense to fetch more of the past for this reader."""
+        return not self._buffer and self.under_way_bytes < self.window_bytes
+
+    def consume(self, ticks: dict[str, Tick]) -> None:
+        """The reader is done with everything below these ticks."""
+        for pubend, tick in ticks.items():
+            handed = self.positions.get(pubend, 0)
+            self.consumed[pubend] = max(self.consumed.get(pubend, 0), min(tick, handed))
+
+    def settle(self, horizons: Mapping[str, Tick]) -> None:
+        """Count trailing silence as consumed where nothing handed over is left unconsumed.
+
+        ``horizons`` tells how far the live streams have come: rows of theirs that matched were
+        handed over already, so the rest is silence to this subscriber.
+        """
+        for pubend, horizon in horizons.items():
+            self.positions[pubend] = max(self.positions[pubend], horizon)
+        for pubend, position in self.positions.items():
+            consumed = self.consumed.get(pubend, position)
+            if self.last_row.get(pubend, -1) < consumed:
+                self.consumed[pubend] = max(consumed, position)
+
+    def check_invariants(self) -> None:
+        """Nobody reads a stream live and catches up on it at once."""
+        both = self.live.keys() & self.catching_up.keys()
+        if both:
+            raise InvariantBroken(f"subscription {self.name}: {sorted(both)} live and catching up")
+
+    def state(self) -> bytes:
+        """What to save of a durable subscription."""
+        return msgspec.msgpack.encode(DurableState(self.selector.text, dict(self.consumed)))

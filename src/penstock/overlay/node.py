@@ -1,0 +1,176 @@
+"""A broker: the overlay and the services on it, composed into one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from penstock.core.clock import SECOND, Duration, Instant, earliest
+from penstock.core.intervals import Tick
+from penstock.core.machine import (
+    DeadlineReached,
+    Effect,
+    Fact,
+    LinkDown,
+    LinkName,
+    LinkUp,
+    LogRead,
+    Persisted,
+    PersistFailed,
+    Priority,
+    Received,
+    Send,
+    SessionClosed,
+    SessionOpened,
+    Trace,
+)
+from penstock.core.tokens import Tokens
+from penstock.guaranteed.broker import GuaranteedBroker
+from penstock.guaranteed.parameters import GuaranteedParameters
+from penstock.overlay.messages import LinkState
+from penstock.overlay.routing import LinkStateDatabase, trees_of
+from penstock.overlay.telemetry import node_records
+
+SETTLE_WITHIN: Duration = 2 * SECOND
+"""After its start a broker waits so long for its neighbours before it goes on without them."""
+
+
+class NodeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a broker is, apart from the addresses and disks that a world gives it."""
+
+    name: str
+    neighbours: dict[str, int] = msgspec.field(default_factory=dict)
+    """The brokers that it may be linked to, with the cost of the link."""
+
+    pubends: tuple[str, ...] = ()
+    guaranteed: GuaranteedParameters = GuaranteedParameters()
+    trace_interval_ns: Duration = SECOND
+    """How often the broker measures itself; 0 means never."""
+
+
+NOBODY = LinkState("", 0, 0, {}, ())
+"""Stands for a neighbour that was never heard."""
+
+
+class BrokerNode:
+    """One broker of the overlay."""
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        *,
+        saved: Mapping[str, bytes],
+        logs: Mapping[str, tuple[Tick, Tick, int]],
+        now: Instant,
+    ) -> None:
+        """``saved`` and ``logs`` are what was found on the disk."""
+        self.config = config
+        self.name = config.name
+        self._incarnation = now
+        self._sequence = 0
+        self._links: dict[LinkName, None] = {}
+        self._database = LinkStateDatabase()
+        self._tokens = Tokens()
+        self._settle_at: Instant | None = now + SETTLE_WITHIN
+        self._trace_at: Instant | None = now if config.trace_interval_ns else None
+        self.guaranteed = GuaranteedBroker(
+            config.name,
+            config.pubends,
+            config.guaranteed,
+            self._tokens,
+            saved=saved,
+            logs=logs,
+            now=now,
+        )
+
+    def start(self, *, now: Instant) -> list[Effect]:
+        """What the broker does before it hears anything."""
+        return [*self.guaranteed.start(), *self._describe_itself(now), *self._settle(now)]
+
+    def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
+        """Take one fact in and give the orders that follow from it."""
+        if isinstance(fact, Received):
+            if isinstance(fact.message, LinkState):
+                return self._link_state(fact.link, fact.message, now)
+            return self.guaranteed.received(fact.link, fact.message, now)
+        match fact:
+            case DeadlineReached():
+                return self._deadline(now)
+            case Persisted(token):
+                return self.guaranteed.resolved(token, "", now)
+            case PersistFailed(token, reason):
+                return self.guaranteed.resolved(token, reason, now)
+            case LogRead():
+                return self.guaranteed.log_read(fact, now)
+            case SessionOpened():
+                return []
+            case SessionClosed(session):
+                return self.guaranteed.session_closed(session, now)
+            case LinkUp(link):
+                return self._link_up(link, now)
+            case LinkDown(link):
+                return self._link_down(link, now)
+        raise TypeError(f"a broker does not understand {type(fact).__name__}")
+
+    # -- the overlay ------------------------------------------------------------------------
+
+    def _link_up(self, link: LinkName, now: Instant) -> list[Effect]:
+        self._links[link] = None
+        known = [Send(link, state, Priority.CONTROL) for state in self._database.states()]
+        return [*known, *self._describe_itself(now), *self.guaranteed.link_up(link, now)]
+
+    def _link_down(self, link: LinkName, now: Instant) -> list[Effect]:
+        self._links.pop(link, None)
+        return [*self.guaranteed.link_down(link, now), *self._describe_itself(now)]
+
+    def _describe_itself(self, now: Instant) -> list[Effect]:
+        self._sequence += 1
+        neighbours = {link: self.config.neighbours.get(link, 1) for link in sorted(self._links)}
+        state = LinkState(
+            self.name, self._incarnation, self._sequence, neighbours, self.config.pubends
+        )
+        self._database.learn(state)
+        return [*self._flood(state, ""), *self._recompute(now)]
+
+    def _link_state(self, link: LinkName, state: LinkState, now: Instant) -> list[Effect]:
+        if state.broker == self.name or not self._database.learn(state):
+            return []
+        return [*self._flood(state, link), *self._recompute(now), *self._settle(now)]
+
+    def _settle(self, now: Instant) -> list[Effect]:
+        """Tell the services, once, when every neighbour was heard or has had its time."""
+        if self._settle_at is None:
+            return []
+        heard = all(
+            self.name in state.neighbours
+            for name in self.config.neighbours
+            if (state := self._database.get(name) or NOBODY)
+        )
+        if not heard and now < self._settle_at:
+            return []
+        self._settle_at = None
+        return self.guaranteed.overlay_settled(now)
+
+    def _flood(self, state: LinkState, except_link: LinkName) -> list[Effect]:
+        return [Send(link, state, Priority.CONTROL) for link in self._links if link != except_link]
+
+    def _recompute(self, now: Instant) -> list[Effect]:
+        return self.guaranteed.trees_changed(trees_of(self.name, self._database), now)
+
+    # -- time -------------------------------------------------------------------------------
+
+    def _deadline(self, now: Instant) -> list[Effect]:
+        out = [*self.guaranteed.deadline(now), *self._settle(now)]
+        if self._trace_at is not None and now >= self._trace_at:
+            self._trace_at = now + self.config.trace_interval_ns
+            out += [Trace(record) for record in node_records(self.name, self.guaranteed, now)]
+        return out
+
+    def next_deadline(self) -> Instant | None:
+        """The earliest thing that time alone brings about."""
+        return earliest(self.guaranteed.next_deadline(), self._trace_at, self._settle_at)
+
+    def check_invariants(self) -> None:
+        """Every part is in a possible state."""
+        self.guaranteed.check_invariants()

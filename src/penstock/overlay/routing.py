@@ -1,0 +1,91 @@
+"""Link state and shortest-path trees.
+
+1. Every broker floods its own account of its links; the latest account of each broker counts.
+2. A link exists when both of its ends say so; its cost is the larger of the two.
+3. For each source every broker computes the same tree: shortest distance from the source, among
+   equals the parent whose name comes first.  Nothing about trees is ever sent.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from penstock.core.trees import Tree
+from penstock.overlay.messages import LinkState
+
+
+class LinkStateDatabase:
+    """The latest account of every broker."""
+
+    def __init__(self) -> None:
+        """Nobody is known."""
+        self._states: dict[str, LinkState] = {}
+
+    def learn(self, state: LinkState) -> bool:
+        """Take an account in; False if it was known or is outdated."""
+        known = self._states.get(state.broker)
+        if known is not None and (known.incarnation, known.sequence) >= (
+            state.incarnation,
+            state.sequence,
+        ):
+            return False
+        self._states[state.broker] = state
+        return True
+
+    def states(self) -> list[LinkState]:
+        """All accounts, in order of name."""
+        return [self._states[name] for name in sorted(self._states)]
+
+    def get(self, broker: str) -> LinkState | None:
+        """One broker's account."""
+        return self._states.get(broker)
+
+    def links(self) -> dict[str, dict[str, int]]:
+        """The links on which both ends agree, with their cost."""
+        agreed: dict[str, dict[str, int]] = {name: {} for name in sorted(self._states)}
+        for name in agreed:
+            for neighbour, cost in sorted(self._states[name].neighbours.items()):
+                back = self._states.get(neighbour)
+                if back is not None and name in back.neighbours:
+                    agreed[name][neighbour] = max(cost, back.neighbours[name])
+        return agreed
+
+
+def parents_from(root: str, links: dict[str, dict[str, int]]) -> dict[str, str]:
+    """Each reachable broker's parent in the tree that is rooted at ``root``."""
+    distance = {root: 0}
+    parents: dict[str, str] = {}
+    heap = [(0, root)]
+    done = set()
+    while heap:
+        at, name = heappop(heap)
+        if name in done:
+            continue
+        done.add(name)
+        for neighbour, cost in links.get(name, {}).items():
+            through = at + cost
+            best = distance.get(neighbour)
+            if best is None or through < best or (through == best and name < parents[neighbour]):
+                if neighbour in done:
+                    continue
+                distance[neighbour] = through
+                parents[neighbour] = name
+                heappush(heap, (through, neighbour))
+    return parents
+
+
+def trees_of(broker: str, database: LinkStateDatabase) -> dict[str, Tree]:
+    """This broker's place in the tree of every source that it can reach, itself included."""
+    links = database.links()
+    trees = {}
+    for state in database.states():
+        if not state.pubends:
+            continue
+        parents = parents_from(state.broker, links)
+        if broker != state.broker and broker not in parents:
+            continue
+        children = tuple(sorted(name for name, parent in parents.items() if parent == broker))
+        trees[state.broker] = Tree(
+            state.broker, parents.get(broker), children, state.incarnation, state.pubends
+        )
+    return trees
