@@ -1,0 +1,1 @@
+"""The deterministic world: virtual time, modelled links and disks."""

@@ -1,0 +1,148 @@
+"""One direction of a modelled link.
+
+1. A link transmits one message at a time at its bandwidth; what waits lies in two queues, control
+   before data, and a message under way is not interrupted.
+2. The data queue holds a bounded number of bytes; what does not fit is dropped and counted.
+3. After its transmission a message takes the latency, and a random jitter that never lets it
+   overtake the one before.
+4. A lossy link loses data messages at random.  Control messages are not lost one by one: links are
+   TCP connections, and what a connection loses it loses by breaking.
+5. When a link fails, everything that is queued or under way is gone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import msgspec
+
+from penstock.core.clock import SECOND, Duration, Instant
+from penstock.core.machine import Priority
+from penstock.sim.scheduler import Scheduler
+
+
+class LinkModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a link behaves, in both directions alike."""
+
+    bandwidth_bytes_per_s: int = 0
+    """0 is unlimited."""
+    latency_ns: Duration = 1_000_000
+    jitter_ns: Duration = 0
+    queue_bytes: int = 5_000_000
+    """Gryphon's output queues (Section 5)."""
+    loss: float = 0.0
+
+
+class SimLink:
+    """The way from one end to the other."""
+
+    def __init__(
+        self,
+        name: str,
+        model: LinkModel,
+        scheduler: Scheduler,
+        random: Random,
+        deliver: Callable[[Any], None],
+    ) -> None:
+        """``deliver`` is called at the far end when a message arrives."""
+        self.name = name
+        self.model = model
+        self.sent_bytes = 0
+        self.sent_messages = 0
+        self.dropped_messages = 0
+        self.queue_high_water = 0
+        self._scheduler = scheduler
+        self._random = random
+        self._deliver = deliver
+        self._bandwidth = model.bandwidth_bytes_per_s
+        self._queues: tuple[deque[tuple[Any, int]], ...] = (deque(), deque())
+        self._queued_bytes = 0
+        self._busy_until: Instant = 0
+        self._draining = False
+        self._last_arrival: Instant = 0
+        self._generation = 0
+        self.up = False
+
+    @property
+    def queued_bytes(self) -> int:
+        """What waits to be transmitted."""
+        return self._queued_bytes
+
+    @property
+    def bandwidth_bytes_per_s(self) -> int:
+        """The limit at present; 0 is unlimited."""
+        return self._bandwidth
+
+    def set_bandwidth(self, bytes_per_s: int) -> None:
+        """Change the limit; the message under way is finished at the old one."""
+        self._bandwidth = bytes_per_s
+
+    def send(self, message: Any, size: int, priority: Priority) -> None:
+        """Queue a message, or transmit it at once if the link is idle."""
+        if not self.up:
+            return
+        now = self._scheduler.now
+        if self._busy_until <= now and not self._queued_bytes:
+            self._transmit(message, size, priority, now)
+            return
+        data = priority is Priority.DATA
+        if data and self._queued_bytes + size > self.model.queue_bytes:
+            self.dropped_messages += 1
+            return
+        self._queues[priority].append((message, size))
+        self._queued_bytes += size
+        self.queue_high_water = max(self.queue_high_water, self._queued_bytes)
+        if not self._draining:
+            self._draining = True
+            self._scheduler.at(self._busy_until, self._drain, self._generation)
+
+    def _drain(self, generation: int) -> None:
+        if generation != self._generation:
+            return
+        now = self._scheduler.now
+        while self._queued_bytes and self._busy_until <= now:
+            priority = Priority.CONTROL if self._queues[0] else Priority.DATA
+            message, size = self._queues[priority].popleft()
+            self._queued_bytes -= size
+            self._transmit(message, size, priority, now)
+        self._draining = bool(self._queued_bytes)
+        if self._draining:
+            self._scheduler.at(self._busy_until, self._drain, generation)
+
+    def _transmit(self, message: Any, size: int, priority: Priority, now: Instant) -> None:
+        self.sent_bytes += size
+        self.sent_messages += 1
+        model = self.model
+        finished = now
+        if self._bandwidth:
+            finished = now + size * SECOND // self._bandwidth
+            self._busy_until = finished
+        if model.loss and priority is Priority.DATA and self._random.random() < model.loss:
+            self.dropped_messages += 1
+            return
+        arrival = finished + model.latency_ns
+        if model.jitter_ns:
+            arrival += self._random.randrange(model.jitter_ns)
+            arrival = self._last_arrival = max(arrival, self._last_arrival)
+        self._scheduler.at(arrival, self._arrive, message, self._generation)
+
+    def _arrive(self, message: Any, generation: int) -> None:
+        if generation == self._generation:
+            self._deliver(message)
+
+    def raise_up(self) -> None:
+        """The link works (again), empty."""
+        self.up = True
+
+    def fail(self) -> None:
+        """The link fails, and loses what it holds."""
+        self.up = False
+        self._generation += 1
+        for queue in self._queues:
+            queue.clear()
+        self._queued_bytes = 0
+        self._draining = False
+        self._busy_until = self._scheduler.now

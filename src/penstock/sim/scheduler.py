@@ -1,0 +1,46 @@
+"""Virtual time.
+
+Events are callbacks at an instant; those of the same instant run in the order in which they were
+scheduled.  Nothing else decides the order, so a run depends on its seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+from penstock.core.clock import Instant
+
+
+class Scheduler:
+    """A clock that jumps from event to event."""
+
+    __slots__ = ("_heap", "_serial", "events", "now")
+
+    def __init__(self, start: Instant) -> None:
+        """Begin at ``start``."""
+        self.now = start
+        self.events = 0
+        self._heap: list[tuple[Instant, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._serial = 0
+
+    def at(self, instant: Instant, callback: Callable[..., None], *arguments: Any) -> None:
+        """Call back at an instant; one in the past means now."""
+        self._serial += 1
+        heappush(self._heap, (max(instant, self.now), self._serial, callback, arguments))
+
+    def run_until(self, end: Instant) -> None:
+        """Run every event up to and including ``end``, and leave the clock there."""
+        heap = self._heap
+        while heap and heap[0][0] <= end:
+            instant, _, callback, arguments = heappop(heap)
+            self.now = instant
+            self.events += 1
+            callback(*arguments)
+        self.now = end
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is left to happen."""
+        return not self._heap

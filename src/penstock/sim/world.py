@@ -1,0 +1,356 @@
+"""The simulated world: brokers, clients, links and disks in virtual time.
+
+Every broker is the same ``BrokerNode`` that the network world runs, and every client the same
+client machine.  The world carries out their effects: sends go over modelled links, orders to the
+store to modelled disks, and time jumps to the next event.  A run depends on its seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import xxhash
+
+from penstock.content.wire import encoded_size
+from penstock.core.clock import SECOND, Duration, Instant
+from penstock.core.machine import (
+    CloseSession,
+    DeadlineReached,
+    Effect,
+    Fact,
+    LinkDown,
+    LinkName,
+    LinkUp,
+    Machine,
+    Persist,
+    PersistState,
+    ReadLog,
+    Received,
+    Send,
+    SessionClosed,
+    SessionOpened,
+    Trace,
+    TrimLog,
+)
+from penstock.core.randomness import random_stream
+from penstock.core.trace import TraceRecord
+from penstock.overlay.node import BrokerNode, NodeConfig
+from penstock.sim.disk import DiskModel, SimDisk
+from penstock.sim.link import LinkModel, SimLink
+from penstock.sim.scheduler import Scheduler
+
+EPOCH: Instant = 1_700_000_000 * SECOND
+"""Virtual time starts here, so that ticks have the size that they have on a real clock."""
+
+BROKER: LinkName = "broker"
+"""What a client calls the one link that it has."""
+
+
+class SimBroker:
+    """A broker and its disk; ``node`` is None while it is down."""
+
+    __slots__ = ("config", "disk", "node", "wake_at")
+
+    def __init__(self, config: NodeConfig, disk: SimDisk) -> None:
+        self.config = config
+        self.disk = disk
+        self.node: BrokerNode | None = None
+        self.wake_at: Instant | None = None
+
+
+class SimClient:
+    """A client machine and the broker that it is connected to."""
+
+    __slots__ = ("broker", "connected", "link_down", "link_up", "machine", "name", "wake_at")
+
+    def __init__(self, name: str, machine: Machine, broker: str) -> None:
+        self.name = name
+        self.machine = machine
+        self.broker = broker
+        self.connected = False
+        self.wake_at: Instant | None = None
+        self.link_up: SimLink
+        self.link_down: SimLink
+
+
+class SimWorld:
+    """Everything that a simulated run consists of."""
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        on_trace: Callable[[TraceRecord], None] | None = None,
+        checked: bool = False,
+        digested: bool = False,
+        reconnect_ns: Duration = SECOND // 10,
+    ) -> None:
+        """``checked`` checks every machine's invariants after each fact; ``digested`` hashes
+        everything that happens, for comparing runs.
+        """
+        self.seed = seed
+        self.scheduler = Scheduler(EPOCH)
+        self.brokers: dict[str, SimBroker] = {}
+        self.links: dict[tuple[str, str], SimLink] = {}
+        self.clients: dict[str, SimClient] = {}
+        self._on_trace = on_trace
+        self._checked = checked
+        self._digest = xxhash.xxh3_64() if digested else None
+        self._reconnect_ns = reconnect_ns
+        self._cut: set[frozenset[str]] = set()
+
+    @property
+    def now(self) -> Instant:
+        """The present instant."""
+        return self.scheduler.now
+
+    @property
+    def digest(self) -> str:
+        """A hash of everything that happened so far."""
+        assert self._digest is not None, "the world was not asked to keep a digest"
+        return self._digest.hexdigest()
+
+    # -- building ---------------------------------------------------------------------------
+
+    def add_broker(self, config: NodeConfig, disk: DiskModel | None = None) -> None:
+        """A broker that is down until ``start``."""
+        self.brokers[config.name] = SimBroker(config, SimDisk(disk or DiskModel(), self.scheduler))
+
+    def add_link(self, first: str, second: str, model: LinkModel) -> None:
+        """A link between two brokers."""
+        for here, there in ((first, second), (second, first)):
+            self.links[here, there] = SimLink(
+                f"{here}->{there}",
+                model,
+                self.scheduler,
+                random_stream(self.seed, here, there, "link"),
+                lambda message, here=here, there=there: self._tell_broker(
+                    there, Received(here, message)
+                ),
+            )
+
+    def add_client(
+        self, name: str, machine: Machine, broker: str, model: LinkModel | None = None
+    ) -> None:
+        """A client that connects to a broker, and again whenever it loses the connection."""
+        client = self.clients[name] = SimClient(name, machine, broker)
+        used = model or LinkModel(latency_ns=SECOND // 10_000, queue_bytes=1 << 40)
+        session = f"client/{name}"
+        client.link_up = SimLink(
+            f"{name}->{broker}",
+            used,
+            self.scheduler,
+            random_stream(self.seed, name, "up"),
+            lambda message: self._tell_broker(broker, Received(session, message)),
+        )
+        client.link_down = SimLink(
+            f"{broker}->{name}",
+            used,
+            self.scheduler,
+            random_stream(self.seed, name, "down"),
+            lambda message: self._tell_client(client, Received(BROKER, message)),
+        )
+        self.scheduler.at(self.now, self._connect, client)
+
+    # -- running ----------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start every broker and raise every link."""
+        for name in self.brokers:
+            self.restart(name)
+
+    def run_for(self, duration: Duration) -> None:
+        """Let time pass."""
+        self.scheduler.run_until(self.now + duration)
+
+    def run_until(self, instant: Instant) -> None:
+        """Let time pass up to an instant."""
+        self.scheduler.run_until(instant)
+
+    # -- faults -----------------------------------------------------------------------------
+
+    def crash(self, name: str) -> None:
+        """A broker loses power: its memory and what its disk had not synced are gone."""
+        broker = self.brokers[name]
+        if broker.node is None:
+            return
+        broker.node = None
+        broker.wake_at = None
+        broker.disk.crash(random_stream(self.seed, name, "crash", str(self.now)))
+        for here, there in self.links:
+            if here == name:
+                self._lower(here, there)
+        for client in self.clients.values():
+            if client.broker == name and client.connected:
+                self._disconnect(client)
+
+    def restart(self, name: str) -> None:
+        """A broker starts with what its disk holds."""
+        broker = self.brokers[name]
+        if broker.node is not None:
+            return
+        store = broker.disk.store
+        logs = {}
+        for log in store.log_names():
+            bounds = store.bounds(log)
+            if bounds.end_high:
+                logs[log] = (bounds.first_low, bounds.end_high, bounds.stored_bytes)
+        broker.node = BrokerNode(broker.config, saved=store.load_state(), logs=logs, now=self.now)
+        broker.disk.attach(lambda fact: self._tell_broker(name, fact))
+        self._carry_out(name, broker.node.start(now=self.now))
+        self._arm(name)
+        for here, there in self.links:
+            if here == name:
+                self._raise(here, there)
+
+    def cut(self, first: str, second: str) -> None:
+        """A link fails and loses everything on it."""
+        self._cut.add(frozenset((first, second)))
+        self._lower(first, second)
+
+    def mend(self, first: str, second: str) -> None:
+        """A link works again."""
+        self._cut.discard(frozenset((first, second)))
+        self._raise(first, second)
+
+    def set_bandwidth(self, first: str, second: str, bytes_per_s: int) -> None:
+        """Limit a link in both directions; 0 is unlimited."""
+        self.links[first, second].set_bandwidth(bytes_per_s)
+        self.links[second, first].set_bandwidth(bytes_per_s)
+
+    def fill_disk(self, name: str, *, full: bool) -> None:
+        """A broker's disk becomes full, or has room again."""
+        self.brokers[name].disk.store.full = full
+
+    def drop_client(self, name: str) -> None:
+        """A client's connection breaks; it comes back by itself."""
+        client = self.clients[name]
+        if client.connected:
+            self._tell_broker(client.broker, SessionClosed(f"client/{name}"))
+            self._disconnect(client)
+
+    # -- links ------------------------------------------------------------------------------
+
+    def _raise(self, first: str, second: str) -> None:
+        if frozenset((first, second)) in self._cut or self.links[first, second].up:
+            return
+        if self.brokers[first].node is None or self.brokers[second].node is None:
+            return
+        self.links[first, second].raise_up()
+        self.links[second, first].raise_up()
+        self._tell_broker(first, LinkUp(second))
+        self._tell_broker(second, LinkUp(first))
+
+    def _lower(self, first: str, second: str) -> None:
+        if not self.links[first, second].up:
+            return
+        self.links[first, second].fail()
+        self.links[second, first].fail()
+        self._tell_broker(first, LinkDown(second))
+        self._tell_broker(second, LinkDown(first))
+
+    def _connect(self, client: SimClient) -> None:
+        if self.brokers[client.broker].node is None:
+            self.scheduler.at(self.now + self._reconnect_ns, self._connect, client)
+            return
+        client.connected = True
+        client.link_up.raise_up()
+        client.link_down.raise_up()
+        self._tell_broker(client.broker, SessionOpened(f"client/{client.name}"))
+        self._tell_client(client, LinkUp(BROKER))
+
+    def _disconnect(self, client: SimClient) -> None:
+        client.connected = False
+        client.link_up.fail()
+        client.link_down.fail()
+        self._tell_client(client, LinkDown(BROKER))
+        self.scheduler.at(self.now + self._reconnect_ns, self._connect, client)
+
+    # -- driving the machines ---------------------------------------------------------------
+
+    def _tell_broker(self, name: str, fact: Fact) -> None:
+        node = self.brokers[name].node
+        if node is None:
+            return
+        self._note(name, fact)
+        self._carry_out(name, node.handle(fact, now=self.scheduler.now))
+        if self._checked:
+            node.check_invariants()
+        self._arm(name)
+
+    def _arm(self, name: str) -> None:
+        broker = self.brokers[name]
+        if broker.node is None:
+            return
+        deadline = broker.node.next_deadline()
+        if deadline is not None and (broker.wake_at is None or deadline < broker.wake_at):
+            broker.wake_at = deadline
+            self.scheduler.at(deadline, self._wake, name, deadline)
+
+    def _wake(self, name: str, deadline: Instant) -> None:
+        broker = self.brokers[name]
+        if broker.wake_at != deadline or broker.node is None:
+            return
+        broker.wake_at = None
+        due = broker.node.next_deadline()
+        if due is not None and due <= self.now:
+            self._tell_broker(name, DeadlineReached())
+        else:
+            self._arm(name)
+
+    def _carry_out(self, name: str, effects: list[Effect]) -> None:
+        disk = self.brokers[name].disk
+        for effect in effects:
+            if type(effect) is Send:
+                self._send(name, effect)
+            elif isinstance(effect, Persist | PersistState):
+                disk.order(effect)
+            elif isinstance(effect, ReadLog):
+                disk.read(effect)
+            elif isinstance(effect, TrimLog):
+                disk.trim(effect)
+            elif isinstance(effect, CloseSession):
+                self._close_session(effect)
+            elif isinstance(effect, Trace) and self._on_trace is not None:
+                self._on_trace(effect.record)
+
+    def _send(self, name: str, effect: Send) -> None:
+        link = self.links.get((name, effect.link))
+        if link is None:
+            client = self.clients.get(effect.link.removeprefix("client/"))
+            if client is None:
+                return
+            link = client.link_down
+        link.send(effect.message, encoded_size(effect.message), effect.priority)
+
+    def _close_session(self, effect: CloseSession) -> None:
+        client = self.clients[effect.session.removeprefix("client/")]
+        if client.connected:
+            self._disconnect(client)
+
+    def _tell_client(self, client: SimClient, fact: Fact) -> None:
+        self._note(client.name, fact)
+        now = self.scheduler.now
+        for effect in client.machine.handle(fact, now=now):
+            if isinstance(effect, Send):
+                message = effect.message
+                client.link_up.send(message, encoded_size(message), effect.priority)
+            elif isinstance(effect, Trace) and self._on_trace is not None:
+                self._on_trace(effect.record)
+        deadline = client.machine.next_deadline()
+        if deadline is not None and (client.wake_at is None or deadline < client.wake_at):
+            client.wake_at = deadline
+            self.scheduler.at(deadline, self._wake_client, client, deadline)
+
+    def _wake_client(self, client: SimClient, deadline: Instant) -> None:
+        if client.wake_at == deadline:
+            client.wake_at = None
+            self._tell_client(client, DeadlineReached())
+
+    def _note(self, name: str, fact: Any) -> None:
+        if self._digest is not None:
+            what = type(fact).__name__
+            if isinstance(fact, Received):
+                what += type(fact.message).__name__ + str(encoded_size(fact.message))
+            self._digest.update(f"{self.scheduler.now} {name} {what}".encode())
