@@ -2,18 +2,24 @@
 
 A machine with a thousand streams must not ask each of them after every message.  Parts announce
 their deadline when it changes; the earliest is found in a heap, whose outdated entries are passed
-over when they surface.
+over when they surface.  A far deadline that moves with every message would leave an entry each time,
+so the heap is rebuilt when most of it is outdated: it never holds more than twice the keys that
+have a deadline, and a few.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from heapq import heappop, heappush
-from typing import Generic, TypeVar
+from heapq import heapify, heappop, heappush
+from typing import Final, Generic, TypeVar
 
 from penstock.core.clock import Instant
 
 Key = TypeVar("Key", bound=Hashable)
+
+SPARE_ENTRIES: Final = 64
+"""Outdated entries that are tolerated beside as many as there are keys: a rebuild of a small heap
+for every few changes would cost more than it saves."""
 
 
 class Deadlines(Generic[Key]):
@@ -39,6 +45,9 @@ class Deadlines(Generic[Key]):
         self._serial += 1
         self._current[key] = (deadline, self._serial)
         heappush(self._heap, (deadline, self._serial, key))
+        if len(self._heap) > 2 * len(self._current) + SPARE_ENTRIES:
+            self._heap = [(at, serial, each) for each, (at, serial) in self._current.items()]
+            heapify(self._heap)
 
     def earliest(self) -> Instant | None:
         """The earliest deadline of all."""

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 
 class Tokens:
-    """Numbers each order once, and remembers whose it is until the answer comes."""
+    """Numbers each order once, and remembers whose it is until the answer comes.
 
-    __slots__ = ("_last", "_owners")
+    Several parts of a machine share the numbers by taking every n-th: the part is then known from
+    the token alone.
+    """
 
-    def __init__(self) -> None:
-        """No order has been given."""
-        self._last = 0
+    __slots__ = ("_last", "_owners", "_step")
+
+    def __init__(self, part: int = 0, parts: int = 1) -> None:
+        """The tokens of this part leave the remainder ``part`` when divided by ``parts``."""
+        self._last = part
+        self._step = parts
         self._owners: dict[int, str] = {}
 
     def take(self, owner: str) -> int:
         """A new token for an order of this owner."""
-        self._last += 1
+        self._last += self._step
         self._owners[self._last] = owner
         return self._last
 

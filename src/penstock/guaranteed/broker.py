@@ -7,7 +7,7 @@ leaving the broker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from zlib import crc32
 
 from penstock.core.clock import Instant, earliest
@@ -16,6 +16,7 @@ from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, LinkName, LogRead, PersistState, Priority, Send
 from penstock.core.message import Message
 from penstock.core.tokens import Tokens
+from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
 from penstock.guaranteed.durable import EDGE
 from penstock.guaranteed.edge import LOCAL_RELAY, Edge
@@ -40,6 +41,7 @@ from penstock.guaranteed.messages import (
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.pubend import Pubend
 from penstock.guaranteed.source_relay import SourceRelay
+from penstock.guaranteed.telemetry import service_records
 
 LOCAL_EDGE = "@edge"
 """The name of the link from a relay to the edge of its own broker."""
@@ -106,7 +108,9 @@ class GuaranteedBroker:
 
     # -- the overlay ------------------------------------------------------------------------
 
-    def trees_changed(self, trees: Mapping[str, Tree], now: Instant) -> list[Effect]:
+    def routes_changed(
+        self, trees: Mapping[str, Tree], next_hops: Mapping[str, LinkName], now: Instant
+    ) -> list[Effect]:
         """The overlay found other ways."""
         out: list[Effect] = []
         for root, tree in sorted(trees.items()):
@@ -309,6 +313,10 @@ class GuaranteedBroker:
     def next_deadline(self) -> Instant | None:
         """The earliest thing that time alone brings about."""
         return earliest(self._deadlines.earliest(), self.edge.next_deadline())
+
+    def records(self, now: Instant) -> Iterable[TraceRecord]:
+        """What the service measures of itself."""
+        return service_records(self._broker, self._pubends, self.edge, now)
 
     # -- looking in -------------------------------------------------------------------------
 

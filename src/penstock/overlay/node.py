@@ -25,15 +25,19 @@ from penstock.core.machine import (
     SessionOpened,
     Trace,
 )
+from penstock.core.service import Service
 from penstock.core.tokens import Tokens
 from penstock.guaranteed.broker import GuaranteedBroker
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.overlay.messages import LinkState
-from penstock.overlay.routing import LinkStateDatabase, trees_of
-from penstock.overlay.telemetry import node_records
+from penstock.overlay.routing import LinkStateDatabase, next_hops_of, trees_of
+from penstock.overlay.wire import SERVICE_OF_MESSAGE
 
 SETTLE_WITHIN: Duration = 2 * SECOND
 """After its start a broker waits so long for its neighbours before it goes on without them."""
+
+SERVICES = 1
+"""How many services share a broker's tokens."""
 
 
 class NodeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,42 +75,44 @@ class BrokerNode:
         self._sequence = 0
         self._links: dict[LinkName, None] = {}
         self._database = LinkStateDatabase()
-        self._tokens = Tokens()
         self._settle_at: Instant | None = now + SETTLE_WITHIN
         self._trace_at: Instant | None = now if config.trace_interval_ns else None
         self.guaranteed = GuaranteedBroker(
             config.name,
             config.pubends,
             config.guaranteed,
-            self._tokens,
+            Tokens(0, SERVICES),
             saved=saved,
             logs=logs,
             now=now,
         )
+        self._services: tuple[Service, ...] = (self.guaranteed,)
 
     def start(self, *, now: Instant) -> list[Effect]:
         """What the broker does before it hears anything."""
-        return [*self.guaranteed.start(), *self._describe_itself(now), *self._settle(now)]
+        started = [effect for service in self._services for effect in service.start()]
+        return [*started, *self._describe_itself(now), *self._settle(now)]
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
         """Take one fact in and give the orders that follow from it."""
         if isinstance(fact, Received):
             if isinstance(fact.message, LinkState):
                 return self._link_state(fact.link, fact.message, now)
-            return self.guaranteed.received(fact.link, fact.message, now)
+            service = self._services[SERVICE_OF_MESSAGE[type(fact.message)]]
+            return service.received(fact.link, fact.message, now)
         match fact:
             case DeadlineReached():
                 return self._deadline(now)
             case Persisted(token):
-                return self.guaranteed.resolved(token, "", now)
+                return self._services[token % SERVICES].resolved(token, "", now)
             case PersistFailed(token, reason):
-                return self.guaranteed.resolved(token, reason, now)
-            case LogRead():
-                return self.guaranteed.log_read(fact, now)
+                return self._services[token % SERVICES].resolved(token, reason, now)
+            case LogRead(token):
+                return self._services[token % SERVICES].log_read(fact, now)
             case SessionOpened():
                 return []
             case SessionClosed(session):
-                return self.guaranteed.session_closed(session, now)
+                return [e for s in self._services for e in s.session_closed(session, now)]
             case LinkUp(link):
                 return self._link_up(link, now)
             case LinkDown(link):
@@ -118,11 +124,13 @@ class BrokerNode:
     def _link_up(self, link: LinkName, now: Instant) -> list[Effect]:
         self._links[link] = None
         known = [Send(link, state, Priority.CONTROL) for state in self._database.states()]
-        return [*known, *self._describe_itself(now), *self.guaranteed.link_up(link, now)]
+        told = [effect for service in self._services for effect in service.link_up(link, now)]
+        return [*known, *self._describe_itself(now), *told]
 
     def _link_down(self, link: LinkName, now: Instant) -> list[Effect]:
         self._links.pop(link, None)
-        return [*self.guaranteed.link_down(link, now), *self._describe_itself(now)]
+        told = [effect for service in self._services for effect in service.link_down(link, now)]
+        return [*told, *self._describe_itself(now)]
 
     def _describe_itself(self, now: Instant) -> list[Effect]:
         self._sequence += 1
@@ -142,35 +150,41 @@ class BrokerNode:
         """Tell the services, once, when every neighbour was heard or has had its time."""
         if self._settle_at is None:
             return []
-        heard = all(
-            self.name in state.neighbours
-            for name in self.config.neighbours
-            if (state := self._database.get(name) or NOBODY)
-        )
+        states = [self._database.get(name) or NOBODY for name in self.config.neighbours]
+        heard = all(self.name in state.neighbours for state in states)
         if not heard and now < self._settle_at:
             return []
         self._settle_at = None
-        return self.guaranteed.overlay_settled(now)
+        return [effect for service in self._services for effect in service.overlay_settled(now)]
 
     def _flood(self, state: LinkState, except_link: LinkName) -> list[Effect]:
         return [Send(link, state, Priority.CONTROL) for link in self._links if link != except_link]
 
     def _recompute(self, now: Instant) -> list[Effect]:
-        return self.guaranteed.trees_changed(trees_of(self.name, self._database), now)
+        trees = trees_of(self.name, self._database)
+        hops = next_hops_of(self.name, self._database)
+        return [e for service in self._services for e in service.routes_changed(trees, hops, now)]
 
     # -- time -------------------------------------------------------------------------------
 
     def _deadline(self, now: Instant) -> list[Effect]:
-        out = [*self.guaranteed.deadline(now), *self._settle(now)]
+        out = self._settle(now)
+        for service in self._services:
+            deadline = service.next_deadline()
+            if deadline is not None and deadline <= now:
+                out += service.deadline(now)
         if self._trace_at is not None and now >= self._trace_at:
             self._trace_at = now + self.config.trace_interval_ns
-            out += [Trace(record) for record in node_records(self.name, self.guaranteed, now)]
+            for service in self._services:
+                out += [Trace(record) for record in service.records(now)]
         return out
 
     def next_deadline(self) -> Instant | None:
         """The earliest thing that time alone brings about."""
-        return earliest(self.guaranteed.next_deadline(), self._trace_at, self._settle_at)
+        deadlines = [service.next_deadline() for service in self._services]
+        return earliest(*deadlines, self._trace_at, self._settle_at)
 
     def check_invariants(self) -> None:
         """Every part is in a possible state."""
-        self.guaranteed.check_invariants()
+        for service in self._services:
+            service.check_invariants()

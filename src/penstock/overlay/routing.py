@@ -89,3 +89,15 @@ def trees_of(broker: str, database: LinkStateDatabase) -> dict[str, Tree]:
             state.broker, parents.get(broker), children, state.incarnation, state.pubends
         )
     return trees
+
+
+def next_hops_of(broker: str, database: LinkStateDatabase) -> dict[str, str]:
+    """The first link on the shortest way from this broker to every other that it can reach."""
+    parents = parents_from(broker, database.links())
+    hops: dict[str, str] = {}
+    for name in parents:
+        at = name
+        while parents[at] != broker:
+            at = parents[at]
+        hops[name] = at
+    return hops

@@ -41,6 +41,9 @@ GUARANTEED_MESSAGES: tuple[type[Message], ...] = (
     guaranteed.Unsubscribed,
 )
 
+SERVICE_OF_MESSAGE: dict[type[Message], int] = dict.fromkeys(GUARANTEED_MESSAGES, 0)
+"""Which of a broker's services a message is for, by its place in the broker."""
+
 LOG_MESSAGES: tuple[type[Message], ...] = (guaranteed.LogEntry,)
 
 

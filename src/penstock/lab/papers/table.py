@@ -1,0 +1,144 @@
+"""One table for all papers: the figure that a paper reports, the bar, and ours under both laws.
+
+A row states one measured quantity of one run.  Bars are functions of the measured value, so a
+verdict is computed and never typed in; a row that misses its bar stays in the table and says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from statistics import median
+
+import msgspec
+from rich.table import Table
+from rich.text import Text
+
+Check = Callable[[float], bool]
+
+
+class PaperRow(msgspec.Struct, frozen=True):
+    """A line of the table; the field names are the JSON's."""
+
+    service: str
+    run: str
+    metric: str
+    unit: str
+    paper: str
+    bar: str
+    stretch: str
+    paper_law: float | None
+    improved_law: float | None
+    seeds: int
+    verdict: str
+    note: str
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """A bound in words, and as a test of a measured value."""
+
+    words: str
+    holds: Check
+
+
+def at_most(limit: float, unit: str = "") -> Bar:
+    """The value may not exceed the limit."""
+    return Bar(f"≤ {limit:g}{unit}", lambda value: value <= limit)
+
+
+def at_least(limit: float, unit: str = "") -> Bar:
+    """The value must reach the limit."""
+    return Bar(f"≥ {limit:g}{unit}", lambda value: value >= limit)
+
+
+def within(low: float, high: float, unit: str = "") -> Bar:
+    """The value must lie in a range."""
+    return Bar(f"{low:g} … {high:g}{unit}", lambda value: low <= value <= high)
+
+
+SHOWN = Bar("shown", lambda value: True)
+"""The table shows the value; nothing is demanded of it."""
+
+
+def row(
+    service: str,
+    run: str,
+    metric: str,
+    unit: str,
+    *,
+    paper: str,
+    bar: Bar,
+    paper_law: Iterable[float],
+    improved_law: Iterable[float] = (),
+    stretch: Bar | None = None,
+    note: str = "",
+) -> PaperRow:
+    """Take the medians over the seeds and judge them.
+
+    "reproduced": the paper's law meets the bar.  "beaten": the improved law meets the stretch as
+    well (or, where there is no stretch, "reproduced" is all there is).  Otherwise "not reproduced",
+    and the note must say why.
+    """
+    ours, improved = list(paper_law), list(improved_law)
+    paper_median = median(ours) if ours else None
+    improved_median = median(improved) if improved else None
+    if paper_median is None:
+        judged = improved_median is not None and bar.holds(improved_median)
+    else:
+        judged = bar.holds(paper_median)
+    beaten = stretch is not None and improved_median is not None and stretch.holds(improved_median)
+    if judged:
+        verdict = "beaten" if beaten else "reproduced"
+    else:
+        verdict = "beaten by the improved law only" if beaten else "not reproduced"
+    return PaperRow(
+        service,
+        run,
+        metric,
+        unit,
+        paper,
+        bar.words,
+        stretch.words if stretch is not None else "–",
+        paper_median,
+        improved_median,
+        max(len(ours), len(improved)),
+        verdict,
+        note,
+    )
+
+
+VERDICT_STYLES = {
+    "beaten": "bold green",
+    "reproduced": "green",
+    "beaten by the improved law only": "yellow",
+    "not reproduced": "red",
+}
+
+
+def render(rows: Iterable[PaperRow], title: str) -> Table:
+    """The table for people."""
+    table = Table(title=title, header_style="bold", show_lines=False)
+    for column in ("run", "metric", "unit", "paper", "bar", "stretch"):
+        table.add_column(column, overflow="fold")
+    for column in ("paper's law", "improved", "seeds"):
+        table.add_column(column, justify="right")
+    table.add_column("verdict")
+    table.add_column("note", overflow="fold")
+    for each in rows:
+        table.add_row(
+            each.run,
+            each.metric,
+            each.unit,
+            each.paper,
+            each.bar,
+            each.stretch,
+            _number(each.paper_law),
+            _number(each.improved_law),
+            str(each.seeds),
+            Text(each.verdict, style=VERDICT_STYLES[each.verdict]),
+            each.note,
+        )
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
