@@ -3,7 +3,7 @@
 One envelope carries every message of every service, little-endian:
 
 1. 24 bytes: magic, version, number of attachments, length of the head, length of everything that
-   follows the envelope, checksum over head and attachment table;
+   follows the envelope, checksum over those, the head and the attachment table;
 2. the head: the message as MessagePack, with a small marker where a batch or a frame stands;
 3. the attachment table: the length of each attachment;
 4. the attachments, each padded to eight bytes: tick columns and blocks, untouched.
@@ -30,9 +30,9 @@ from penstock.core.message import Message
 
 MAGIC: Final = 0x5053  # "SP": the first two bytes of every frame on the wire
 WIRE_VERSION: Final = 1
+PREAMBLE: Final = struct.Struct("<HBBIQ")
+CHECKSUM: Final = struct.Struct("<Q")
 ENVELOPE: Final = struct.Struct("<HBBIQQ")
-LENGTH_FIELD_END: Final = 16
-"""How many bytes of an envelope tell the length of the rest."""
 
 MAX_ATTACHMENTS: Final = 255
 
@@ -89,9 +89,9 @@ def _envelope(head: bytes, attachments: list[Buffer]) -> list[Buffer]:
     table = struct.pack(f"<{len(attachments)}I", *map(len, attachments))
     lead = head + bytes(-len(head) & 7) + table + bytes(-len(table) & 7)
     length = len(lead) + sum(padded(len(each)) for each in attachments)
-    checksum = xxh3_64_intdigest(lead)
-    envelope = ENVELOPE.pack(MAGIC, WIRE_VERSION, len(attachments), len(head), length, checksum)
-    pieces: list[Buffer] = [envelope + lead]
+    envelope = PREAMBLE.pack(MAGIC, WIRE_VERSION, len(attachments), len(head), length)
+    checksum = xxh3_64_intdigest(envelope + lead)
+    pieces: list[Buffer] = [envelope + CHECKSUM.pack(checksum) + lead]
     for each in attachments:
         pieces.append(each)
         padding = -len(each) & 7
@@ -100,27 +100,51 @@ def _envelope(head: bytes, attachments: list[Buffer]) -> list[Buffer]:
     return pieces
 
 
+class SizeMeter:
+    """Tells how many bytes ``encode`` would give, without encoding any rows.
+
+    The last message is remembered, since a broker sends the same one to several children.
+    """
+
+    __slots__ = ("_attached", "_attached_bytes", "_encoder", "_last", "_last_size")
+
+    def __init__(self) -> None:
+        """Nothing was measured."""
+        self._attached = 0
+        self._attached_bytes = 0
+        self._encoder = msgspec.msgpack.Encoder(enc_hook=self._measure)
+        self._last: Message | None = None
+        self._last_size = 0
+
+    def size(self, message: Message) -> int:
+        """The number of bytes of a message on the wire."""
+        if message is self._last:
+            return self._last_size
+        self._attached = self._attached_bytes = 0
+        head = len(self._encoder.encode(message))
+        table = padded(4 * self._attached)
+        self._last = message
+        self._last_size = ENVELOPE.size + padded(head) + table + self._attached_bytes
+        return self._last_size
+
+    def _measure(self, value: Any) -> Any:
+        if isinstance(value, Batch):
+            self._attached += 1
+            self._attached_bytes += padded(value.wire_size)
+            return len(value)
+        ticks = value.ticks
+        rows = len(ticks)
+        dense = isinstance(ticks, range)
+        if rows:
+            self._attached += 1 if dense else 2
+            self._attached_bytes += padded(value.batch.wire_size) + (0 if dense else 8 * rows)
+        first = int(ticks[0]) if rows else 0
+        return _Marker(value.low, value.high, value.final, first, rows, dense)
+
+
 def encoded_size(message: Message) -> int:
-    """The number of bytes that ``encode`` gives, without encoding any rows."""
-    sizes: list[int] = []
-
-    def measure(value: Any) -> Any:
-        if isinstance(value, Frame):
-            rows = len(value)
-            if rows:
-                if not isinstance(value.ticks, range):
-                    sizes.append(8 * rows)
-                sizes.append(value.batch.wire_size)
-            first = int(value.ticks[0]) if rows else 0
-            dense = isinstance(value.ticks, range)
-            return _Marker(value.low, value.high, value.final, first, rows, dense)
-        sizes.append(value.wire_size)
-        return len(value)
-
-    head = len(_encoder(measure).encode(message))
-    return (
-        ENVELOPE.size + padded(head) + padded(4 * len(sizes)) + sum(padded(size) for size in sizes)
-    )
+    """The number of bytes of one message on the wire."""
+    return SizeMeter().size(message)
 
 
 def body_length(envelope: Buffer) -> int:
@@ -152,14 +176,15 @@ class Decoder(Generic[M]):
         view = memoryview(data)
         if len(view) < ENVELOPE.size:
             raise MalformedMessage(f"{len(view)} bytes are too few for a message")
-        _, _, count, head_length, length, checksum = ENVELOPE.unpack_from(view)
+        _, _, count, head_length, _, checksum = ENVELOPE.unpack_from(view)
         if body_length(view) != len(view) - ENVELOPE.size:
             raise MalformedMessage("the length in the envelope does not fit")
         table_at = ENVELOPE.size + padded(head_length)
         at = table_at + padded(4 * count)
         if at > len(view):
             raise MalformedMessage("the head is longer than the message")
-        if xxh3_64_intdigest(view[ENVELOPE.size : at]) != checksum:
+        checked = bytes(view[: PREAMBLE.size]) + bytes(view[ENVELOPE.size : at])
+        if xxh3_64_intdigest(checked) != checksum:
             raise MalformedMessage("the message's checksum does not fit its bytes")
         self._attachments = []
         self._next = 0

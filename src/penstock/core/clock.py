@@ -40,5 +40,8 @@ def in_seconds(duration: Duration) -> float:
 
 def earliest(*deadlines: Instant | None) -> Instant | None:
     """The first of several deadlines, where None means that there is none."""
-    known = [deadline for deadline in deadlines if deadline is not None]
-    return min(known) if known else None
+    first: Instant | None = None
+    for deadline in deadlines:
+        if deadline is not None and (first is None or deadline < first):
+            first = deadline
+    return first

@@ -2,9 +2,9 @@
 
 A machine with a thousand streams must not ask each of them after every message.  Parts announce
 their deadline when it changes; the earliest is found in a heap, whose outdated entries are passed
-over when they surface.  A far deadline that moves with every message would leave an entry each time,
-so the heap is rebuilt when most of it is outdated: it never holds more than twice the keys that
-have a deadline, and a few.
+over when they surface.  A far deadline that moves with every message would leave an entry each
+time, so the heap is rebuilt when most of it is outdated: it never holds more than twice the keys
+that had a deadline at once, and a few.
 """
 
 from __future__ import annotations

@@ -19,8 +19,9 @@ from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
 from penstock.guaranteed.durable import EDGE
-from penstock.guaranteed.edge import LOCAL_RELAY, Edge
+from penstock.guaranteed.edge import Edge
 from penstock.guaranteed.holds import Holds
+from penstock.guaranteed.links import LOCAL_EDGE, LOCAL_RELAY, stays_inside
 from penstock.guaranteed.messages import (
     Acknowledgement,
     Consumed,
@@ -42,9 +43,6 @@ from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.pubend import Pubend
 from penstock.guaranteed.source_relay import SourceRelay
 from penstock.guaranteed.telemetry import service_records
-
-LOCAL_EDGE = "@edge"
-"""The name of the link from a relay to the edge of its own broker."""
 
 
 class GuaranteedBroker:
@@ -207,14 +205,9 @@ class GuaranteedBroker:
 
     def _settled(self, out: list[Effect], now: Instant) -> list[Effect]:
         """Deliver what stays inside the broker until nothing of it is left."""
-        if not any(type(effect) is Send and effect.link[0] == "@" for effect in out):
-            return out
         settled: list[Effect] = []
-        at = 0
-        while at < len(out):
-            effect = out[at]
-            at += 1
-            if type(effect) is not Send or effect.link[0] != "@":
+        for effect in out:  # grows while it is walked through
+            if type(effect) is not Send or not stays_inside(effect.link):
                 settled.append(effect)
             elif effect.link == LOCAL_RELAY:
                 self._control(LOCAL_EDGE, effect.message, now, out)

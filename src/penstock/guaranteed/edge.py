@@ -28,6 +28,7 @@ from penstock.core.tokens import Tokens
 from penstock.core.trees import Tree
 from penstock.guaranteed.durable import DurableSubscriptions
 from penstock.guaranteed.edge_stream import EdgeStream
+from penstock.guaranteed.links import LOCAL_RELAY
 from penstock.guaranteed.messages import (
     LIVE_FILTER,
     Acknowledgement,
@@ -46,9 +47,6 @@ from penstock.guaranteed.nack_window import CatchUpWindow, FixedNackWindow
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.sources import SourceView
 from penstock.guaranteed.subscription import Subscription
-
-LOCAL_RELAY = "@relay"
-"""The edge reaches every source through the relay of its own broker."""
 
 
 class Edge:

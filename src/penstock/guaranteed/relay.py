@@ -1,7 +1,8 @@
 """A stream as it passes through a broker: forwarding, caching, consolidating requests.
 
 1. Live knowledge goes to every child whose registration is confirmed, filtered for that child; a
-   frame of which no row is dropped is forwarded as it came.
+   frame of which no row is dropped is forwarded as it came.  The edge of the same broker gets it
+   whole, since it matches every row against its subscribers anyway.
 2. The latest live knowledge is cached, up to a bound.
 3. A request is answered from the cache as far as the cache is complete for the requester; the rest
    goes up once for all who wait, and the same ticks go up again only after a pause.
@@ -14,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.content.frame import Frame
-from penstock.content.knowledge import KnowledgeMap
 from penstock.core.clock import Instant
 from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import Effect, LinkName, Priority, Send
+from penstock.guaranteed.links import LOCAL_EDGE
 from penstock.guaranteed.messages import LIVE_FILTER, Knowledge, Nack
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.registration import LinkRegistration, Registrations
+from penstock.guaranteed.relay_cache import RelayCache
 
 FilterFor = Callable[[str, Frame], Frame]
 """Applies a named selector to a frame."""
@@ -59,7 +61,7 @@ class RelayStream:
         self._registrations = registrations
         self._parameters = parameters
         self._filter_for = filter_for
-        self._cache = KnowledgeMap()
+        self._cache = RelayCache(parameters.relay_cache_bytes)
         self._waiting: list[_Waiting] = []
         self._asked: dict[str, IntervalSet] = {}
         self._asked_forget_at: dict[str, Instant] = {}
@@ -67,10 +69,8 @@ class RelayStream:
     def live(self, frame: Frame, out: list[Effect]) -> None:
         """Knowledge from above for everybody."""
         self.position = max(self.position, frame.high)
-        cache = self._cache
-        cache.insert(frame)
-        while cache.weight > self._parameters.relay_cache_bytes:
-            cache.pop_first()
+        self._cache.add(frame)
+        whole = Knowledge(self.pubend, frame)
         for link, registration in self._registrations.links.items():
             if not registration.confirmed:
                 continue
@@ -78,8 +78,10 @@ class RelayStream:
             if frame.high <= start:
                 continue
             part = frame if frame.low >= start else frame.slice(start, frame.high)
-            narrowed = part.select(registration.index.match_any(part.batch)) if part else part
-            out.append(Send(link, Knowledge(self.pubend, narrowed), Priority.DATA))
+            if len(part.ticks) and link != LOCAL_EDGE:
+                part = part.select(registration.index.match_any(part.batch))
+            message = whole if part is frame else Knowledge(self.pubend, part)
+            out.append(Send(link, message, Priority.DATA))
 
     def request(
         self, link: LinkName, nack: Nack, now: Instant, out: list[Effect]
@@ -92,11 +94,12 @@ class RelayStream:
         complete = self._registrations.complete_since(selectors, self.pubend)
         upward: list[Interval] = []
         for low, high in nack.intervals:
-            for frame in self._cache.slice(max(low, complete), high):
-                self._answer(link, registration, nack.filter, frame, False, out)
             missing = [(low, min(high, complete))] if low < complete else []
             if high > complete:
-                missing += self._cache.gaps(max(low, complete), high)
+                found, gaps = self._cache.find(max(low, complete), high)
+                missing += gaps
+                for frame in found:
+                    self._answer(link, registration, nack.filter, frame, False, out)
             for part in missing:
                 self._wait(link, part, nack.filter)
                 upward += self._suppressed(nack.filter, part, now)

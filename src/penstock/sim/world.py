@@ -12,7 +12,7 @@ from typing import Any
 
 import xxhash
 
-from penstock.content.wire import encoded_size
+from penstock.content.wire import SizeMeter
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.machine import (
     CloseSession,
@@ -94,6 +94,7 @@ class SimWorld:
         self.brokers: dict[str, SimBroker] = {}
         self.links: dict[tuple[str, str], SimLink] = {}
         self.clients: dict[str, SimClient] = {}
+        self._meter = SizeMeter()
         self._on_trace = on_trace
         self._checked = checked
         self._digest = xxhash.xxh3_64() if digested else None
@@ -322,7 +323,7 @@ class SimWorld:
             if client is None:
                 return
             link = client.link_down
-        link.send(effect.message, encoded_size(effect.message), effect.priority)
+        link.send(effect.message, self._meter.size(effect.message), effect.priority)
 
     def _close_session(self, effect: CloseSession) -> None:
         client = self.clients[effect.session.removeprefix("client/")]
@@ -335,7 +336,7 @@ class SimWorld:
         for effect in client.machine.handle(fact, now=now):
             if isinstance(effect, Send):
                 message = effect.message
-                client.link_up.send(message, encoded_size(message), effect.priority)
+                client.link_up.send(message, self._meter.size(message), effect.priority)
             elif isinstance(effect, Trace) and self._on_trace is not None:
                 self._on_trace(effect.record)
         deadline = client.machine.next_deadline()
@@ -352,5 +353,5 @@ class SimWorld:
         if self._digest is not None:
             what = type(fact).__name__
             if isinstance(fact, Received):
-                what += type(fact.message).__name__ + str(encoded_size(fact.message))
+                what += type(fact.message).__name__ + str(self._meter.size(fact.message))
             self._digest.update(f"{self.scheduler.now} {name} {what}".encode())
