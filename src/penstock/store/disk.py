@@ -1,0 +1,273 @@
+"""The store of a real broker: a directory with its logs and its state.
+
+::
+
+    lock               held by the process that has the store open
+    state.sqlite3      named values and trims
+    spare/             trimmed segment files that wait to be used again
+    logs/<name>/       the segments of one log; the name is percent-encoded
+
+Orders (``append``, ``set_state``, ``trim``, ``resume_after``) must all come from one thread, the
+driver's.  ``read``, ``bounds`` and ``load_state`` may be called from any thread; ``read`` may wait
+for the disk.  ``on_commit`` is called from the commit thread, once for each commit.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from penstock.core.clock import NEVER
+from penstock.core.intervals import Tick
+from penstock.store.files import make_directory
+from penstock.store.framing import MAX_SEGMENT_BYTES, Chunk, framed_bytes
+from penstock.store.group_commit import CommitCounters, GroupCommit
+from penstock.store.interface import (
+    Commit,
+    Failure,
+    LogBounds,
+    LogName,
+    LogSlice,
+    LogStore,
+    OutOfOrder,
+    RecordTooLarge,
+    StoreError,
+    StoreInUse,
+    Token,
+)
+from penstock.store.orders import Append, state_change
+from penstock.store.recovery import Verify
+from penstock.store.segment import SEGMENT_OVERHEAD_BYTES
+from penstock.store.segment_log import SegmentLog
+from penstock.store.spares import SparePool
+from penstock.store.state import StateDatabase
+
+MAX_DIRECTORY_NAME_BYTES: Final = 255  # NAME_MAX of every file system in use
+
+
+class StoreOptions(msgspec.Struct, frozen=True):
+    """How a disk store behaves; the defaults suit a broker on a local disk."""
+
+    segment_bytes: int = 64 * 1024 * 1024
+    """What a segment file takes.  It is also what the smallest log takes, and with it bounded the
+    largest record; trimming gives space back in steps of this."""
+    max_commit_bytes: int = 8_000_000
+    """Without this bound the latency of a commit grows to hundreds of milliseconds under load."""
+    max_pending_bytes: int = 64_000_000
+    """Eight commits: enough to keep the disk busy, and the bound of the memory that waits."""
+    max_spare_segments: int = 2
+    """A log that is trimmed as it grows drops about one segment for each that it begins."""
+    verify: Verify = "tail"
+    """Whether opening reads all of every log, or only the last segment of each."""
+
+    def __post_init__(self) -> None:
+        """Refuse what the format of a segment cannot hold."""
+        if not SEGMENT_OVERHEAD_BYTES < self.segment_bytes <= MAX_SEGMENT_BYTES:
+            raise ValueError(
+                f"segment_bytes is {self.segment_bytes}; it must be above "
+                f"{SEGMENT_OVERHEAD_BYTES} and at most {MAX_SEGMENT_BYTES}"
+            )
+
+
+class _Front(msgspec.Struct):
+    """What the ordering thread knows of a log: the end of what it accepted, and the epoch."""
+
+    log: SegmentLog
+    accepted_high: Tick
+    epoch: int = 0
+
+
+class DiskStore(LogStore[Sequence[Chunk], memoryview]):
+    """A store in a directory.
+
+    The chunks of a record are written one behind the other.  They must not change before the
+    record's token has come back: they are not copied.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        on_commit: Callable[[Commit], None],
+        options: StoreOptions | None = None,
+    ) -> None:
+        """Open a store, recovering what an earlier run left, or create one."""
+        self._options = options or StoreOptions()
+        self._logs_directory = directory / "logs"
+        self._logs: dict[LogName, SegmentLog] = {}
+        self._fronts: dict[LogName, _Front] = {}
+        with ExitStack() as opened:
+            make_directory(self._logs_directory)
+            opened.callback(os.close, _lock(directory / "lock"))
+            self._state = StateDatabase(directory / "state.sqlite3")
+            opened.callback(self._state.close)
+            self._spares = SparePool(
+                directory / "spare",
+                segment_bytes=self._options.segment_bytes,
+                limit=self._options.max_spare_segments,
+            )
+            opened.callback(self._close_logs)
+            trims = self._state.trims()
+            for path in sorted(self._logs_directory.iterdir()):
+                if path.is_dir():
+                    name = unquote(path.name)
+                    self._open_log(name, trims.get(name, 0))
+            self._group_commit = GroupCommit(
+                self._logs,
+                self._state,
+                self._spares,
+                on_commit,
+                max_commit_bytes=self._options.max_commit_bytes,
+                max_pending_bytes=self._options.max_pending_bytes,
+            )
+            opened.callback(self._group_commit.close)
+            self._opened = opened.pop_all()
+
+    @property
+    def pending_bytes(self) -> int:
+        """How much has been accepted and not yet committed."""
+        return self._group_commit.pending_bytes
+
+    @property
+    def max_pending_bytes(self) -> int:
+        """Above this the store accepts nothing more."""
+        return self._options.max_pending_bytes
+
+    @property
+    def counters(self) -> CommitCounters:
+        """What has been committed since the store was opened."""
+        return self._group_commit.counters
+
+    def log_names(self) -> list[LogName]:
+        """The logs that exist, sorted."""
+        return sorted(self._logs)
+
+    def append(
+        self, token: Token, log: LogName, low: Tick, high: Tick, data: Sequence[Chunk]
+    ) -> None:
+        """Order a record at the end of a log."""
+        front = self._fronts.get(log) or self._open_log(log, trimmed_below=0)
+        if not front.accepted_high <= low < high <= NEVER:
+            raise OutOfOrder(
+                f"log {log!r} ends at {front.accepted_high}, so a record cannot cover "
+                f"[{low}, {high}); append at or above the end, and after a failure call "
+                "resume_after first"
+            )
+        length = sum(map(_bytes_of, data))
+        size_bytes = framed_bytes(length)
+        room_bytes = self._options.segment_bytes - SEGMENT_OVERHEAD_BYTES
+        if size_bytes > room_bytes:
+            raise RecordTooLarge(
+                f"log {log!r}: a record of {length} bytes does not fit into a segment, which has "
+                f"room for {room_bytes}; cut it into several or raise segment_bytes"
+            )
+        self._group_commit.submit(
+            Append(token, log, front.epoch, low, high, data, length, size_bytes)
+        )
+        front.accepted_high = high
+
+    def set_state(self, token: Token, values: dict[str, bytes | None]) -> None:
+        """Order a change of named values in one transaction; None deletes."""
+        self._group_commit.submit(state_change(token, values))
+
+    def resume_after(self, failure: Failure) -> None:
+        """Say that a failure is known, so that later appends to its log are tried again."""
+        if failure.log is None:
+            return
+        front = self._fronts[failure.log]
+        if front.epoch <= failure.epoch:
+            # Everything accepted in the failed epoch has failed or will, so the end is final.
+            front.epoch = failure.epoch + 1
+            front.accepted_high = front.log.end_high
+
+    def read(self, log: LogName, low: Tick, high: Tick, max_bytes: int) -> LogSlice[memoryview]:
+        """The durable records that touch ``[low, high)``."""
+        found = self._logs.get(log)
+        return LogSlice([], low, low) if found is None else found.read(low, high, max_bytes)
+
+    def trim(self, log: LogName, below: Tick) -> None:
+        """Allow everything below a tick to be given back."""
+        found = self._logs.get(log)
+        if found is not None and found.trim(below):
+            self._group_commit.note_trim(log)
+
+    def bounds(self, log: LogName) -> LogBounds:
+        """Where a log starts and ends; all zero for a log that does not exist."""
+        found = self._logs.get(log)
+        return LogBounds(0, 0, 0) if found is None else found.bounds()
+
+    def load_state(self) -> dict[str, bytes]:
+        """All named values that are durable."""
+        return self._state.load()
+
+    def close(self) -> None:
+        """Commit what was accepted, seal the logs, and let go; nothing may be called after it."""
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        """Close at the end of a ``with`` block."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close, whatever happened."""
+        self.close()
+
+    def _open_log(self, name: LogName, trimmed_below: Tick) -> _Front:
+        log = SegmentLog(
+            self._logs_directory / _directory_name(name),
+            name,
+            segment_bytes=self._options.segment_bytes,
+            spares=self._spares,
+            trimmed_below=trimmed_below,
+            verify=self._options.verify,
+        )
+        front = _Front(log, accepted_high=log.end_high)
+        self._logs[name] = log
+        self._fronts[name] = front
+        return front
+
+    def _close_logs(self) -> None:
+        for log in self._logs.values():
+            log.close()
+
+
+def _bytes_of(chunk: Chunk) -> int:
+    return chunk.nbytes if isinstance(chunk, memoryview) else len(chunk)
+
+
+def _directory_name(log: LogName) -> str:
+    """A log's name as a file name; a leading dot would mean something to the file system."""
+    name = quote(log, safe="")
+    if name.startswith("."):
+        name = "%2E" + name[1:]
+    if not log or len(name) > MAX_DIRECTORY_NAME_BYTES:
+        raise StoreError(
+            f"a log cannot be named {log!r}: its percent-encoded name must have from 1 to "
+            f"{MAX_DIRECTORY_NAME_BYTES} characters"
+        )
+    return name
+
+
+def _lock(path: Path) -> int:
+    """Hold a file's lock until the descriptor is closed, or the process ends."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise StoreInUse(
+            f"{path.parent} is open in another process; stop that one, or use another directory"
+        ) from error
+    return descriptor

@@ -1,0 +1,231 @@
+"""A store in memory that fails the way disks fail, for the simulator.
+
+It obeys the rules of ``interface`` and is deterministic and pure: nothing happens by itself.
+
+1. ``append`` and ``set_state`` put orders into a buffer; ``sync`` makes the oldest of them durable
+   and gives the commit that a disk store would report.  A driver that models the time of a sync
+   notes ``unsynced_orders`` when the sync begins and syncs that many when it ends.
+2. ``full`` makes orders fail, as a full disk does; the failures are reported by ``sync``, in order.
+3. ``crash`` is a loss of power.  Of the orders that were not synced, some number survive whole, as
+   if their commit had just ended; of the appends behind them each log keeps a prefix, as if the
+   commit under way had been torn there (what recovery would cut off is gone); state changes behind
+   them are lost.  After it the store is as if opened again.
+4. ``lying`` makes ``sync`` report what it has not done, as a disk with a volatile cache does: the
+   orders look durable and are at risk in a crash, until a sync that does not lie.
+
+Records are kept as the objects that they are, with a size that ``size_of`` gives.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from penstock.core.clock import NEVER
+from penstock.core.intervals import Tick
+from penstock.store.interface import (
+    Commit,
+    Failure,
+    LogBounds,
+    LogName,
+    LogSlice,
+    LogStore,
+    OutOfOrder,
+    Record,
+    StoreOverloaded,
+    Token,
+)
+from penstock.store.memory_log import MemoryLog
+from penstock.store.orders import StateChange, state_change
+
+Data = TypeVar("Data")
+
+DEFAULT_MAX_PENDING_BYTES: Final = 64_000_000  # the same as a disk store's
+
+
+class _PendingAppend(msgspec.Struct, Generic[Data], frozen=True, gc=False):
+    """An append in the buffer; the log has its record already, unless it failed."""
+
+    token: Token
+    log: MemoryLog[Data]
+    size_bytes: int
+    failure: Failure | None
+
+
+class _PendingChange(msgspec.Struct, frozen=True, gc=False):
+    """A state change in the buffer."""
+
+    token: Token
+    change: StateChange
+    size_bytes: int
+    failure: Failure | None
+
+
+class MemoryStore(LogStore[Data, Data], Generic[Data]):
+    """A store in memory, with its faults."""
+
+    def __init__(
+        self,
+        size_of: Callable[[Data], int],
+        *,
+        max_pending_bytes: int = DEFAULT_MAX_PENDING_BYTES,
+    ) -> None:
+        """Start empty, on a disk that works."""
+        self.full = False
+        self.lying = False
+        self._size_of = size_of
+        self._max_pending_bytes = max_pending_bytes
+        self._pending_bytes = 0
+        self._logs: dict[LogName, MemoryLog[Data]] = {}
+        self._state: dict[str, bytes] = {}
+        self._stable_state: dict[str, bytes] = {}
+        self._unsynced: deque[_PendingAppend[Data] | _PendingChange] = deque()
+        self._at_risk: list[_PendingAppend[Data] | _PendingChange] = []  # reported, not stable
+
+    @property
+    def pending_bytes(self) -> int:
+        """How much has been accepted and not yet synced."""
+        return self._pending_bytes
+
+    @property
+    def max_pending_bytes(self) -> int:
+        """Above this the store accepts nothing more."""
+        return self._max_pending_bytes
+
+    @property
+    def unsynced_orders(self) -> int:
+        """How many orders wait for a sync."""
+        return len(self._unsynced)
+
+    def log_names(self) -> list[LogName]:
+        """The logs that exist, sorted."""
+        return sorted(self._logs)
+
+    def append(self, token: Token, log: LogName, low: Tick, high: Tick, data: Data) -> None:
+        """Order a record at the end of a log."""
+        into = self._logs.get(log)
+        if into is None:
+            into = self._logs[log] = MemoryLog()
+        if not into.accepted_high <= low < high <= NEVER:
+            raise OutOfOrder(
+                f"log {log!r} ends at {into.accepted_high}, so a record cannot cover "
+                f"[{low}, {high})"
+            )
+        size_bytes = self._size_of(data)
+        self._accept(size_bytes)
+        into.accepted_high = high
+        failure = None
+        if self.full or into.epoch == into.refused_epoch:
+            into.refused_epoch = into.epoch
+            failure = self._failure(token, log, into.epoch)
+        else:
+            into.add(Record(low, high, data), size_bytes)
+        self._unsynced.append(_PendingAppend(token, into, size_bytes, failure))
+
+    def set_state(self, token: Token, values: dict[str, bytes | None]) -> None:
+        """Order a change of named values in one transaction; None deletes."""
+        change = state_change(token, values)
+        self._accept(change.size_bytes)
+        failure = self._failure(token, None, 0) if self.full else None
+        self._unsynced.append(_PendingChange(token, change, change.size_bytes, failure))
+
+    def resume_after(self, failure: Failure) -> None:
+        """Say that a failure is known, so that later appends to its log are tried again."""
+        if failure.log is None:
+            return
+        log = self._logs[failure.log]
+        if log.epoch <= failure.epoch:
+            log.epoch = failure.epoch + 1
+            log.accepted_high = log.end_high()
+
+    def read(self, log: LogName, low: Tick, high: Tick, max_bytes: int) -> LogSlice[Data]:
+        """The durable records that touch ``[low, high)``."""
+        found = self._logs.get(log)
+        return LogSlice([], low, low) if found is None else found.read(low, high, max_bytes)
+
+    def trim(self, log: LogName, below: Tick) -> None:
+        """Give back what lies below a tick."""
+        found = self._logs.get(log)
+        if found is not None:
+            found.trim(below)
+
+    def bounds(self, log: LogName) -> LogBounds:
+        """Where a log starts and ends; all zero for a log that does not exist."""
+        found = self._logs.get(log)
+        if found is None:
+            return LogBounds(0, 0, 0)
+        return LogBounds(found.first_low, found.durable_high(), found.stored_bytes)
+
+    def load_state(self) -> dict[str, bytes]:
+        """All named values that are durable."""
+        return dict(self._state)
+
+    def close(self) -> None:
+        """Nothing is held that must be let go; orders that wait stay unsynced."""
+
+    def sync(self, count: int | None = None) -> Commit:
+        """Make the oldest ``count`` orders durable, or all."""
+        count = len(self._unsynced) if count is None else min(count, len(self._unsynced))
+        orders = [self._unsynced.popleft() for _ in range(count)]
+        durable: list[Token] = []
+        failed: list[Failure] = []
+        for order in orders:
+            self._pending_bytes -= order.size_bytes
+            if order.failure is not None:
+                failed.append(order.failure)
+                continue
+            durable.append(order.token)
+            self._at_risk.append(order)
+            if isinstance(order, _PendingAppend):
+                order.log.visible += 1
+                order.log.stored_bytes += order.size_bytes
+            else:
+                _apply(order.change, self._state)
+        if not self.lying:
+            self._make_stable(self._at_risk)
+            self._at_risk.clear()
+        return Commit(durable, failed)
+
+    def crash(self, random: Random) -> int:
+        """Lose power, and open the store again; how many records were lost."""
+        self._at_risk.extend(order for order in self._unsynced if order.failure is None)
+        self._make_stable(self._at_risk[: random.randint(0, len(self._at_risk))])
+        lost = 0
+        for log in self._logs.values():
+            torn = len(log.records) - log.stable
+            lost += log.keep(log.stable + (random.randint(0, torn) if torn else 0))
+        self._state = dict(self._stable_state)
+        self._at_risk.clear()
+        self._unsynced.clear()
+        self._pending_bytes = 0
+        return lost
+
+    def _accept(self, size_bytes: int) -> None:
+        if self._pending_bytes and self._pending_bytes + size_bytes > self._max_pending_bytes:
+            raise StoreOverloaded(
+                f"{self._pending_bytes} bytes wait to be committed and {size_bytes} more would "
+                f"exceed the bound of {self._max_pending_bytes}; try again after a commit"
+            )
+        self._pending_bytes += size_bytes
+
+    def _failure(self, token: Token, log: LogName | None, epoch: int) -> Failure:
+        return Failure(token, log, "the disk is full", retriable=True, epoch=epoch)
+
+    def _make_stable(self, orders: list[_PendingAppend[Data] | _PendingChange]) -> None:
+        for order in orders:
+            if isinstance(order, _PendingAppend):
+                order.log.stable += 1
+            else:
+                _apply(order.change, self._stable_state)
+
+
+def _apply(change: StateChange, state: dict[str, bytes]) -> None:
+    for key, value in change.values.items():
+        if value is None:
+            state.pop(key, None)
+        else:
+            state[key] = value

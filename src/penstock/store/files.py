@@ -1,0 +1,66 @@
+"""Writing to files so that it lasts.
+
+A file's bytes are on stable storage after ``fdatasync``; its name is on stable storage only after
+its directory has been synced as well.  A write may stop short; what was written until then counts,
+because the log keeps the whole records among it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from penstock.store.framing import Chunk
+
+MAX_BUFFERS_A_WRITE: Final = 1024  # IOV_MAX of Linux; more in one pwritev is refused
+
+NO_SPACE_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""The disk is full, or this user's share of it, or the largest size that a file may have."""
+
+
+def write_fully(
+    descriptor: int, buffers: Sequence[Chunk], offset: int
+) -> tuple[int, OSError | None]:
+    """Write buffers one behind the other; how many bytes were written, and why not all."""
+    written = 0
+    for first in range(0, len(buffers), MAX_BUFFERS_A_WRITE):
+        batch = list(buffers[first : first + MAX_BUFFERS_A_WRITE])
+        while batch:
+            try:
+                count = os.pwritev(descriptor, batch, offset + written)
+            except OSError as error:
+                return written, error
+            written += count
+            # Nearly always all was written, and nearly always of plain bytes: see that quickly.
+            batch = [] if count == sum(map(len, batch)) else _behind(batch, count)
+    return written, None
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_directory(directory: Path) -> None:
+    """Create a directory and those above it, where they are missing, with durable names."""
+    if not directory.is_dir():
+        make_directory(directory.parent)
+        directory.mkdir()
+        sync_directory(directory.parent)
+
+
+def _behind(buffers: list[Chunk], count: int) -> list[Chunk]:
+    """What is left of buffers after the first ``count`` bytes."""
+    for position, buffer in enumerate(buffers):
+        size = buffer.nbytes if isinstance(buffer, memoryview) else len(buffer)
+        if count < size:
+            return [memoryview(buffer).cast("B")[count:], *buffers[position + 1 :]]
+        count -= size
+    return []

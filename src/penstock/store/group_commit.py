@@ -1,0 +1,249 @@
+"""The commit thread: it makes durable whatever arrived while it was busy.
+
+1. One thread serves all logs of a store.  It takes the orders that are waiting, at most
+   ``max_commit_bytes`` of them (or one, if that is larger), carries them out and reports them in
+   one call.  While it syncs, the next commit collects: the busier the store, the more orders share
+   a sync.
+2. A commit writes and syncs each log that it touches once (once more for each segment that it
+   begins), then carries out all its state changes in one transaction, and only then reports.  So a
+   state change never becomes durable before an append that was ordered earlier.
+3. Without a bound on a commit its time would grow with the load, and with it everybody's latency.
+4. Trimmed segments are given back before the next commit, which may need their space.  The trims
+   themselves go to the state database with the next transaction, or when there is nothing else to
+   do; until then a crash leaves the log starting lower than it need, which is harmless.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from threading import Condition, Thread
+
+import msgspec
+
+from penstock.store.interface import Commit, Failure, LogName, StoreClosed, StoreOverloaded
+from penstock.store.orders import Append, Order, StateChange
+from penstock.store.segment_log import SegmentLog
+from penstock.store.spares import SparePool
+from penstock.store.state import StateDatabase, StateFailed
+
+logger = logging.getLogger(__name__)
+
+
+class CommitCounters(msgspec.Struct, frozen=True):
+    """What the commit thread has done since the store was opened."""
+
+    commits: int = 0
+    log_syncs: int = 0
+    orders: int = 0
+    order_bytes: int = 0
+
+
+class GroupCommit:
+    """Orders go in from the driver's thread, commits come out on the commit thread."""
+
+    def __init__(
+        self,
+        logs: Mapping[LogName, SegmentLog],
+        state: StateDatabase,
+        spares: SparePool,
+        on_commit: Callable[[Commit], None],
+        *,
+        max_commit_bytes: int,
+        max_pending_bytes: int,
+    ) -> None:
+        """Start the thread; ``logs`` may gain logs later."""
+        self._logs = logs
+        self._state = state
+        self._spares = spares
+        self._on_commit = on_commit
+        self._max_commit_bytes = max_commit_bytes
+        self._max_pending_bytes = max_pending_bytes
+        # Guarded by the condition, which is signalled when they gain something and nobody works.
+        self._changed = Condition()
+        self._arrived: list[Order] = []
+        self._trimmed: dict[LogName, None] = {}
+        self._closed_because: str | None = None
+        self._idle = False
+        self._pending_bytes = 0
+        # The commit thread's own.
+        self._waiting: deque[Order] = deque()
+        self._in_hand: list[Order] = []
+        self._unsaved_trims: dict[LogName, None] = {}
+        self._trims_due = False
+        self._commits = 0
+        self._orders = 0
+        self._order_bytes = 0
+        self._thread = Thread(target=self._run, name="penstock-commit", daemon=True)
+        self._thread.start()
+
+    @property
+    def counters(self) -> CommitCounters:
+        """What has been done so far."""
+        log_syncs = sum(log.syncs for log in list(self._logs.values()))
+        return CommitCounters(self._commits, log_syncs, self._orders, self._order_bytes)
+
+    @property
+    def pending_bytes(self) -> int:
+        """How much has been accepted and not yet reported."""
+        return self._pending_bytes
+
+    def submit(self, order: Order) -> None:
+        """Accept an order, or raise."""
+        with self._changed:
+            self._check_open()
+            size_bytes = order.size_bytes
+            if self._pending_bytes and self._pending_bytes + size_bytes > self._max_pending_bytes:
+                raise StoreOverloaded(
+                    f"{self._pending_bytes} bytes wait to be committed and {size_bytes} more would "
+                    f"exceed the bound of {self._max_pending_bytes}; try again after a commit"
+                )
+            self._pending_bytes += size_bytes
+            self._arrived.append(order)
+            if self._idle:
+                self._changed.notify()
+
+    def note_trim(self, log: LogName) -> None:
+        """Have the trimmed segments of a log given back, and its trim saved."""
+        with self._changed:
+            self._check_open()
+            self._trimmed[log] = None
+            if self._idle:
+                self._changed.notify()
+
+    def close(self) -> None:
+        """Carry out what was accepted, and end the thread."""
+        with self._changed:
+            if self._closed_because is None:
+                self._closed_because = "the store was closed"
+            self._changed.notify()
+        self._thread.join()
+
+    def _check_open(self) -> None:
+        if self._closed_because is not None:
+            raise StoreClosed(f"nothing more is accepted: {self._closed_because}")
+
+    def _run(self) -> None:
+        try:
+            while self._collect():
+                self._in_hand = self._next_orders()
+                if self._in_hand:
+                    self._commit(self._in_hand)
+                else:
+                    self._save_trims()
+            if self._unsaved_trims:
+                self._save_trims()
+        except Exception as error:
+            logger.exception("the commit thread has ended; nothing more is accepted")
+            self._give_up(
+                f"the commit thread ended with {error!r}, so it is unknown what is durable; "
+                "open the store again"
+            )
+
+    def _collect(self) -> bool:
+        """Wait for work and take it over; False when all is done and the store is closed."""
+        with self._changed:
+            while not (self._waiting or self._trims_due or self._arrived or self._trimmed):
+                if self._closed_because is not None:
+                    return False
+                self._idle = True
+                self._changed.wait()
+            self._idle = False
+            self._waiting.extend(self._arrived)
+            self._arrived.clear()
+            trimmed, self._trimmed = self._trimmed, {}
+        for log in trimmed:
+            self._logs[log].drop_trimmed()
+        self._unsaved_trims.update(trimmed)
+        self._trims_due = self._trims_due or bool(trimmed)
+        return True
+
+    def _next_orders(self) -> list[Order]:
+        """What goes into one commit."""
+        orders: list[Order] = []
+        room_bytes = self._max_commit_bytes
+        while self._waiting:
+            room_bytes -= self._waiting[0].size_bytes
+            if orders and room_bytes < 0:
+                break
+            orders.append(self._waiting.popleft())
+        return orders
+
+    def _commit(self, orders: list[Order]) -> None:
+        appends: dict[LogName, list[Append]] = {}
+        changes: list[StateChange] = []
+        for order in orders:
+            if isinstance(order, Append):
+                appends.setdefault(order.log, []).append(order)
+            else:
+                changes.append(order)
+        failed: list[Failure] = []
+        for log, of_log in appends.items():
+            failed.extend(self._logs[log].commit(of_log))
+        if changes:
+            failed.extend(self._change_state(changes))
+        self._commits += 1
+        self._report(orders, failed)
+
+    def _change_state(self, changes: Sequence[StateChange]) -> list[Failure]:
+        values: dict[str, bytes | None] = {}
+        for change in changes:
+            values.update(change.values)
+        try:
+            self._transact(values)
+        except StateFailed as failed:
+            reason, retriable = failed.reason, failed.retriable
+            return [Failure(change.token, None, reason, retriable) for change in changes]
+        return []
+
+    def _save_trims(self) -> None:
+        self._trims_due = False
+        try:
+            self._transact({})
+        except StateFailed as failed:
+            logger.warning("trims are not saved yet: %s", failed.reason)
+
+    def _transact(self, values: Mapping[str, bytes | None]) -> None:
+        """Change the state, and save with it the trims that are not saved yet."""
+        trims = {log: self._logs[log].first_low for log in self._unsaved_trims}
+        try:
+            self._state.change(values, trims)
+        except StateFailed as failed:
+            # On a full disk the spare segments are room that we can give ourselves.
+            if not (failed.retriable and self._spares.clear()):
+                raise
+            self._state.change(values, trims)
+        self._unsaved_trims.clear()
+        self._trims_due = False
+
+    def _report(self, orders: list[Order], failed: list[Failure]) -> None:
+        """Tell the driver how orders ended; they are no longer pending when it hears of it."""
+        failed_tokens = {failure.token for failure in failed}
+        durable = [order.token for order in orders if order.token not in failed_tokens]
+        size_bytes = sum(order.size_bytes for order in orders)
+        self._orders += len(orders)
+        self._order_bytes += size_bytes
+        self._in_hand = []
+        with self._changed:
+            self._pending_bytes -= size_bytes
+        try:
+            self._on_commit(Commit(durable, failed))
+        except Exception:
+            # The orders are carried out all the same, and others wait behind them.
+            logger.exception("on_commit failed for tokens %s", [order.token for order in orders])
+
+    def _give_up(self, reason: str) -> None:
+        """Fail everything that was accepted, and accept nothing more."""
+        with self._changed:
+            self._closed_because = reason
+            orders = [*self._in_hand, *self._waiting, *self._arrived]
+            self._arrived.clear()
+        logs = [order.log if isinstance(order, Append) else None for order in orders]
+        self._report(
+            orders,
+            [
+                Failure(order.token, log, reason, retriable=False)
+                for order, log in zip(orders, logs, strict=True)
+            ],
+        )

@@ -1,0 +1,317 @@
+"""One log: a directory of segments, of which the last is written to.
+
+1. The commit thread alone writes (``commit``, ``drop_trimmed``, ``close``); any thread may read.
+2. A commit is written, synced and then published: only under the lock do its records become part
+   of what readers see, so a reader never sees a record that is not durable.
+3. A segment is found by bisecting the ticks at which segments start, a record in it by the sparse
+   index and a short walk.
+4. Readers hold the lock only to look things up and to open the file, not while they read it.  A
+   segment that is trimmed meanwhile may be recycled and overwritten under them; its records then
+   fail their checks, the reader sees that the segment has gone, and starts again.
+5. Segments leave from the front, one durable step at a time, so that what a crash leaves is always
+   a log without its beginning.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from bisect import bisect_right
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+import msgspec
+
+from penstock.core.intervals import Tick
+from penstock.store.files import make_directory, sync_directory
+from penstock.store.framing import SEGMENT_HEADER_BYTES, SegmentHeader
+from penstock.store.interface import CorruptLog, Failure, LogBounds, LogName, LogSlice
+from penstock.store.orders import Append
+from penstock.store.recovery import Verify, load_contents, recover_segments
+from penstock.store.segment import (
+    SEGMENT_OVERHEAD_BYTES,
+    Group,
+    Segment,
+    SegmentWriter,
+    SyncFailed,
+    create_segment,
+)
+from penstock.store.slice_reader import SliceReader
+from penstock.store.spares import SparePool
+
+logger = logging.getLogger(__name__)
+
+FIRST_ORDINAL: Final = 1
+
+
+class _Extent(msgspec.Struct, frozen=True):
+    """A stretch of a segment to be read through a descriptor of its own."""
+
+    segment: Segment
+    descriptor: int
+    start: int
+    stop: int
+    high: Tick
+
+
+class _Refusal(msgspec.Struct, frozen=True):
+    """Appends accepted in this epoch or before fail, because one of them did."""
+
+    epoch: int
+    reason: str
+    retriable: bool
+
+
+class SegmentLog:
+    """A named log on disk."""
+
+    def __init__(
+        self,
+        directory: Path,
+        name: LogName,
+        *,
+        segment_bytes: int,
+        spares: SparePool,
+        trimmed_below: Tick = 0,
+        verify: Verify = "tail",
+    ) -> None:
+        """Recover a log, or prepare one that comes into being with its first record."""
+        self.name = name
+        self._directory = directory
+        self._segment_bytes = segment_bytes
+        self._spares = spares
+        self._lock = Lock()
+        self._segments, self._writer = recover_segments(
+            directory, name, segment_bytes=segment_bytes, verify=verify
+        )
+        base_tick = self._segments[0].header.base_tick if self._segments else 0
+        self._first_low = max(trimmed_below, base_tick)
+        self._record_high = self._segments[-1].high if self._segments else 0
+        self._refusal: _Refusal | None = None
+        self.syncs = 0
+
+    @property
+    def end_high(self) -> Tick:
+        """Where the next record may start: the end of the log, or of what was trimmed."""
+        return max(self._record_high, self._first_low)
+
+    @property
+    def first_low(self) -> Tick:
+        """Nothing at or above this tick was discarded."""
+        return self._first_low
+
+    def bounds(self) -> LogBounds:
+        """What the log holds."""
+        with self._lock:
+            stored_bytes = sum(segment.stored_bytes for segment in self._segments)
+            return LogBounds(self._first_low, self.end_high, stored_bytes)
+
+    def trim(self, below: Tick) -> bool:
+        """Discard what lies below a tick, as far as it is durable; whether that was anything."""
+        with self._lock:
+            below = min(below, self._record_high)
+            if below <= self._first_low:
+                return False
+            self._first_low = below
+            return True
+
+    def commit(self, appends: Sequence[Append]) -> list[Failure]:
+        """Make records durable, in order; those that failed, and with them all behind them."""
+        refused = self._count_refused(appends)
+        failures = self._failures(appends[:refused])
+        rest = appends[refused:]
+        while rest:
+            error: Exception | None
+            try:
+                group = self._write_group(rest)
+            except (OSError, SyncFailed) as failed:
+                error = failed
+            else:
+                rest = rest[len(group.placed) :]
+                error = group.error
+            if error is not None and rest:
+                self._refuse(rest[-1].epoch, error)
+                return failures + self._failures(rest)
+        return failures
+
+    def drop_trimmed(self) -> None:
+        """Give back the segments below the trim; those that resist wait for the next trim."""
+        with self._lock:
+            keep_from = self._position(self._first_low)
+            trimmed = self._segments[:keep_from]
+            del self._segments[:keep_from]
+        while trimmed:
+            try:
+                self._spares.give(trimmed[0].path)
+                del trimmed[0]
+                sync_directory(self._directory)
+            except OSError as error:
+                logger.warning("log %r: a trimmed segment stays for now: %s", self.name, error)
+                with self._lock:
+                    self._segments[:0] = trimmed
+                return
+
+    def close(self) -> None:
+        """Seal the log, if it is in order, and let go of its file."""
+        if self._writer is None:
+            return
+        if self._refusal is None or self._refusal.retriable:
+            try:
+                self._writer.seal(self._record_high)
+            except (OSError, SyncFailed) as error:
+                logger.warning("log %r was closed without a seal: %s", self.name, error)
+        self._writer.close()
+        self._writer = None
+
+    def read(self, low: Tick, high: Tick, max_bytes: int) -> LogSlice[memoryview]:
+        """The durable records that touch ``[low, high)``."""
+        while True:
+            log_slice = self._try_read(low, high, max_bytes)
+            if log_slice is not None:
+                return log_slice
+
+    def _write_group(self, appends: Sequence[Append]) -> Group:
+        """Write, sync and publish as many appends as go into one segment."""
+        writer = self._writer
+        fitting = writer.count_fitting(appends) if writer is not None else 0
+        if writer is None or fitting == 0:
+            writer = self._begin_segment(appends[0].size_bytes)
+            fitting = writer.count_fitting(appends)
+        group = writer.write(appends[:fitting])
+        if group.placed:
+            self.syncs += 1
+            writer.sync()
+            self._publish(group, appends[len(group.placed) - 1].high)
+        return group
+
+    def _begin_segment(self, record_bytes: int) -> SegmentWriter:
+        last = self._segments[-1] if self._segments else None
+        header = SegmentHeader(
+            log=self.name,
+            ordinal=last.header.ordinal + 1 if last else FIRST_ORDINAL,
+            identity=secrets.randbits(64),
+            base_tick=self._record_high,
+        )
+        make_directory(self._directory)
+        segment, writer = create_segment(
+            self._directory,
+            header,
+            capacity=self._segment_bytes,
+            needed=SEGMENT_OVERHEAD_BYTES + record_bytes,
+            spares=self._spares,
+        )
+        if self._writer is not None:
+            self._writer.close()
+        self._writer = writer
+        with self._lock:
+            self._segments.append(segment)
+        return writer
+
+    def _publish(self, group: Group, high: Tick) -> None:
+        with self._lock:
+            segment = self._segments[-1]
+            contents = segment.contents
+            assert contents is not None, "the last segment was scanned or is new"
+            for low, offset in group.placed:
+                contents.index.note(low, offset)
+            contents.end = group.end
+            segment.high = self._record_high = high
+
+    def _count_refused(self, appends: Sequence[Append]) -> int:
+        refusal = self._refusal
+        if refusal is None:
+            return 0
+        if not refusal.retriable:
+            return len(appends)
+        return sum(append.epoch <= refusal.epoch for append in appends)
+
+    def _refuse(self, epoch: int, error: Exception) -> None:
+        reason = f"log {self.name!r}: {error}"
+        self._refusal = _Refusal(epoch, reason, retriable=isinstance(error, OSError))
+
+    def _failures(self, appends: Sequence[Append]) -> list[Failure]:
+        refusal = self._refusal
+        if refusal is None:
+            return []
+        return [
+            Failure(append.token, self.name, refusal.reason, refusal.retriable, append.epoch)
+            for append in appends
+        ]
+
+    def _try_read(self, low: Tick, high: Tick, max_bytes: int) -> LogSlice[memoryview] | None:
+        """One attempt to read; None if a segment was dropped meanwhile."""
+        with self._lock:
+            complete_from = max(low, self._first_low)
+            limit = min(high, self._record_high)
+        reader = SliceReader(complete_from, limit, max_bytes)
+        at = complete_from
+        while at < limit:
+            extent = self._open_extent(at, limit)
+            if extent is None:
+                return None
+            try:
+                cut = reader.walk(
+                    extent.descriptor,
+                    extent.segment.path,
+                    extent.segment.header.identity,
+                    start=extent.start,
+                    stop=extent.stop,
+                )
+            except CorruptLog:
+                if self._holds(extent.segment):
+                    raise
+                return None
+            finally:
+                os.close(extent.descriptor)
+            if cut is not None:
+                return LogSlice(reader.records, complete_from, cut)
+            at = extent.high
+        return LogSlice(reader.records, complete_from, max(low, limit))
+
+    def _open_extent(self, at: Tick, limit: Tick) -> _Extent | None:
+        """Where to read for ``[at, limit)``; None if that part was dropped meanwhile."""
+        with self._lock:
+            if not self._segments or at < self._segments[0].header.base_tick:
+                return None
+            segment = self._segments[self._position(at)]
+            descriptor = os.open(segment.path, os.O_RDONLY)
+        try:
+            if segment.contents is None and not self._load(segment, descriptor):
+                os.close(descriptor)
+                return None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        with self._lock:
+            contents = segment.contents
+            assert contents is not None, "it was loaded above, and is never forgotten"
+            start = contents.index.start_for(at, SEGMENT_HEADER_BYTES)
+            stop = contents.index.stop_for(limit, contents.end)
+            return _Extent(segment, descriptor, start, stop, segment.high)
+
+    def _load(self, segment: Segment, descriptor: int) -> bool:
+        """Index an older segment; False if it was dropped meanwhile."""
+        try:
+            contents = load_contents(segment, descriptor, verify_data=False)
+        except CorruptLog:
+            if self._holds(segment):
+                raise
+            return False
+        with self._lock:
+            segment.contents = contents
+        return True
+
+    def _holds(self, segment: Segment) -> bool:
+        with self._lock:
+            return segment in self._segments
+
+    def _position(self, tick: Tick) -> int:
+        """Which segment holds a tick, at or above the first one's start (the lock is held)."""
+        return max(bisect_right(self._segments, tick, key=_base_tick) - 1, 0)
+
+
+def _base_tick(segment: Segment) -> Tick:
+    return segment.header.base_tick

@@ -1,0 +1,156 @@
+"""The commit thread, seen through the store that owns it."""
+
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from penstock.store.disk import DiskStore, StoreOptions
+from penstock.store.interface import Commit, StoreClosed, StoreOverloaded
+
+SMALL = StoreOptions(segment_bytes=1 << 20)
+
+
+class HeldStore:
+    """A store whose commit thread is held in its first report until it is let go."""
+
+    def __init__(self, directory: Path, outcomes: Any, options: StoreOptions = SMALL) -> None:
+        self.outcomes = outcomes
+        self._held = Event()
+        self._let_go = Event()
+        self.store = DiskStore(directory, self._on_commit, options)
+        self.store.append(0, "first", 0, 1, [b""])
+        self._held.wait()
+
+    def _on_commit(self, commit: Commit) -> None:
+        self.outcomes(commit)
+        self._held.set()
+        self._let_go.wait()
+
+    def let_go(self) -> None:
+        self._let_go.set()
+
+
+def test_what_arrives_during_a_commit_shares_the_next_one(tmp_path: Path, outcomes: Any) -> None:
+    held = HeldStore(tmp_path, outcomes())
+    store = held.store
+    for token in range(1, 1001):
+        store.append(token, "prices", token, token + 1, [b"x" * 100])
+    held.let_go()
+    held.outcomes.wait_for(range(1001))
+    assert store.counters.commits == 2
+    assert store.counters.log_syncs == 2
+    assert store.counters.orders == 1001
+    assert held.outcomes.commits[1] == Commit(list(range(1, 1001)), [])
+    assert store.pending_bytes == 0
+    store.close()
+
+
+def test_each_log_is_synced_once_in_a_commit(tmp_path: Path, outcomes: Any) -> None:
+    held = HeldStore(tmp_path, outcomes())
+    for token in range(1, 31):
+        held.store.append(token, f"log-{token % 3}", token, token + 1, [b"x"])
+    held.let_go()
+    held.outcomes.wait_for(range(31))
+    assert (held.store.counters.commits, held.store.counters.log_syncs) == (2, 4)
+    held.store.close()
+
+
+def test_a_commit_is_bounded(tmp_path: Path, outcomes: Any) -> None:
+    options = StoreOptions(segment_bytes=1 << 20, max_commit_bytes=10_000)
+    held = HeldStore(tmp_path, outcomes(), options)
+    for token in range(1, 21):
+        held.store.append(token, "prices", token, token + 1, [bytes(960)])  # 1000 with its header
+    held.store.append(21, "prices", 21, 22, [bytes(50_000)])  # too large for any, so it goes alone
+    held.let_go()
+    held.outcomes.wait_for(range(22))
+    assert [len(commit.durable) for commit in held.outcomes.commits] == [1, 10, 10, 1]
+    held.store.close()
+
+
+def test_state_changes_share_a_transaction_and_the_last_one_counts(
+    tmp_path: Path, outcomes: Any
+) -> None:
+    held = HeldStore(tmp_path, outcomes())
+    held.store.set_state(1, {"a": b"1", "b": b"1"})
+    held.store.append(2, "prices", 1, 2, [b"x"])
+    held.store.set_state(3, {"a": b"2", "b": None})
+    held.let_go()
+    held.outcomes.wait_for(range(4))
+    assert held.outcomes.commits[1].durable == [1, 2, 3]
+    assert held.store.load_state() == {"a": b"2"}
+    held.store.close()
+
+
+def test_nothing_is_visible_before_it_is_durable(tmp_path: Path, outcomes: Any) -> None:
+    held = HeldStore(tmp_path, outcomes())
+    held.store.append(1, "prices", 5, 6, [b"x"])
+    held.store.set_state(2, {"a": b"1"})
+    assert held.store.read("prices", 0, 10, 100).records == []
+    assert held.store.bounds("prices").end_high == 0
+    assert held.store.load_state() == {}
+    held.let_go()
+    held.outcomes.wait_for([1, 2])
+    assert len(held.store.read("prices", 0, 10, 100).records) == 1
+    held.store.close()
+
+
+def test_what_waits_is_bounded_and_the_caller_is_told(tmp_path: Path, outcomes: Any) -> None:
+    options = StoreOptions(segment_bytes=1 << 20, max_pending_bytes=10_000)
+    held = HeldStore(tmp_path, outcomes(), options)
+    store = held.store
+    for token in range(1, 11):
+        store.append(token, "prices", token, token + 1, [bytes(960)])
+    assert store.pending_bytes == store.max_pending_bytes == 10_000
+    with pytest.raises(StoreOverloaded, match="try again after a commit"):
+        store.append(11, "prices", 11, 12, [b""])
+    with pytest.raises(StoreOverloaded):
+        store.set_state(11, {})
+    held.let_go()
+    held.outcomes.wait_for(range(11))
+    store.append(11, "prices", 11, 12, [bytes(20_000)])  # when nothing waits, any size is taken
+    held.outcomes.wait_for([11])
+    store.close()
+
+
+def test_closing_commits_what_was_accepted(tmp_path: Path, outcomes: Any) -> None:
+    held = HeldStore(tmp_path, outcomes())
+    for token in range(1, 101):
+        held.store.append(token, "prices", token, token + 1, [b"x"])
+    held.let_go()
+    held.store.close()
+    assert held.outcomes.durable == list(range(101))
+    with pytest.raises(StoreClosed, match="the store was closed"):
+        held.store.append(101, "prices", 101, 102, [b"x"])
+
+
+def test_a_listener_that_fails_does_not_stop_the_store(
+    tmp_path: Path, outcomes: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard = outcomes()
+
+    def listener(commit: Commit) -> None:
+        heard(commit)
+        raise RuntimeError("the event loop is closed")
+
+    with DiskStore(tmp_path, listener, SMALL) as store:
+        for token in range(3):
+            store.append(token, "prices", token, token + 1, [b"x"])
+            heard.wait_for([token])
+    assert "on_commit failed for tokens" in caplog.text
+
+
+def test_a_bug_in_the_commit_thread_fails_what_waits_instead_of_hanging(
+    tmp_path: Path, outcomes: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = HeldStore(tmp_path, outcomes())
+    held.store.append(1, "prices", 1, 2, ["not bytes"])  # type: ignore[list-item]
+    held.store.set_state(2, {"a": b"1"})
+    held.let_go()
+    held.outcomes.wait_for([1, 2])
+    assert [failure.retriable for failure in held.outcomes.failures.values()] == [False, False]
+    with pytest.raises(StoreClosed, match="open the store again"):
+        held.store.append(3, "prices", 3, 4, [b"x"])
+    held.store.close()
+    assert "the commit thread has ended" in caplog.text
