@@ -96,6 +96,12 @@ class PersistFailed(Fact, frozen=True, gc=False):
     reason: str
 
 
+class QueuesMeasured(Fact, frozen=True, gc=False):
+    """How many bytes wait on each link at present; links on which nothing waits may be left out."""
+
+    queued_bytes: dict[LinkName, int]
+
+
 class LogRead(Fact, frozen=True, gc=False):
     """The answer to ``ReadLog``: the stored frames that touch the interval, in order.
 
@@ -119,6 +125,8 @@ class Send(Effect, frozen=True, gc=False):
     link: LinkName
     message: Any
     priority: Priority = Priority.DATA
+    flow: str = ""
+    """Data of different flows takes turns on a link that is fair; within one the order holds."""
 
 
 class Persist(Effect, frozen=True, gc=False):

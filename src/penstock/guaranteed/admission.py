@@ -30,6 +30,12 @@ class Admission:
             start = max(self._next_pass, now)
             self._next_pass = start + round(rows * SECOND / self.rate_msgs_per_s)
 
+    def set_rate(self, rate_msgs_per_s: float | None, now: Instant) -> None:
+        """Change the limit; what the gate still has to wait is stretched or shortened with it."""
+        before, self.rate_msgs_per_s = self.rate_msgs_per_s, rate_msgs_per_s
+        if before is not None and rate_msgs_per_s is not None and self._next_pass > now:
+            self._next_pass = now + round((self._next_pass - now) * before / rate_msgs_per_s)
+
     def next_pass(self) -> Instant | None:
         """When the gate opens, or None if it is always open."""
         return None if self.rate_msgs_per_s is None else self._next_pass

@@ -13,18 +13,20 @@ from zlib import crc32
 from penstock.core.clock import Instant, earliest
 from penstock.core.deadlines import Deadlines
 from penstock.core.intervals import Tick
-from penstock.core.machine import Effect, LinkName, LogRead, PersistState, Priority, Send
+from penstock.core.machine import Effect, LinkName, LogRead, PersistState, Priority, Send, Trace
 from penstock.core.message import Message
 from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
 from penstock.guaranteed.durable import EDGE
 from penstock.guaranteed.edge import Edge
+from penstock.guaranteed.explanation import explain
 from penstock.guaranteed.holds import Holds
 from penstock.guaranteed.links import LOCAL_EDGE, LOCAL_RELAY, stays_inside
 from penstock.guaranteed.messages import (
     Acknowledgement,
     Consumed,
+    DownstreamCongestionQuery,
     Knowledge,
     Nack,
     OpenProducer,
@@ -37,12 +39,15 @@ from penstock.guaranteed.messages import (
     SubscriptionUpdate,
     Taken,
     Unsubscribe,
+    UpstreamCongestionAlert,
+    WhyReply,
+    WhyRequest,
     Withdrawal,
 )
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.pubend import Pubend
 from penstock.guaranteed.source_relay import SourceRelay
-from penstock.guaranteed.telemetry import service_records
+from penstock.guaranteed.telemetry import service_records, throttle_record
 
 
 class GuaranteedBroker:
@@ -57,13 +62,21 @@ class GuaranteedBroker:
         *,
         saved: Mapping[str, bytes],
         logs: Mapping[str, tuple[Tick, Tick, int]],
+        queued_bytes: Mapping[LinkName, int],
         now: Instant,
     ) -> None:
-        """``saved`` and ``logs`` are what was found on the disk."""
+        """``saved`` and ``logs`` are what was found on the disk.
+
+        ``queued_bytes`` is kept up to date by the owner: what waits on each link at present.
+        """
         self._broker = broker
+        self._queued_bytes = queued_bytes
         self._parameters = parameters
         self._tokens = tokens
-        self._pubends = {name: self._open_pubend(name, saved, logs, now) for name in pubends}
+        self._pubends = {
+            name: self._open_pubend(name, number / len(pubends), saved, logs, now)
+            for number, name in enumerate(pubends)
+        }
         self._by_log = {pubend.log: pubend for pubend in self._pubends.values()}
         self._producers: dict[tuple[LinkName, str], Pubend] = {}
         self._sources: dict[str, SourceRelay] = {}
@@ -74,6 +87,7 @@ class GuaranteedBroker:
     def _open_pubend(
         self,
         name: str,
+        query_phase: float,
         saved: Mapping[str, bytes],
         logs: Mapping[str, tuple[Tick, Tick, int]],
         now: Instant,
@@ -89,6 +103,7 @@ class GuaranteedBroker:
             log_bounds=logs.get(f"pubend/{name}"),
             saved_producers=saved.get(f"pubend/{name}/producers"),
             holds=holds,
+            query_phase=query_phase,
             now=now,
         )
 
@@ -115,7 +130,9 @@ class GuaranteedBroker:
             source = self._sources.get(root)
             if source is None:
                 hosted = self._pubends if root == self._broker else {}
-                source = self._sources[root] = SourceRelay(root, self._parameters, hosted)
+                source = self._sources[root] = SourceRelay(
+                    self._broker, root, self._parameters, hosted
+                )
             for pubend in tree.pubends:
                 self._source_of[pubend] = source
             if source.tree_changed(tree, out):
@@ -172,6 +189,10 @@ class GuaranteedBroker:
                 source = self._source_of.get(message.pubend)
                 if source is not None:
                     source.request(link, message, now, out)
+            case DownstreamCongestionQuery():
+                self._query(link, message, out)
+            case UpstreamCongestionAlert():
+                self._alert(link, message, now, out)
             case SubscriptionUpdate(root=root) if root in self._sources:
                 self._sources[root].update(link, message, out)
             case SubscriptionConfirmed(root=root) if root in self._sources:
@@ -181,11 +202,59 @@ class GuaranteedBroker:
             case Acknowledgement(root=root) if root in self._sources:
                 self._acknowledge(message, now, out)
             case OpenProducer():
-                self._open_producer(link, message, out)
+                self._open_producer(link, message, now, out)
+            case WhyRequest():
+                out.append(Send(link, self._why(message.pubend, now), Priority.CONTROL))
             case Subscribe():
                 self.edge.subscribe(link, message, now, out)
             case Unsubscribe():
                 self.edge.unsubscribe(link, message, out)
+
+    def _query(self, link: LinkName, message: DownstreamCongestionQuery, out: list[Effect]) -> None:
+        source = self._source_of.get(message.pubend)
+        if link == LOCAL_EDGE:
+            self.edge.query(message, out)
+        elif source is not None and link == source.parent:
+            source.query(message, out)
+
+    def _alert(
+        self, link: LinkName, message: UpstreamCongestionAlert, now: Instant, out: list[Effect]
+    ) -> None:
+        source = self._source_of.get(message.pubend)
+        if source is None:
+            return
+        alert = source.alert(link, message, self._queued_bytes.get(link, 0), out)
+        pubend = self._pubends.get(message.pubend)
+        if alert is not None and pubend is not None:
+            if pubend.control.alert(alert, pubend.spoken_end, now):
+                self._throttled(pubend, now, out)
+            pubend.admit(now, out)
+            self._deadlines.set(pubend.name, pubend.next_deadline())
+
+    def _throttled(self, pubend: Pubend, now: Instant, out: list[Effect]) -> None:
+        """Tell everybody who publishes to a pubend how fast they may go, and why."""
+        notice = pubend.control.notice(now)
+        sessions = [session for (session, _), used in self._producers.items() if used is pubend]
+        out += [Send(session, notice, Priority.CONTROL) for session in dict.fromkeys(sessions)]
+        out.append(Trace(throttle_record(self._broker, notice, now)))
+
+    def _steer(self, pubend: Pubend, now: Instant, out: list[Effect]) -> None:
+        """Ask the edges, and let the rate law act on the passing of time."""
+        query = pubend.control.query_due(pubend.spoken_end, now)
+        if query is None:
+            return
+        if self._broker in self._sources:
+            self._sources[self._broker].query(query, out)
+        if pubend.control.elapse(pubend.spoken_end, pubend.waiting > 0, now):
+            self._throttled(pubend, now, out)
+
+    def _why(self, name: str, now: Instant) -> WhyReply:
+        pubend = self._pubends.get(name)
+        if pubend is None:
+            hosted = ", ".join(sorted(self._pubends)) or "none"
+            problem = f"broker {self._broker!r} hosts no pubend {name!r} (it hosts: {hosted})"
+            return WhyReply(name, b"", problem)
+        return WhyReply(name, explain(pubend, self._broker, now))
 
     def _confirmed(
         self, link: LinkName, message: SubscriptionConfirmed, now: Instant, out: list[Effect]
@@ -219,7 +288,9 @@ class GuaranteedBroker:
 
     # -- publishers -------------------------------------------------------------------------
 
-    def _open_producer(self, session: LinkName, message: OpenProducer, out: list[Effect]) -> None:
+    def _open_producer(
+        self, session: LinkName, message: OpenProducer, now: Instant, out: list[Effect]
+    ) -> None:
         pubend = self._choose_pubend(message)
         reply: Message
         if pubend is None:
@@ -232,6 +303,8 @@ class GuaranteedBroker:
             sequence = pubend.next_sequence(message.producer)
             reply = ProducerOpened(message.producer, pubend.name, sequence)
         out.append(Send(session, reply, Priority.CONTROL))
+        if pubend is not None and pubend.control.limit_msgs_per_s is not None:
+            out.append(Send(session, pubend.control.notice(now), Priority.CONTROL))
 
     def _choose_pubend(self, message: OpenProducer) -> Pubend | None:
         """The one that was asked for; otherwise always the same one for the same producer."""
@@ -257,7 +330,7 @@ class GuaranteedBroker:
         """A client is gone."""
         out: list[Effect] = []
         for key in [key for key in self._producers if key[0] == session]:
-            del self._producers[key]
+            self._producers.pop(key).session_closed(session)
         self.edge.session_closed(session, out)
         return self._settled(out, now)
 
@@ -296,6 +369,7 @@ class GuaranteedBroker:
         out: list[Effect] = []
         for name in self._deadlines.pop_due(now):
             pubend = self._pubends[name]
+            self._steer(pubend, now, out)
             pubend.deadline(now, out)
             self._deadlines.set(name, pubend.next_deadline())
         edge_deadline = self.edge.next_deadline()

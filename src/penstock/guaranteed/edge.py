@@ -27,12 +27,14 @@ from penstock.core.machine import CloseSession, Effect, LinkName, Priority, Send
 from penstock.core.tokens import Tokens
 from penstock.core.trees import Tree
 from penstock.guaranteed.durable import DurableSubscriptions
+from penstock.guaranteed.edge_control import EdgeControl
 from penstock.guaranteed.edge_stream import EdgeStream
 from penstock.guaranteed.links import LOCAL_RELAY
 from penstock.guaranteed.messages import (
     LIVE_FILTER,
     Acknowledgement,
     Consumed,
+    DownstreamCongestionQuery,
     Knowledge,
     Nack,
     Subscribe,
@@ -43,7 +45,12 @@ from penstock.guaranteed.messages import (
     Unsubscribe,
     Unsubscribed,
 )
-from penstock.guaranteed.nack_window import CatchUpWindow, FixedNackWindow
+from penstock.guaranteed.nack_window import (
+    CatchUpWindow,
+    FixedNackWindow,
+    NackWindow,
+    RecoveryNackWindow,
+)
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.sources import SourceView
 from penstock.guaranteed.subscription import Subscription
@@ -74,6 +81,8 @@ class Edge:
         self._wanted: Counter[str] = Counter()
         self._index = SelectorIndex()
         self._overlay_settled = False
+        self._controls: dict[str, EdgeControl] = {}
+        self._sample_at: Instant | None = None
         self._request_deadlines: Deadlines[EdgeStream] = Deadlines()
         self._acknowledge_at: Instant = now + parameters.acknowledge_interval_ns
 
@@ -129,21 +138,51 @@ class Edge:
         for pubend, tick in sorted(message.ticks.items()):
             self._source_of[pubend] = view
             if pubend not in view.streams:
-                window = FixedNackWindow(self._parameters.receive_window_ns)
-                view.streams[pubend] = EdgeStream(
-                    pubend,
-                    LIVE_FILTER,
-                    tick,
-                    window,
-                    self._parameters,
-                    receive_window=self._parameters.receive_window_ns,
-                )
+                view.streams[pubend] = self._live_stream(pubend, tick, now)
         for key in list(self._waiting):
             needed = self._waiting[key].get(message.root)
             if needed is not None and needed <= view.confirmed_version:
                 del self._waiting[key][message.root]
                 self._attach(self._by_key[key], view, now, out)
                 self._announce(self._by_key[key], out)
+
+    def _live_stream(self, pubend: str, start: Tick, now: Instant) -> EdgeStream:
+        parameters = self._parameters
+        window: NackWindow
+        if parameters.congestion.sdcc:
+            window = RecoveryNackWindow(
+                parameters.congestion,
+                unit=parameters.nack_unit_ns,
+                largest=parameters.receive_window_ns,
+            )
+        else:
+            window = FixedNackWindow(parameters.receive_window_ns)
+        stream = EdgeStream(
+            pubend,
+            LIVE_FILTER,
+            start,
+            window,
+            parameters,
+            receive_window=parameters.receive_window_ns,
+        )
+        self._controls[pubend] = EdgeControl(
+            self._broker,
+            stream,
+            parameters.congestion,
+            silence_interval_ns=parameters.silence_interval_ns,
+            now=now,
+        )
+        if self._sample_at is None:
+            self._sample_at = now
+        return stream
+
+    def query(self, query: DownstreamCongestionQuery, out: list[Effect]) -> None:
+        """A pubend asks whether this edge keeps up."""
+        control = self._controls.get(query.pubend)
+        if control is not None:
+            alert = control.answer(query)
+            if alert is not None:
+                self._send(alert, out)
 
     # -- sessions ---------------------------------------------------------------------------
 
@@ -190,6 +229,7 @@ class Edge:
         out: list[Effect],
     ) -> None:
         subscription.connect(session, message.window_bytes)
+        subscription.began_at = now
         subscription.positions = {**subscription.consumed, **message.positions}
         self._by_session.setdefault(session, {})[message.subscription] = subscription
         self._by_key[subscription.key] = subscription
@@ -273,6 +313,8 @@ class Edge:
             view.streams.clear()
             view.ticks.clear()
         self._source_of.clear()
+        self._controls.clear()
+        self._sample_at = None
 
     # -- attaching a subscriber to a stream -------------------------------------------------
 
@@ -308,6 +350,10 @@ class Edge:
             return view.earliest.get(pubend, confirmed)
         if wish.start == "time":
             return max(wish.start_time, view.earliest.get(pubend, 0))
+        if subscription.announced:
+            # The source turned up after the subscription was said to be in force: what it published
+            # since then is due, although nobody had registered with it.
+            return max(min(subscription.began_at, confirmed), view.earliest.get(pubend, 0))
         return confirmed
 
     def _catch_up(
@@ -352,8 +398,10 @@ class Edge:
             ready = stream.receive(message.frame, now)
         else:
             ready = stream.answered(message.frame, more=message.more, now=now)
-        for frame in ready:
-            self._deliver(stream.pubend, frame, out)
+        if ready:
+            self._controls[stream.pubend].advanced(now)
+            for frame in ready:
+                self._deliver(stream.pubend, frame, out)
         self._ask(stream, now, out)
 
     def _deliver(self, pubend: str, frame: Frame, out: list[Effect]) -> None:
@@ -455,6 +503,10 @@ class Edge:
         """Repeat requests, save positions, acknowledge."""
         for stream in self._request_deadlines.pop_due(now):
             self._ask(stream, now, out)
+        if self._sample_at is not None and now >= self._sample_at:
+            self._sample_at = now + self._parameters.congestion.sample_interval_ns
+            for control in self._controls.values():
+                control.sample(now)
         if now >= self._acknowledge_at:
             self._acknowledge_at = now + self._parameters.acknowledge_interval_ns
             for subscription in self._by_key.values():
@@ -467,7 +519,10 @@ class Edge:
     def next_deadline(self) -> Instant | None:
         """The earliest thing that time alone brings about."""
         return earliest(
-            self._request_deadlines.earliest(), self._acknowledge_at, self._durable.save_at
+            self._request_deadlines.earliest(),
+            self._acknowledge_at,
+            self._durable.save_at,
+            self._sample_at,
         )
 
     def _horizons(self, subscription: Subscription) -> dict[str, Tick]:
@@ -493,6 +548,11 @@ class Edge:
         out.append(Send(LOCAL_RELAY, message, Priority.CONTROL))
 
     # -- looking in -------------------------------------------------------------------------
+
+    @property
+    def controls(self) -> Mapping[str, EdgeControl]:
+        """The congestion control of each live stream."""
+        return self._controls
 
     def horizons(self) -> dict[str, Tick]:
         """The doubt horizon of each live stream."""

@@ -101,7 +101,13 @@ class EdgeStream:
     def answered(self, frame: Frame, *, more: bool, now: Instant) -> list[Frame]:
         """The same for the answer to a request."""
         ready = self.receive(frame, now)
-        self.window.answered(frame.high - frame.low, frame.weight if len(frame) else 0, more=more)
+        self.window.answered(
+            frame.high - frame.low,
+            frame.weight if len(frame) else 0,
+            more=more,
+            round_trip=self._round_trip.smoothed_ns,
+            now=now,
+        )
         if more:
             self._release_behind(frame.high)
         return ready
@@ -136,10 +142,12 @@ class EdgeStream:
         """What to ask for now: new unknown ticks in the NACK window, and overdue ones again."""
         due = [request for request in self._requests if now >= request.deadline]
         size = self.window.size_ns
-        limit = min(self.highest, self.horizon + size)
+        # A wide window is cut into at most 64 pieces, or the bookkeeping would grow with it.
+        unit = max(self._parameters.nack_unit_ns, size // MAX_UNITS)
+        # Whole units only, or the window would slide, and be asked for, message by message.
+        window_end = max(self.horizon + size, self.horizon + unit) // unit * unit
+        limit = min(self.highest, window_end)
         if limit > self.horizon:
-            # A wide window is cut into at most 64 pieces, or the bookkeeping would grow with it.
-            unit = max(self._parameters.nack_unit_ns, size // MAX_UNITS)
             for low, high in self._known.gaps(self.horizon, limit):
                 for free_low, free_high in self._outstanding.gaps(low, high):
                     due += self._new_requests(free_low, free_high, unit, now)
@@ -157,11 +165,14 @@ class EdgeStream:
 
     def _sent(self, due: list[_Request], now: Instant) -> tuple[Interval, ...]:
         due.sort(key=lambda request: request.low)
+        if any(request.attempts for request in due):
+            self._round_trip.repeated()
+        deadline = now + self._round_trip.timeout()
         groups: list[list[_Request]] = []
         for request in due:
             request.attempts += 1
             request.sent_at = now
-            request.deadline = now + self._round_trip.timeout(request.attempts)
+            request.deadline = deadline
             if groups and groups[-1][-1].high == request.low:
                 groups[-1].append(request)
             else:

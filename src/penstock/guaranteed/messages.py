@@ -13,8 +13,10 @@ import msgspec
 
 from penstock.content.batch import Batch
 from penstock.content.frame import Frame
+from penstock.core.clock import Instant
 from penstock.core.intervals import Interval, Tick
 from penstock.core.message import Message
+from penstock.guaranteed.rate_law import AlertReading
 
 LIVE_FILTER: Final = "*"
 """Asks for whatever is subscribed behind the link at present, instead of naming a selector."""
@@ -83,6 +85,55 @@ class Acknowledgement(Message, frozen=True):
     ticks: dict[str, Tick]
 
 
+class DownstreamCongestionQuery(Message, frozen=True):
+    """A pubend asks every edge whether it keeps up (DCQ, Section 3.1).
+
+    ``epoch`` is the pubend's start; ``position`` the end of its stream.
+    """
+
+    pubend: str
+    epoch: int
+    sequence: int
+    position: Tick
+
+
+class UpstreamCongestionAlert(Message, frozen=True):
+    """Some edge does not keep up (UCA, Section 3.1): the slowest live one, the slowest recovering
+    one, and who they are.
+    """
+
+    pubend: str
+    epoch: int
+    sequence: int
+    nonrecovering: AlertReading | None
+    recovering: AlertReading | None
+
+
+class ThrottleNotice(Message, frozen=True):
+    """A pubend tells its publishers how fast they may go, and why; 0 means without limit."""
+
+    pubend: str
+    allowed_msgs_per_s: float
+    observed_msgs_per_s: float
+    since: Instant
+    rule: str
+    cause: str
+
+
+class WhyRequest(Message, frozen=True):
+    """Asks the broker that hosts a pubend what slows it down."""
+
+    pubend: str
+
+
+class WhyReply(Message, frozen=True):
+    """The answer, as JSON; ``problem`` if there is no such pubend here."""
+
+    pubend: str
+    document: bytes
+    problem: str = ""
+
+
 class OpenProducer(Message, frozen=True):
     """A client is about to publish under this name, which survives its reconnections."""
 
@@ -124,6 +175,8 @@ class PublishReceipt(Message, frozen=True, gc=False):
     first_sequence: int
     count: int
     first_tick: Tick
+    waited_ns: int = 0
+    """How long the publication was held back by the rate that is allowed."""
 
 
 class PublishRefused(Message, frozen=True):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from penstock.core.clock import SECOND, Duration
+from penstock.core.clock import SECOND, Duration, Instant
+from penstock.guaranteed.congestion_parameters import CongestionParameters
 
 
 class NackWindow(Protocol):
@@ -19,7 +20,19 @@ class NackWindow(Protocol):
         """The size at present, in ticks."""
         ...
 
-    def answered(self, span: Duration, count_bytes: int, *, more: bool) -> None:
+    def recovery_began(self) -> None:
+        """The edge has just entered recovery."""
+        ...
+
+    def answered(
+        self,
+        span: Duration,
+        count_bytes: int,
+        *,
+        more: bool,
+        round_trip: Duration | None,
+        now: Instant,
+    ) -> None:
         """A request for ``span`` ticks was answered; ``more`` means that it hit a limit."""
         ...
 
@@ -38,8 +51,78 @@ class FixedNackWindow:
         """The size at present, in ticks."""
         return self._size
 
-    def answered(self, span: Duration, count_bytes: int, *, more: bool) -> None:
+    def recovery_began(self) -> None:
+        """Nothing to prepare."""
+
+    def answered(
+        self,
+        span: Duration,
+        count_bytes: int,
+        *,
+        more: bool,
+        round_trip: Duration | None,
+        now: Instant,
+    ) -> None:
         """Nothing is learnt from an answer."""
+
+
+class RecoveryNackWindow:
+    """SDCC (Section 3.2): additive opening and closing after the recovery rate, as in TCP Vegas.
+
+    1. The recovery rate is the window divided by the round trip of a request (equation 9).
+    2. Once in a round trip it is compared with the rate at the last change of the window.  If it
+       rose by ``nack_increase`` the window opens by one unit, if it fell by ``nack_decrease`` it
+       closes by one (equation 10).
+    3. Every recovery starts with the initial window.
+
+    One unit more is less than a tenth more from ten units on, so the window limits itself near ten
+    units, whatever the network, until round trips become shorter.
+    """
+
+    __slots__ = ("_decide_at", "_largest", "_parameters", "_reference", "_size", "_unit")
+
+    def __init__(
+        self, parameters: CongestionParameters, *, unit: Duration, largest: Duration
+    ) -> None:
+        """``unit`` is size_NACK, ``largest`` the receive window."""
+        self._parameters = parameters
+        self._unit = unit
+        self._largest = largest
+        self._size = parameters.nack_window_initial_ns
+        self._reference = 0.0
+        self._decide_at: Instant = 0
+
+    @property
+    def size_ns(self) -> Duration:
+        """The size at present, in ticks."""
+        return self._size
+
+    def recovery_began(self) -> None:
+        """Start small."""
+        self._size = self._parameters.nack_window_initial_ns
+        self._reference = 0.0
+
+    def answered(
+        self,
+        span: Duration,
+        count_bytes: int,
+        *,
+        more: bool,
+        round_trip: Duration | None,
+        now: Instant,
+    ) -> None:
+        """Decide, once in a round trip."""
+        if round_trip is None or now < self._decide_at:
+            return
+        self._decide_at = now + round_trip
+        rate = self._size / max(1, round_trip)
+        if rate >= self._reference * (1 + self._parameters.nack_increase):
+            self._size = min(self._largest, self._size + self._unit)
+            self._reference = rate
+        elif rate <= self._reference * (1 - self._parameters.nack_decrease):
+            smallest = self._parameters.nack_window_initial_ns
+            self._size = max(smallest, self._size - self._unit)
+            self._reference = rate
 
 
 class CatchUpWindow:
@@ -49,7 +132,7 @@ class CatchUpWindow:
     silence pass in a few round trips; when an answer hits its limit the window halves.
     """
 
-    __slots__ = ("_answer_bytes", "_size")
+    __slots__ = ("_answer_bytes", "_bytes", "_size", "_span")
 
     INITIAL: Duration = SECOND
     SMALLEST: Duration = SECOND // 1000
@@ -59,15 +142,38 @@ class CatchUpWindow:
         """``answer_bytes`` is what one answer holds at most."""
         self._answer_bytes = answer_bytes
         self._size = self.INITIAL
+        self._span: Duration = 0
+        self._bytes = 0
 
     @property
     def size_ns(self) -> Duration:
         """The size at present, in ticks."""
         return self._size
 
-    def answered(self, span: Duration, count_bytes: int, *, more: bool) -> None:
-        """Grow after small answers, shrink after large ones."""
+    def recovery_began(self) -> None:
+        """Nothing to prepare."""
+
+    def answered(
+        self,
+        span: Duration,
+        count_bytes: int,
+        *,
+        more: bool,
+        round_trip: Duration | None,
+        now: Instant,
+    ) -> None:
+        """Grow after small answers, shrink after large ones.
+
+        A request is answered in pieces, one for each frame of the log; together they tell how dense
+        the past is.
+        """
         if more:
             self._size = max(self.SMALLEST, self._size // 2)
-        elif 2 * count_bytes < self._answer_bytes and 2 * span >= self._size:
-            self._size = min(self.LARGEST, self._size * 2)
+            self._span = self._bytes = 0
+            return
+        self._span += span
+        self._bytes += count_bytes
+        if 2 * self._span >= self._size:
+            if 2 * self._bytes < self._answer_bytes:
+                self._size = min(self.LARGEST, self._size * 2)
+            self._span = self._bytes = 0

@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 
 from penstock.core.clock import HOUR, MILLISECOND, SECOND
+from penstock.guaranteed.congestion_parameters import CongestionParameters
 
 Positive = Annotated[int, msgspec.Meta(gt=0)]
 
@@ -20,6 +21,9 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
     silence_interval_ns: Positive = 1000 * MILLISECOND
     """t_silence of Table 1: how long a pubend stays quiet before it says that it is silent."""
+
+    congestion: CongestionParameters = CongestionParameters()
+    """PDCC and SDCC."""
 
     receive_window_ns: Positive = 10 * SECOND
     """Ticks above the doubt horizon that an edge keeps (Section 4): bounds its memory."""

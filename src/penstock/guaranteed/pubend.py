@@ -18,7 +18,7 @@ from collections import deque
 
 from penstock.content.batch import Batch
 from penstock.content.frame import Frame
-from penstock.core.clock import Instant, earliest
+from penstock.core.clock import Duration, Instant, earliest
 from penstock.core.intervals import Interval, Tick
 from penstock.core.machine import (
     Effect,
@@ -33,7 +33,6 @@ from penstock.core.machine import (
     TrimLog,
 )
 from penstock.core.tokens import Tokens
-from penstock.guaranteed.admission import Admission
 from penstock.guaranteed.holds import Holds
 from penstock.guaranteed.messages import (
     LogEntry,
@@ -43,6 +42,7 @@ from penstock.guaranteed.messages import (
 )
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.producers import ProducerTable
+from penstock.guaranteed.publisher_control import PublisherControl
 
 SILENT = ""
 """The producer's name in a log entry that only records silence."""
@@ -51,7 +51,16 @@ SILENT = ""
 class _Pending:
     """A frame on its way to the disk, or a receipt that waits for those before it."""
 
-    __slots__ = ("count", "failure", "first_sequence", "frame", "producer", "resolved", "session")
+    __slots__ = (
+        "count",
+        "failure",
+        "first_sequence",
+        "frame",
+        "producer",
+        "resolved",
+        "session",
+        "waited_ns",
+    )
 
     def __init__(
         self,
@@ -60,13 +69,15 @@ class _Pending:
         first_sequence: int,
         count: int,
         session: LinkName | None,
+        waited_ns: Duration = 0,
     ) -> None:
         self.frame = frame
+        self.waited_ns = waited_ns
         self.producer = producer
         self.first_sequence = first_sequence
         self.count = count
         self.session = session
-        self.resolved = frame is None
+        self.resolved = False
         self.failure = ""
 
 
@@ -93,14 +104,19 @@ class Pubend:
         log_bounds: tuple[Tick, Tick, int] | None,
         saved_producers: bytes | None,
         holds: Holds,
+        query_phase: float,
         now: Instant,
     ) -> None:
-        """``log_bounds`` are first tick, end and size of the log that was found, if any."""
+        """``log_bounds`` are first tick, end and size of the log that was found, if any.
+
+        ``query_phase`` is the share of the query interval by which this pubend asks later than
+        the first one of its broker.
+        """
         self.name = name
         self.log = f"pubend/{name}"
         self.producers_key = f"pubend/{name}/producers"
         self.holds = holds
-        self.admission = Admission()
+        self.control = PublisherControl(name, parameters.congestion, now, query_phase)
         self._parameters = parameters
         self._tokens = tokens
         self._producers = ProducerTable(parameters.producer_limit)
@@ -121,7 +137,7 @@ class Pubend:
         self._checkpoint_dirty = False
         self._trim_at: Instant = now + parameters.acknowledge_interval_ns
         self._trim_marks: deque[tuple[Instant, Tick, int]] = deque()
-        self._waiting: deque[tuple[LinkName, Publish]] = deque()
+        self._waiting: deque[tuple[LinkName, Publish, Instant]] = deque()
         self._waiting_bytes = 0
         self.published_messages = 0
         if saved_producers is not None:
@@ -164,47 +180,53 @@ class Pubend:
             )
             self._refuse(session, message, reason, out)
             return
-        self._waiting.append((session, message))
+        self._waiting.append((session, message, now))
         self._waiting_bytes += weight
         self.admit(now, out)
 
     def admit(self, now: Instant, out: list[Effect]) -> None:
         """Store whatever waits and may go now."""
-        while self._waiting and self.ready and self.admission.may_pass(now):
-            session, message = self._waiting.popleft()
+        while self._waiting and self.ready and self.control.admission.may_pass(now):
+            session, message, since = self._waiting.popleft()
             self._waiting_bytes -= message.batch.wire_size
-            self._store(session, message, now, out)
+            self._store(session, message, now - since, now, out)
 
-    def _store(self, session: LinkName, message: Publish, now: Instant, out: list[Effect]) -> None:
+    def session_closed(self, session: LinkName) -> None:
+        """Forget what waits of a publisher that is gone.
+
+        It has no receipt for any of it and sends it again when it is back.  Were it stored now, a
+        refusal that nobody hears could leave a gap that is filled out of order.
+        """
+        kept = [entry for entry in self._waiting if entry[0] != session]
+        self._waiting = deque(kept)
+        self._waiting_bytes = sum(message.batch.wire_size for _, message, _ in kept)
+
+    def _store(
+        self, session: LinkName, message: Publish, waited: Duration, now: Instant, out: list[Effect]
+    ) -> None:
         producer, first, count = message.producer, message.first_sequence, len(message.batch)
         fresh = self._producers.new_numbers(producer, first, count)
-        if fresh != [(first, first + count)]:
-            for low, high in fresh:
-                part = message.batch.slice(low - first, high - first)
-                self._append(part, None, producer, low, now, out)
-            repeat = _Pending(None, producer, first, count, session)
-            self._pending.append(repeat)
-            self._speak(now, out)
+        if fresh == [(first, first + count)]:
+            pending = _Pending(None, producer, first, count, session, waited)
+            self._append(pending, message.batch, now, out)
             return
-        self._append(message.batch, session, producer, first, now, out)
+        for low, high in fresh:
+            part = message.batch.slice(low - first, high - first)
+            self._append(_Pending(None, producer, low, high - low, None), part, now, out)
+        repeat = _Pending(None, producer, first, count, session, waited)
+        repeat.resolved = True
+        self._pending.append(repeat)
+        self._speak(now, out)
 
-    def _append(
-        self,
-        batch: Batch,
-        session: LinkName | None,
-        producer: str,
-        first_sequence: int,
-        now: Instant,
-        out: list[Effect],
-    ) -> None:
+    def _append(self, pending: _Pending, batch: Batch, now: Instant, out: list[Effect]) -> None:
         count = len(batch)
         low = self.assigned_end
         tick = max(now, low)
-        frame = Frame(low, tick + count, range(tick, tick + count), batch)
-        self._producers.add(producer, first_sequence, count)
+        pending.frame = Frame(low, tick + count, range(tick, tick + count), batch)
+        self._producers.add(pending.producer, pending.first_sequence, count)
         self._checkpoint_dirty = True
-        self.admission.passed(count, now)
-        self._persist(_Pending(frame, producer, first_sequence, count, session), out)
+        self.control.published(tick, count, now)
+        self._persist(pending, out)
 
     def _persist(self, pending: _Pending, out: list[Effect]) -> None:
         frame = pending.frame
@@ -269,7 +291,7 @@ class Pubend:
         if pending.failure:
             reply = PublishRefused(producer, first, count, pending.failure)
         else:
-            reply = PublishReceipt(producer, first, count, first_tick)
+            reply = PublishReceipt(producer, first, count, first_tick, pending.waited_ns)
         out.append(Send(pending.session, reply, Priority.CONTROL))
 
     # -- answering requests -----------------------------------------------------------------
@@ -296,13 +318,11 @@ class Pubend:
             at = min(self.log_start, end)
             frames.append(Frame(low, at, final=True))
         for entry in fact.frames:
-            part = entry.frame.slice(low, end)
-            if part.low >= part.high or part.high <= at:
-                continue
-            if part.low > at:
-                frames.append(Frame(at, part.low))
-            frames.append(part)
-            at = part.high
+            part = entry.frame.slice(at, end)
+            if len(part):
+                # Silence before the rows travels with them.
+                frames.append(Frame(at, part.high, part.ticks, part.batch))
+                at = part.high
         if at < end:
             frames.append(Frame(at, end))
         return LogAnswer(frames, filter_text, more=end < high)
@@ -344,9 +364,9 @@ class Pubend:
 
     def next_deadline(self) -> Instant | None:
         """The earliest thing that time alone brings about."""
-        waiting = self.admission.next_pass() if self._waiting and self.ready else None
+        control = self.control.next_deadline(waiting=bool(self._waiting) and self.ready)
         silence = None if self._pending else self._silence_due()
-        return earliest(waiting, silence, self._checkpoint_at, self._trim_at)
+        return earliest(control, silence, self._checkpoint_at, self._trim_at)
 
     def _trim(self, now: Instant, out: list[Effect]) -> None:
         """Trim what everybody acknowledged and what is too old or too much to keep for replay."""

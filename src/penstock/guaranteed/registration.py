@@ -18,7 +18,6 @@ The theory, for one source (the root of one tree):
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from penstock.content.covering_table import CoveringTable
@@ -76,7 +75,6 @@ class Registrations:
         self.links: dict[LinkName, LinkRegistration] = {}
         self.version = 0
         self.confirmed_version = 0
-        self._uses: Counter[str] = Counter()
         self._table = CoveringTable()
         self._since: dict[str, dict[str, Tick]] = {}
         self._unconfirmed: dict[str, int] = {}
@@ -105,21 +103,24 @@ class Registrations:
     def _change(
         self, root: str, added: Iterable[str], removed: Iterable[str]
     ) -> SubscriptionUpdate | None:
-        before = {selector.text for selector in self._table.uncovered()}
-        for text in added:
-            self._uses[text] += 1
-            if self._uses[text] == 1:
-                self._table.add(parse(text))
-        for text in removed:
-            self._uses[text] -= 1
-            if not self._uses[text]:
-                del self._uses[text]
-                self._table.remove(parse(text))
-        after = {selector.text for selector in self._table.uncovered()}
-        if before == after:
+        news: dict[str, None] = {}
+        gone: dict[str, None] = {}
+        changes = [self._table.add(parse(text)) for text in added]
+        changes += [self._table.remove(parse(text)) for text in removed]
+        for change in changes:
+            for selector in change.advertise:
+                if selector.text in gone:
+                    del gone[selector.text]
+                else:
+                    news[selector.text] = None
+            for selector in change.withdraw:
+                if selector.text in news:
+                    del news[selector.text]
+                else:
+                    gone[selector.text] = None
+        if not news and not gone:
             return None
         self.version += 1
-        news, gone = sorted(after - before), sorted(before - after)
         for text in news:
             self._unconfirmed[text] = self.version
         for text in gone:
@@ -130,7 +131,7 @@ class Registrations:
     def everything(self, root: str) -> SubscriptionUpdate:
         """The whole wish, for a parent that knows nothing yet; all of it must be confirmed."""
         self.version += 1
-        texts = sorted(selector.text for selector in self._table.uncovered())
+        texts = [selector.text for selector in self._table.advertised]
         self._unconfirmed = dict.fromkeys(texts, self.version)
         self._waiting = [(self.version, link, version) for _, link, version in self._waiting]
         return SubscriptionUpdate(root, self.version, True, tuple(texts))
@@ -156,12 +157,10 @@ class Registrations:
         return max((self._since_cover(text, pubend) for text in selectors), default=NEVER)
 
     def _since_cover(self, text: str, pubend: str) -> Tick:
-        covers = self._table.covers_of(parse(text))
-        return min(
-            (self._since.get(cover.text, {}).get(pubend, NEVER) for cover in covers), default=NEVER
-        )
+        cover = self._table.cover_of(parse(text))
+        return NEVER if cover is None else self._since.get(cover.text, {}).get(pubend, NEVER)
 
     def _unconfirmed_cover(self, text: str) -> int:
         """The version that must be confirmed before this selector is in force."""
-        covers = self._table.covers_of(parse(text))
-        return min((self._unconfirmed.get(cover.text, 0) for cover in covers), default=0)
+        cover = self._table.cover_of(parse(text))
+        return 0 if cover is None else self._unconfirmed.get(cover.text, 0)

@@ -18,8 +18,9 @@ from penstock.content.frame import Frame
 from penstock.core.clock import Instant
 from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import Effect, LinkName, Priority, Send
+from penstock.guaranteed.alert_aggregation import AlertAggregation
 from penstock.guaranteed.links import LOCAL_EDGE
-from penstock.guaranteed.messages import LIVE_FILTER, Knowledge, Nack
+from penstock.guaranteed.messages import LIVE_FILTER, DownstreamCongestionQuery, Knowledge, Nack
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.registration import LinkRegistration, Registrations
 from penstock.guaranteed.relay_cache import RelayCache
@@ -65,6 +66,7 @@ class RelayStream:
         self._waiting: list[_Waiting] = []
         self._asked: dict[str, IntervalSet] = {}
         self._asked_forget_at: dict[str, Instant] = {}
+        self.alerts = AlertAggregation()
 
     def live(self, frame: Frame, out: list[Effect]) -> None:
         """Knowledge from above for everybody."""
@@ -81,7 +83,7 @@ class RelayStream:
             if len(part.ticks) and link != LOCAL_EDGE:
                 part = part.select(registration.index.match_any(part.batch))
             message = whole if part is frame else Knowledge(self.pubend, part)
-            out.append(Send(link, message, Priority.DATA))
+            out.append(Send(link, message, Priority.DATA, self.pubend))
 
     def request(
         self, link: LinkName, nack: Nack, now: Instant, out: list[Effect]
@@ -169,7 +171,14 @@ class RelayStream:
             frame = frame.select(registration.index.match_any(frame.batch))
         elif len(frame):
             frame = self._filter_for(filter_text, frame)
-        out.append(Send(link, Knowledge(self.pubend, frame, filter_text, more), Priority.DATA))
+        message = Knowledge(self.pubend, frame, filter_text, more)
+        out.append(Send(link, message, Priority.DATA, self.pubend))
+
+    def query(self, query: DownstreamCongestionQuery, out: list[Effect]) -> None:
+        """A pubend's question goes to every child."""
+        for link, registration in self._registrations.links.items():
+            if registration.confirmed:
+                out.append(Send(link, query, Priority.CONTROL))
 
     def forget_link(self, link: LinkName) -> None:
         """Nobody waits behind this link any more."""

@@ -16,12 +16,15 @@ from penstock.core.clock import Instant
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, LinkName, Priority, Send
 from penstock.core.trees import Tree
+from penstock.guaranteed.alert_aggregation import blaming
 from penstock.guaranteed.messages import (
     Acknowledgement,
+    DownstreamCongestionQuery,
     Knowledge,
     Nack,
     SubscriptionConfirmed,
     SubscriptionUpdate,
+    UpstreamCongestionAlert,
     Withdrawal,
 )
 from penstock.guaranteed.parameters import GuaranteedParameters
@@ -46,9 +49,14 @@ class SourceRelay:
     """One source's tree, as one broker takes part in it."""
 
     def __init__(
-        self, root: str, parameters: GuaranteedParameters, pubends: Mapping[str, Pubend]
+        self,
+        broker: str,
+        root: str,
+        parameters: GuaranteedParameters,
+        pubends: Mapping[str, Pubend],
     ) -> None:
         """``pubends`` are those hosted here; empty unless this broker is the root."""
+        self._broker = broker
         self.root = root
         self.parent: LinkName | None = None
         self.incarnation = 0
@@ -195,6 +203,29 @@ class SourceRelay:
         for number, frame in enumerate(answer.frames, 1):
             last = number == len(answer.frames)
             stream.answered(frame, answer.filter, more=answer.more and last, out=out)
+
+    # -- congestion -------------------------------------------------------------------------
+
+    def query(self, query: DownstreamCongestionQuery, out: list[Effect]) -> None:
+        """A pubend asks its edges whether they keep up."""
+        stream = self.streams.get(query.pubend)
+        if stream is not None:
+            stream.query(query, out)
+
+    def alert(
+        self, link: LinkName, alert: UpstreamCongestionAlert, queued_bytes: int, out: list[Effect]
+    ) -> UpstreamCongestionAlert | None:
+        """A child's alert, with what waits on the link to it; returned if it is for this broker."""
+        stream = self.streams.get(alert.pubend)
+        if stream is None:
+            return None
+        way = f"{self._broker}->{link}"
+        upward = stream.alerts.pass_up(blaming(alert, way, queued_bytes))
+        if upward is None or self._pubends:
+            return upward
+        if self.parent is not None:
+            out.append(Send(self.parent, upward, Priority.CONTROL))
+        return None
 
     # -- confirming -------------------------------------------------------------------------
 

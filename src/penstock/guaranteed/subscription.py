@@ -18,6 +18,7 @@ import msgspec
 
 from penstock.content.frame import Frame
 from penstock.content.selector import Selector
+from penstock.core.clock import Instant
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, InvariantBroken, LinkName, Priority, Send
 from penstock.guaranteed.edge_stream import EdgeStream
@@ -42,6 +43,7 @@ class Subscription:
         self.durable = durable
         self.session: LinkName | None = None
         self.announced = False
+        self.began_at: Instant = 0
         self.positions: dict[str, Tick] = {}
         self.consumed: dict[str, Tick] = {}
         self.saved: dict[str, Tick] = {}
@@ -130,12 +132,10 @@ class Subscription:
         ``horizons`` tells how far the live streams have come: rows of theirs that matched were
         handed over already, so the rest is silence to this subscriber.
         """
-        for pubend, horizon in horizons.items():
-            self.positions[pubend] = max(self.positions[pubend], horizon)
         for pubend, position in self.positions.items():
             consumed = self.consumed.get(pubend, position)
             if self.last_row.get(pubend, -1) < consumed:
-                self.consumed[pubend] = max(consumed, position)
+                self.consumed[pubend] = max(consumed, position, horizons.get(pubend, 0))
 
     def check_invariants(self) -> None:
         """Nobody reads a stream live and catches up on it at once."""

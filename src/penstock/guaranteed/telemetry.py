@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from penstock.core.clock import Instant, in_seconds
+from penstock.core.clock import SECOND, Instant, in_seconds
 from penstock.core.trace import TraceRecord
 from penstock.guaranteed.edge import Edge
+from penstock.guaranteed.messages import ThrottleNotice
 from penstock.guaranteed.pubend import Pubend
+from penstock.guaranteed.rate_law import Reading
 
 
 def service_records(
@@ -18,6 +20,16 @@ def service_records(
         yield TraceRecord(now, node, name, "published_messages", pubend.published_messages)
         yield TraceRecord(now, node, name, "log_bytes", pubend.log_bytes)
         yield TraceRecord(now, node, name, "publications_waiting", pubend.waiting)
+        limit = pubend.control.limit_msgs_per_s
+        yield TraceRecord(now, node, name, "allowed_msgs_per_s", limit or 0.0)
+        alert, alert_at = pubend.control.last_alert, pubend.control.last_alert_at
+        if alert is not None and alert_at is not None and now - alert_at <= SECOND:
+            yield from _alert_records(now, node, name, alert)
+    for name, control in edge.controls.items():
+        yield TraceRecord(now, node, name, "doubt_horizon_rate", control.rate.smoothed)
+        yield TraceRecord(now, node, name, "recovering", float(control.recovering))
+        window = in_seconds(control.stream.window.size_ns)
+        yield TraceRecord(now, node, name, "nack_window_s", window)
     for pubend_name, horizon in edge.horizons().items():
         lag = in_seconds(max(0, now - horizon))
         yield TraceRecord(now, node, pubend_name, "doubt_horizon_lag_s", lag)
@@ -26,3 +38,18 @@ def service_records(
         yield TraceRecord(now, node, subscription.name, "delivered_messages", delivered)
         buffered = float(subscription.buffered_bytes)
         yield TraceRecord(now, node, subscription.name, "buffered_bytes", buffered)
+
+
+def _alert_records(now: Instant, node: str, pubend: str, alert: Reading) -> Iterator[TraceRecord]:
+    if alert.nonrecovering is not None:
+        worst = alert.nonrecovering
+        yield TraceRecord(now, node, pubend, "alert_nonrecovering", worst.rate, worst.edge)
+    if alert.recovering is not None:
+        worst = alert.recovering
+        yield TraceRecord(now, node, pubend, "alert_recovering", worst.rate, worst.edge)
+
+
+def throttle_record(node: str, notice: ThrottleNotice, now: Instant) -> TraceRecord:
+    """A change of a pubend's limit, with its rule and its cause."""
+    detail = f"{notice.rule}: {notice.cause}"
+    return TraceRecord(now, node, notice.pubend, "throttle", notice.allowed_msgs_per_s, detail)

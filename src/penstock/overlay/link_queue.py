@@ -1,6 +1,9 @@
 """What waits to be sent on a link: two priorities, each with a bound.
 
-1. Control goes before data, always; within a priority the order is that of arrival.
+1. Control goes before data, always; control keeps the order of arrival.  Data belongs to flows,
+   which take turns: each may send ``QUANTUM_BYTES`` in its turn (deficit round-robin), so a flow
+   that floods the link delays itself and not the others.  Within a flow the order is kept.  A
+   queue that is not fair treats all data as one flow.
 2. The data queue holds at most ``data_limit_bytes``.  A message that does not fit is dropped, the
    newest first, because the older ones are what the other end needs next; the guaranteed service
    notices the gap and asks again.  Into an empty queue a message of any size fits, or a large one
@@ -26,6 +29,9 @@ Item = TypeVar("Item")
 
 DATA_LIMIT_BYTES: Final = 5_000_000
 """The output queues of the Gryphon experiments (Pietzuch and Bhola, Section 5)."""
+
+QUANTUM_BYTES: Final = 1500
+"""What a flow may send in one turn: an Ethernet frame, as is usual for deficit round-robin."""
 
 CONTROL_LIMIT_BYTES: Final = 16 << 20
 """Three times the data: a hundred thousand control messages of the usual size."""
@@ -56,10 +62,13 @@ class LinkQueue(Generic[Item]):
         "_data_limit_bytes",
         "_dropped_bytes",
         "_dropped_messages",
+        "_fair",
         "_flushed_messages",
         "_high_water_bytes",
         "_sent_bytes",
         "_sent_messages",
+        "_turn",
+        "_turns",
     )
 
     def __init__(
@@ -67,12 +76,16 @@ class LinkQueue(Generic[Item]):
         *,
         data_limit_bytes: int = DATA_LIMIT_BYTES,
         control_limit_bytes: int = CONTROL_LIMIT_BYTES,
+        fair: bool = False,
     ) -> None:
-        """Nothing waits."""
+        """Nothing waits; ``fair`` lets flows take turns."""
+        self._fair = fair
         self._data_limit_bytes = data_limit_bytes
         self._control_limit_bytes = control_limit_bytes
         self._control: deque[tuple[Item, int]] = deque()
-        self._data: deque[tuple[Item, int]] = deque()
+        self._data: dict[str, deque[tuple[Item, int]]] = {}
+        self._turns: deque[str] = deque()
+        self._turn = 0
         self._control_bytes = 0
         self._data_bytes = 0
         self._high_water_bytes = 0
@@ -84,14 +97,14 @@ class LinkQueue(Generic[Item]):
 
     def __len__(self) -> int:
         """How many messages wait."""
-        return len(self._control) + len(self._data)
+        return len(self._control) + sum(map(len, self._data.values()))
 
     @property
     def queued_bytes(self) -> int:
         """How much waits."""
         return self._control_bytes + self._data_bytes
 
-    def offer(self, item: Item, size_bytes: int, priority: Priority) -> bool:
+    def offer(self, item: Item, size_bytes: int, priority: Priority, flow: str = "") -> bool:
         """Queue a message; False if it was dropped."""
         if priority is Priority.CONTROL:
             if self._control and self._control_bytes + size_bytes > self._control_limit_bytes:
@@ -101,10 +114,39 @@ class LinkQueue(Generic[Item]):
         else:
             if self._data and self._data_bytes + size_bytes > self._data_limit_bytes:
                 return self._drop(size_bytes)
-            self._data.append((item, size_bytes))
-            self._data_bytes += size_bytes
+            self._append(item, size_bytes, flow if self._fair else "")
         self._high_water_bytes = max(self._high_water_bytes, self.queued_bytes)
         return True
+
+    def _append(self, item: Item, size_bytes: int, flow: str) -> None:
+        queue = self._data.get(flow)
+        if queue is None:
+            queue = self._data[flow] = deque()
+            self._turns.append(flow)
+            if len(self._turns) == 1:
+                self._turn = QUANTUM_BYTES
+        queue.append((item, size_bytes))
+        self._data_bytes += size_bytes
+
+    def _next_of_flows(self) -> tuple[Item, int]:
+        """The first message of the flow whose turn it is; a flow that has none left is gone."""
+        while True:
+            flow = self._turns[0]
+            queue = self._data[flow]
+            size_bytes = queue[0][1]
+            if len(self._turns) == 1 or size_bytes <= self._turn:
+                break
+            # What is left of a turn is not kept: messages of one link are of similar sizes, and a
+            # message larger than a turn must pass all the same.
+            self._turns.rotate(-1)
+            self._turn = max(QUANTUM_BYTES, self._data[self._turns[0]][0][1])
+        self._turn -= size_bytes
+        taken = queue.popleft()
+        if not queue:
+            del self._data[flow]
+            self._turns.popleft()
+            self._turn = QUANTUM_BYTES
+        return taken
 
     def _drop(self, size_bytes: int) -> bool:
         self._dropped_messages += 1
@@ -123,7 +165,7 @@ class LinkQueue(Generic[Item]):
             taken = self._control.popleft()
             self._control_bytes -= taken[1]
         else:
-            taken = self._data.popleft()
+            taken = self._next_of_flows()
             self._data_bytes -= taken[1]
         self._sent_messages += 1
         self._sent_bytes += taken[1]
@@ -134,6 +176,7 @@ class LinkQueue(Generic[Item]):
         count = len(self)
         self._control.clear()
         self._data.clear()
+        self._turns.clear()
         self._control_bytes = self._data_bytes = 0
         self._flushed_messages += count
         return count

@@ -19,6 +19,7 @@ from penstock.core.machine import (
     Persisted,
     PersistFailed,
     Priority,
+    QueuesMeasured,
     Received,
     Send,
     SessionClosed,
@@ -32,11 +33,13 @@ from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.overlay.messages import LinkState
 from penstock.overlay.routing import LinkStateDatabase, next_hops_of, trees_of
 from penstock.overlay.wire import SERVICE_OF_MESSAGE
+from penstock.queues.broker import QueueBroker
+from penstock.queues.parameters import AliasConfig, QueueConfig, QueueParameters
 
 SETTLE_WITHIN: Duration = 2 * SECOND
 """After its start a broker waits so long for its neighbours before it goes on without them."""
 
-SERVICES = 1
+SERVICES = 2
 """How many services share a broker's tokens."""
 
 
@@ -49,6 +52,9 @@ class NodeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     pubends: tuple[str, ...] = ()
     guaranteed: GuaranteedParameters = GuaranteedParameters()
+    queues: tuple[QueueConfig, ...] = ()
+    aliases: tuple[AliasConfig, ...] = ()
+    queue_parameters: QueueParameters = QueueParameters()
     trace_interval_ns: Duration = SECOND
     """How often the broker measures itself; 0 means never."""
 
@@ -74,6 +80,7 @@ class BrokerNode:
         self._incarnation = now
         self._sequence = 0
         self._links: dict[LinkName, None] = {}
+        self._queued_bytes: dict[LinkName, int] = {}
         self._database = LinkStateDatabase()
         self._settle_at: Instant | None = now + SETTLE_WITHIN
         self._trace_at: Instant | None = now if config.trace_interval_ns else None
@@ -84,9 +91,20 @@ class BrokerNode:
             Tokens(0, SERVICES),
             saved=saved,
             logs=logs,
+            queued_bytes=self._queued_bytes,
             now=now,
         )
-        self._services: tuple[Service, ...] = (self.guaranteed,)
+        self.queues = QueueBroker(
+            config.name,
+            config.queues,
+            config.aliases,
+            config.queue_parameters,
+            Tokens(1, SERVICES),
+            saved=saved,
+            logs=logs,
+            now=now,
+        )
+        self._services: tuple[Service, ...] = (self.guaranteed, self.queues)
 
     def start(self, *, now: Instant) -> list[Effect]:
         """What the broker does before it hears anything."""
@@ -109,6 +127,10 @@ class BrokerNode:
                 return self._services[token % SERVICES].resolved(token, reason, now)
             case LogRead(token):
                 return self._services[token % SERVICES].log_read(fact, now)
+            case QueuesMeasured(queued_bytes):
+                self._queued_bytes.clear()
+                self._queued_bytes.update(queued_bytes)
+                return []
             case SessionOpened():
                 return []
             case SessionClosed(session):

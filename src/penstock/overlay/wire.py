@@ -6,6 +6,7 @@ from penstock.content.wire import Decoder
 from penstock.core.message import Message
 from penstock.guaranteed import messages as guaranteed
 from penstock.overlay import messages as overlay
+from penstock.queues import messages as queues
 
 OVERLAY_MESSAGES: tuple[type[Message], ...] = (
     overlay.LinkState,
@@ -25,6 +26,11 @@ GUARANTEED_MESSAGES: tuple[type[Message], ...] = (
     guaranteed.SubscriptionConfirmed,
     guaranteed.Withdrawal,
     guaranteed.Acknowledgement,
+    guaranteed.DownstreamCongestionQuery,
+    guaranteed.UpstreamCongestionAlert,
+    guaranteed.ThrottleNotice,
+    guaranteed.WhyRequest,
+    guaranteed.WhyReply,
     guaranteed.OpenProducer,
     guaranteed.ProducerOpened,
     guaranteed.ProducerRefused,
@@ -41,15 +47,54 @@ GUARANTEED_MESSAGES: tuple[type[Message], ...] = (
     guaranteed.Unsubscribed,
 )
 
-SERVICE_OF_MESSAGE: dict[type[Message], int] = dict.fromkeys(GUARANTEED_MESSAGES, 0)
+QUEUES_MESSAGES: tuple[type[Message], ...] = (
+    queues.Forward,
+    queues.Stored,
+    queues.ForwardRefused,
+    queues.Decision,
+    queues.Resolved,
+    queues.Monitor,
+    queues.MonitorReport,
+    queues.SendToQueue,
+    queues.SendReceipt,
+    queues.SendRefused,
+    queues.OpenSender,
+    queues.SenderOpened,
+    queues.RelayedSend,
+    queues.RelayedReply,
+    queues.Receive,
+    queues.Receiving,
+    queues.Credit,
+    queues.Deliver,
+    queues.Settle,
+    queues.Settled,
+    queues.StopReceiving,
+    queues.ReceivingStopped,
+    queues.Browse,
+    queues.Browsed,
+    queues.PurgeQueue,
+    queues.ListQueues,
+    queues.ChangeDestination,
+    queues.QueueAnswer,
+)
+
+SERVICE_OF_MESSAGE: dict[type[Message], int] = {
+    **dict.fromkeys(GUARANTEED_MESSAGES, 0),
+    **dict.fromkeys(QUEUES_MESSAGES, 1),
+}
 """Which of a broker's services a message is for, by its place in the broker."""
 
-LOG_MESSAGES: tuple[type[Message], ...] = (guaranteed.LogEntry,)
+LOG_MESSAGES: tuple[type[Message], ...] = (
+    guaranteed.LogEntry,
+    queues.RowsEntry,
+    queues.SettlementEntry,
+    queues.DecisionEntry,
+)
 
 
 def connection_decoder() -> Decoder[Message]:
     """Reads whatever may arrive on a connection."""
-    return Decoder(OVERLAY_MESSAGES + GUARANTEED_MESSAGES)
+    return Decoder(OVERLAY_MESSAGES + GUARANTEED_MESSAGES + QUEUES_MESSAGES)
 
 
 def log_decoder() -> Decoder[Message]:

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -21,6 +20,7 @@ import msgspec
 
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.machine import Priority
+from penstock.overlay.link_queue import LinkQueue
 from penstock.sim.scheduler import Scheduler
 
 
@@ -34,6 +34,8 @@ class LinkModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queue_bytes: int = 5_000_000
     """Gryphon's output queues (Section 5)."""
     loss: float = 0.0
+    fair: bool = False
+    """Whether pubends take turns."""
 
 
 class SimLink:
@@ -52,14 +54,12 @@ class SimLink:
         self.model = model
         self.sent_bytes = 0
         self.sent_messages = 0
-        self.dropped_messages = 0
-        self.queue_high_water = 0
+        self.lost_messages = 0
         self._scheduler = scheduler
         self._random = random
         self._deliver = deliver
         self._bandwidth = model.bandwidth_bytes_per_s
-        self._queues: tuple[deque[tuple[Any, int]], ...] = (deque(), deque())
-        self._queued_bytes = 0
+        self._queue: LinkQueue[Any] = LinkQueue(data_limit_bytes=model.queue_bytes, fair=model.fair)
         self._busy_until: Instant = 0
         self._draining = False
         self._last_arrival: Instant = 0
@@ -69,7 +69,17 @@ class SimLink:
     @property
     def queued_bytes(self) -> int:
         """What waits to be transmitted."""
-        return self._queued_bytes
+        return self._queue.queued_bytes
+
+    @property
+    def queue_high_water(self) -> int:
+        """The most that ever waited."""
+        return self._queue.statistics().high_water_bytes
+
+    @property
+    def dropped_messages(self) -> int:
+        """What did not fit into the queue or was lost on the way."""
+        return self.lost_messages + self._queue.statistics().dropped_messages
 
     @property
     def bandwidth_bytes_per_s(self) -> int:
@@ -80,21 +90,15 @@ class SimLink:
         """Change the limit; the message under way is finished at the old one."""
         self._bandwidth = bytes_per_s
 
-    def send(self, message: Any, size: int, priority: Priority) -> None:
+    def send(self, message: Any, size: int, priority: Priority, flow: str = "") -> None:
         """Queue a message, or transmit it at once if the link is idle."""
         if not self.up:
             return
         now = self._scheduler.now
-        if self._busy_until <= now and not self._queued_bytes:
+        if self._busy_until <= now and not self._draining:
             self._transmit(message, size, priority, now)
             return
-        data = priority is Priority.DATA
-        if data and self._queued_bytes + size > self.model.queue_bytes:
-            self.dropped_messages += 1
-            return
-        self._queues[priority].append((message, size))
-        self._queued_bytes += size
-        self.queue_high_water = max(self.queue_high_water, self._queued_bytes)
+        self._queue.offer(message, size, priority, flow)
         if not self._draining:
             self._draining = True
             self._scheduler.at(self._busy_until, self._drain, self._generation)
@@ -103,12 +107,15 @@ class SimLink:
         if generation != self._generation:
             return
         now = self._scheduler.now
-        while self._queued_bytes and self._busy_until <= now:
-            priority = Priority.CONTROL if self._queues[0] else Priority.DATA
-            message, size = self._queues[priority].popleft()
-            self._queued_bytes -= size
+        queue = self._queue
+        while self._busy_until <= now:
+            priority = queue.next_priority()
+            if priority is None:
+                self._draining = False
+                return
+            message, size = queue.take()
             self._transmit(message, size, priority, now)
-        self._draining = bool(self._queued_bytes)
+        self._draining = queue.queued_bytes > 0
         if self._draining:
             self._scheduler.at(self._busy_until, self._drain, generation)
 
@@ -121,7 +128,7 @@ class SimLink:
             finished = now + size * SECOND // self._bandwidth
             self._busy_until = finished
         if model.loss and priority is Priority.DATA and self._random.random() < model.loss:
-            self.dropped_messages += 1
+            self.lost_messages += 1
             return
         arrival = finished + model.latency_ns
         if model.jitter_ns:
@@ -133,6 +140,15 @@ class SimLink:
         if generation == self._generation:
             self._deliver(message)
 
+    def statistics(self) -> tuple[tuple[str, float], ...]:
+        """What telemetry tells of a link; the same quantities as in the network world."""
+        return (
+            ("queue_bytes", self.queued_bytes),
+            ("sent_bytes", self.sent_bytes),
+            ("sent_messages", self.sent_messages),
+            ("dropped_messages", self.dropped_messages),
+        )
+
     def raise_up(self) -> None:
         """The link works (again), empty."""
         self.up = True
@@ -141,8 +157,6 @@ class SimLink:
         """The link fails, and loses what it holds."""
         self.up = False
         self._generation += 1
-        for queue in self._queues:
-            queue.clear()
-        self._queued_bytes = 0
+        self._queue.flush()
         self._draining = False
         self._busy_until = self._scheduler.now

@@ -25,6 +25,7 @@ from penstock.core.machine import (
     Machine,
     Persist,
     PersistState,
+    QueuesMeasured,
     ReadLog,
     Received,
     Send,
@@ -47,6 +48,10 @@ BROKER: LinkName = "broker"
 """What a client calls the one link that it has."""
 
 
+MEASURE_QUEUES_EVERY: Duration = SECOND // 10
+"""How often brokers are told what waits on their links."""
+
+
 class SimBroker:
     """A broker and its disk; ``node`` is None while it is down."""
 
@@ -62,16 +67,33 @@ class SimBroker:
 class SimClient:
     """A client machine and the broker that it is connected to."""
 
-    __slots__ = ("broker", "connected", "link_down", "link_up", "machine", "name", "wake_at")
+    __slots__ = (
+        "away",
+        "broker",
+        "connected",
+        "connections",
+        "link_down",
+        "link_up",
+        "machine",
+        "name",
+        "wake_at",
+    )
 
     def __init__(self, name: str, machine: Machine, broker: str) -> None:
         self.name = name
         self.machine = machine
         self.broker = broker
         self.connected = False
+        self.connections = 0
+        self.away = False
         self.wake_at: Instant | None = None
         self.link_up: SimLink
         self.link_down: SimLink
+
+    @property
+    def session(self) -> LinkName:
+        """What the broker calls the connection; each connection has a name of its own."""
+        return f"client/{self.name}/{self.connections}"
 
 
 class SimWorld:
@@ -94,12 +116,14 @@ class SimWorld:
         self.brokers: dict[str, SimBroker] = {}
         self.links: dict[tuple[str, str], SimLink] = {}
         self.clients: dict[str, SimClient] = {}
+        self._sessions: dict[LinkName, SimClient] = {}
         self._meter = SizeMeter()
         self._on_trace = on_trace
         self._checked = checked
         self._digest = xxhash.xxh3_64() if digested else None
         self._reconnect_ns = reconnect_ns
         self._cut: set[frozenset[str]] = set()
+        self._had_waiting: tuple[str, ...] = ()
 
     @property
     def now(self) -> Instant:
@@ -126,10 +150,11 @@ class SimWorld:
                 model,
                 self.scheduler,
                 random_stream(self.seed, here, there, "link"),
-                lambda message, here=here, there=there: self._tell_broker(
-                    there, Received(here, message)
-                ),
+                self._arrival(there, here),
             )
+
+    def _arrival(self, broker: str, link: LinkName) -> Callable[[Any], None]:
+        return lambda message: self._tell_broker(broker, Received(link, message))
 
     def add_client(
         self, name: str, machine: Machine, broker: str, model: LinkModel | None = None
@@ -137,13 +162,12 @@ class SimWorld:
         """A client that connects to a broker, and again whenever it loses the connection."""
         client = self.clients[name] = SimClient(name, machine, broker)
         used = model or LinkModel(latency_ns=SECOND // 10_000, queue_bytes=1 << 40)
-        session = f"client/{name}"
         client.link_up = SimLink(
             f"{name}->{broker}",
             used,
             self.scheduler,
             random_stream(self.seed, name, "up"),
-            lambda message: self._tell_broker(broker, Received(session, message)),
+            lambda message: self._tell_broker(broker, Received(client.session, message)),
         )
         client.link_down = SimLink(
             f"{broker}->{name}",
@@ -160,6 +184,7 @@ class SimWorld:
         """Start every broker and raise every link."""
         for name in self.brokers:
             self.restart(name)
+        self._measure_queues()
 
     def run_for(self, duration: Duration) -> None:
         """Let time pass."""
@@ -228,10 +253,42 @@ class SimWorld:
         """A client's connection breaks; it comes back by itself."""
         client = self.clients[name]
         if client.connected:
-            self._tell_broker(client.broker, SessionClosed(f"client/{name}"))
+            self._tell_broker(client.broker, SessionClosed(client.session))
             self._disconnect(client)
 
+    def leave(self, name: str) -> None:
+        """A client goes away, and stays away until ``come_back``."""
+        self.clients[name].away = True
+        self.drop_client(name)
+
+    def come_back(self, name: str) -> None:
+        """A client that went away connects again."""
+        client = self.clients[name]
+        if client.away:
+            client.away = False
+            self.scheduler.at(self.now, self._connect, client)
+
     # -- links ------------------------------------------------------------------------------
+
+    def trace_links(self, interval: Duration) -> None:
+        """Measure every link between brokers now, and again at every interval."""
+        if self._on_trace is None:
+            return
+        for (here, _), link in self.links.items():
+            for metric, value in link.statistics():
+                self._on_trace(TraceRecord(self.now, here, link.name, metric, value))
+        self.scheduler.at(self.now + interval, self.trace_links, interval)
+
+    def _measure_queues(self) -> None:
+        """Tell every broker what waits on its links, as the network world does."""
+        waiting: dict[str, dict[str, int]] = {}
+        for (here, there), link in self.links.items():
+            if link.queued_bytes:
+                waiting.setdefault(here, {})[there] = link.queued_bytes
+        for name in dict.fromkeys((*waiting, *self._had_waiting)):
+            self._tell_broker(name, QueuesMeasured(waiting.get(name, {})))
+        self._had_waiting = tuple(waiting)
+        self.scheduler.at(self.now + MEASURE_QUEUES_EVERY, self._measure_queues)
 
     def _raise(self, first: str, second: str) -> None:
         if frozenset((first, second)) in self._cut or self.links[first, second].up:
@@ -252,17 +309,22 @@ class SimWorld:
         self._tell_broker(second, LinkDown(first))
 
     def _connect(self, client: SimClient) -> None:
+        if client.away or client.connected:
+            return
         if self.brokers[client.broker].node is None:
             self.scheduler.at(self.now + self._reconnect_ns, self._connect, client)
             return
         client.connected = True
+        client.connections += 1
+        self._sessions[client.session] = client
         client.link_up.raise_up()
         client.link_down.raise_up()
-        self._tell_broker(client.broker, SessionOpened(f"client/{client.name}"))
+        self._tell_broker(client.broker, SessionOpened(client.session))
         self._tell_client(client, LinkUp(BROKER))
 
     def _disconnect(self, client: SimClient) -> None:
         client.connected = False
+        del self._sessions[client.session]
         client.link_up.fail()
         client.link_down.fail()
         self._tell_client(client, LinkDown(BROKER))
@@ -319,16 +381,20 @@ class SimWorld:
     def _send(self, name: str, effect: Send) -> None:
         link = self.links.get((name, effect.link))
         if link is None:
-            client = self.clients.get(effect.link.removeprefix("client/"))
+            client = self._sessions.get(effect.link)
             if client is None:
                 return
             link = client.link_down
-        link.send(effect.message, self._meter.size(effect.message), effect.priority)
+        size = self._meter.size(effect.message)
+        link.send(effect.message, size, effect.priority, effect.flow)
 
     def _close_session(self, effect: CloseSession) -> None:
-        client = self.clients[effect.session.removeprefix("client/")]
-        if client.connected:
+        client = self._sessions.get(effect.session)
+        if client is not None:
             self._disconnect(client)
+            # The broker hears of it when it has carried out the orders that it is giving now.
+            closed = SessionClosed(effect.session)
+            self.scheduler.at(self.now, self._tell_broker, client.broker, closed)
 
     def _tell_client(self, client: SimClient, fact: Fact) -> None:
         self._note(client.name, fact)

@@ -1,0 +1,79 @@
+"""How well an edge keeps up with a stream: the rate of its doubt horizon.
+
+The metric of PDCC (Section 3.1, equation 4 as the experiments use it, equation 11): tick seconds
+that the horizon advances in a second.  A live edge has 1, one that falls behind less, one that
+catches up more.
+
+1. It is sampled every ``sample_interval_ns`` and smoothed with ``alpha`` for each sample
+   (equation 5).
+2. A sample is measured between two advances of the horizon, not between two marks on the clock: a
+   stream of a few messages a second would otherwise seem to stall and rush by turns.
+3. A horizon that has not moved for longer than the stream may be silent counts as standing still.
+4. The smoothed value starts at 1, is set to 1 on leaving recovery, and to 0 on entering it.
+"""
+
+from __future__ import annotations
+
+from penstock.core.clock import Duration, Instant
+from penstock.core.intervals import Tick
+
+
+class HorizonRate:
+    """The smoothed rate of one doubt horizon."""
+
+    __slots__ = (
+        "_advanced_at",
+        "_alpha",
+        "_at",
+        "_horizon",
+        "_sample_interval_ns",
+        "_seen",
+        "_stall_after_ns",
+        "latest",
+        "smoothed",
+    )
+
+    def __init__(
+        self,
+        horizon: Tick,
+        now: Instant,
+        *,
+        alpha: float,
+        sample_interval_ns: Duration,
+        stall_after_ns: Duration,
+    ) -> None:
+        """``stall_after_ns`` is how long a healthy stream may go without an advance."""
+        self._alpha = alpha
+        self._sample_interval_ns = sample_interval_ns
+        self._stall_after_ns = stall_after_ns
+        self._horizon = horizon
+        self._seen = horizon
+        self._at = now
+        self._advanced_at = now
+        self.smoothed = 1.0
+        self.latest = 1.0
+
+    def advanced(self, horizon: Tick, now: Instant) -> None:
+        """The horizon moved."""
+        self._seen = horizon
+        self._advanced_at = now
+
+    def sample(self, now: Instant) -> None:
+        """Take a sample; called every sample interval."""
+        if self._advanced_at > self._at:
+            elapsed = self._advanced_at - self._at
+            self._smooth((self._seen - self._horizon) / elapsed, elapsed)
+            self._at = self._advanced_at
+            self._horizon = self._seen
+        elif now - self._at > self._stall_after_ns:
+            self._smooth(0.0, self._sample_interval_ns)
+
+    def _smooth(self, rate: float, elapsed: Duration) -> None:
+        """Weigh a sample by the number of sample intervals that it stands for."""
+        self.latest = rate
+        kept = (1 - self._alpha) ** max(1.0, elapsed / self._sample_interval_ns)
+        self.smoothed = kept * self.smoothed + (1 - kept) * rate
+
+    def restart(self, value: float) -> None:
+        """Entering recovery (0) or leaving it (1)."""
+        self.smoothed = value

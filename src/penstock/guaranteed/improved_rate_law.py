@@ -1,0 +1,124 @@
+"""The improved rate law: go where the measurements say, at once.
+
+The paper's law feels its way: it halves until alerts stop, and then creeps up.  An alert tells
+more than that something is slow, and this law uses it:
+
+1. *Match.*  A live edge that falls behind receives ``latest rate × density of the stream where it
+   stands`` messages a second: the capacity of the way to it.  The limit becomes that capacity, less
+   what drains the backlog in ``drain_ns``.
+2. *Share.*  A recovering edge needs ``1 + recovering_threshold`` tick seconds a second.  What it
+   lacks, in messages, is taken from the publication rate; what it has too much is given back.  The
+   live floor stays.  A recovering edge answers every query, so the end of a recovery is known.
+3. *Return.*  When the backlog is drained the limit goes back to the capacity that was measured;
+   when a recovery is over, to what it was before.
+4. *Probe.*  Without alerts the limit rises by steps that double each time, so a new optimum is
+   found in the logarithm of its distance; an alert makes the steps small again.
+"""
+
+from __future__ import annotations
+
+from penstock.core.clock import SECOND, Instant
+from penstock.core.intervals import Tick
+from penstock.guaranteed.congestion_parameters import CongestionParameters
+from penstock.guaranteed.rate_law import AlertReading, Reading
+from penstock.guaranteed.rate_meter import PublicationHistory
+
+PROBE_SHARE = 0.02
+"""The first step of a probe, as a share of the limit: below the threshold that raises an alert."""
+
+RELEASE_FACTOR = 2.0
+"""A limit that is twice what is published limits nothing, and is dropped."""
+
+
+class ImprovedRateLaw:
+    """The improved law."""
+
+    def __init__(self, parameters: CongestionParameters, history: PublicationHistory) -> None:
+        """No limit at first."""
+        self.limit_msgs_per_s: float | None = None
+        self.rule = ""
+        self._parameters = parameters
+        self._history = history
+        self._capacity: float | None = None
+        self._before_recovery: float | None = None
+        self._recovering = False
+        self._recovering_heard_at: Instant = 0
+        self._alerted_at: Instant = 0
+        self._probed_at: Instant = 0
+        self._probe = PROBE_SHARE
+        self._decreased_before_query = 0
+
+    def alert(
+        self, reading: Reading, *, observed: float, position: Tick, query: int, now: Instant
+    ) -> bool:
+        """Match the slowest live edge, and share with the slowest recovering one."""
+        if reading.recovering is not None:
+            self._recovering_heard_at = now
+            if not self._recovering:
+                self._recovering = True
+                self._before_recovery = self.limit_msgs_per_s
+        if reading.sequence < self._decreased_before_query:
+            return False
+        targets: list[tuple[float, str]] = []
+        if reading.nonrecovering is not None:
+            self._alerted_at = now
+            self._probe = PROBE_SHARE
+            targets.append((self._match(reading.nonrecovering, position), "match the slowest edge"))
+        if reading.recovering is not None:
+            share = self._share(reading.recovering, observed)
+            if share is not None:
+                targets.append((share, "share with a recovering edge"))
+        if not targets:
+            return False
+        new, self.rule = min(targets)
+        new = max(new, self._parameters.floor_msgs_per_s)
+        if self.limit_msgs_per_s is None or new < self.limit_msgs_per_s:
+            self._decreased_before_query = query
+        self.limit_msgs_per_s = new
+        return True
+
+    def _match(self, worst: AlertReading, position: Tick) -> float:
+        capacity = worst.latest_rate * self._history.density(worst.horizon)
+        backlog = self._history.count_between(worst.horizon, position)
+        self._capacity = capacity
+        return capacity - backlog * SECOND / self._parameters.drain_ns
+
+    def _share(self, worst: AlertReading, observed: float) -> float | None:
+        needed = 1 + self._parameters.recovering_threshold
+        density = self._history.density(worst.horizon)
+        limit = self.limit_msgs_per_s
+        now_published = observed if limit is None else min(limit, observed)
+        lacking = (needed - worst.latest_rate) * density
+        if lacking <= 0 and limit is None:
+            return None
+        return max(now_published - lacking, self._parameters.live_floor_msgs_per_s)
+
+    def elapse(self, *, observed: float, position: Tick, waiting: bool, now: Instant) -> bool:
+        """Return to what was measured, then probe for more."""
+        quiet = self._parameters.no_alert_interval_ns
+        if self._recovering and now - self._recovering_heard_at >= quiet:
+            self._recovering = False
+            self.limit_msgs_per_s = self._before_recovery
+            self.rule = "return to the rate before the recovery"
+            return True
+        limit = self.limit_msgs_per_s
+        if limit is None or self._recovering or now - self._alerted_at < quiet:
+            return False
+        if not waiting:
+            if limit > RELEASE_FACTOR * observed:
+                self.limit_msgs_per_s = None
+                self.rule = "release: nobody needs the limit"
+                return True
+            return False
+        if self._capacity is not None and limit < self._capacity:
+            self.limit_msgs_per_s = self._capacity
+            self._probed_at = now
+            self.rule = "return to the measured capacity"
+            return True
+        if now - self._probed_at < quiet:
+            return False
+        self._probed_at = now
+        self.limit_msgs_per_s = limit * (1 + self._probe)
+        self._probe *= 2
+        self.rule = "probe for more"
+        return True
