@@ -20,11 +20,10 @@ from typing import Final
 
 from penstock.content.normal_form import Box, Boxes, normal_form
 from penstock.content.selector import Selector
-from penstock.content.string_sets import TooManyRegions
+from penstock.content.string_sets import TooComplicated
 
-MAX_SUBTRACTIONS: Final = 256
-"""A cover that people would recognise takes a handful; this keeps a hostile pair below a tenth of
-a second."""
+MAX_SUBTRACTIONS: Final = 64
+"""A cover that people would recognise takes a handful."""
 
 KEPT_ANSWERS: Final = 16_384
 """Bound on the answers that are kept: links are asked about the same pairs again and again."""
@@ -43,7 +42,7 @@ def covers(wide: Selector, narrow: Selector) -> bool:
     wide_boxes = normal_form(wide)
     try:
         return all(search.lies_within(box, wide_boxes) for box in normal_form(narrow))
-    except (_OutOfSteps, TooManyRegions):
+    except (_OutOfSteps, TooComplicated):
         return False
 
 

@@ -180,7 +180,6 @@ Literal: TypeAlias = StringLiteral | IntegerLiteral | FloatLiteral | BooleanLite
 Value: TypeAlias = Attribute | Literal | Negation | Arithmetic
 Condition: TypeAlias = Constant | Comparison | Between | In | Like | IsNull | Not | And | Or
 
-LITERALS: Final = (StringLiteral, IntegerLiteral, FloatLiteral, BooleanLiteral)
 CONDITIONS: Final = (Constant, Comparison, Between, In, Like, IsNull, Not, And, Or)
 
 TRUE: Final = Constant(True)

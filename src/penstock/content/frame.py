@@ -35,7 +35,7 @@ FRAME_HEADER_BYTES: Final = 64
 class Frame:
     """An immutable interval of a stream with its rows."""
 
-    __slots__ = ("batch", "final", "high", "low", "ticks")
+    __slots__ = ("_weight", "batch", "final", "high", "low", "ticks")
 
     def __init__(
         self,
@@ -52,6 +52,7 @@ class Frame:
         self.ticks = ticks
         self.batch = batch
         self.final = final
+        self._weight = 0
 
     def __len__(self) -> int:
         """How many rows."""
@@ -79,10 +80,12 @@ class Frame:
     @property
     def weight(self) -> int:
         """Bytes to count against a bound."""
-        if not len(self.ticks):
-            return FRAME_HEADER_BYTES
-        ticks = 0 if isinstance(self.ticks, range) else 8 * len(self.ticks)
-        return FRAME_HEADER_BYTES + ticks + self.batch.wire_size
+        if not self._weight:
+            self._weight = FRAME_HEADER_BYTES
+            if len(self.ticks):
+                ticks = 0 if isinstance(self.ticks, range) else 8 * len(self.ticks)
+                self._weight += ticks + self.batch.wire_size
+        return self._weight
 
     def slice(self, low: Tick, high: Tick) -> Frame:
         """What this frame says of ``[low, high)``; the part outside it is not claimed.

@@ -17,6 +17,8 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 from functools import lru_cache
+from itertools import accumulate
+from operator import or_
 from typing import Final, TypeAlias
 
 import msgspec
@@ -26,6 +28,12 @@ ESCAPE: Final = "\\"
 
 COMPILED_PATTERNS: Final = 4096
 """Bound on the compiled patterns that are kept for reuse."""
+
+KEPT_INCLUSIONS: Final = 16_384
+"""Bound on the answers about two patterns that are kept for reuse."""
+
+MAX_TABLE_CELLS: Final = 4096
+"""Two patterns of 64 characters; whether longer ones include each other is not looked into."""
 
 
 class Wildcard(IntEnum):
@@ -97,7 +105,7 @@ class LikePattern(msgspec.Struct, frozen=True, gc=False):
 
     def includes(self, other: LikePattern) -> bool:
         """Whether every string of the other's form has this form; False when in doubt."""
-        return _includes(_symbols(self.elements), _symbols(other.elements))
+        return _includes(self, other)
 
     def excludes(self, other: LikePattern) -> bool:
         """Whether no string has both forms; False when in doubt."""
@@ -199,6 +207,28 @@ def _compiled(elements: tuple[Symbol, ...]) -> re.Pattern[str]:
     return re.compile(f"{first}{found}.*{last}", re.DOTALL)
 
 
+@lru_cache(maxsize=KEPT_INCLUSIONS)
+def _includes(outer: LikePattern, inner: LikePattern) -> bool:
+    """Rule 3 by a table: ``row[j]`` says whether ``outer[:i]`` includes ``inner[:j]``."""
+    if outer == inner:
+        return True
+    if not inner.leading_text.startswith(outer.leading_text):
+        return False
+    outer_symbols, inner_symbols = _symbols(outer.elements), _symbols(inner.elements)
+    if len(outer_symbols) * len(inner_symbols) > MAX_TABLE_CELLS:
+        return False
+    row = [True] + [False] * len(inner_symbols)
+    for symbol in outer_symbols:
+        if symbol is Wildcard.MANY:
+            row = list(accumulate(row, or_))
+            continue
+        row = [False] + [
+            before and other is not Wildcard.MANY and (symbol is Wildcard.ONE or symbol == other)
+            for before, other in zip(row, inner_symbols, strict=False)
+        ]
+    return row[-1]
+
+
 def _symbols(elements: tuple[Symbol, ...]) -> list[Symbol]:
     """The pattern with its texts split into characters."""
     return [
@@ -206,22 +236,3 @@ def _symbols(elements: tuple[Symbol, ...]) -> list[Symbol]:
         for element in elements
         for symbol in ([element] if isinstance(element, Wildcard) else list(element))
     ]
-
-
-def _includes(outer: list[Symbol], inner: list[Symbol]) -> bool:
-    """Rule 3 by a table: ``row[j]`` says whether ``outer[:i]`` includes ``inner[:j]``."""
-    row = [True] + [False] * len(inner)
-    for symbol in outer:
-        if symbol is Wildcard.MANY:
-            reached = False
-            following = []
-            for here in row:
-                reached = reached or here
-                following.append(reached)
-            row = following
-            continue
-        row = [False] + [
-            row[j] and other is not Wildcard.MANY and (symbol is Wildcard.ONE or symbol == other)
-            for j, other in enumerate(inner)
-        ]
-    return row[-1]

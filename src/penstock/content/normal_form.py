@@ -43,7 +43,7 @@ from penstock.content.expressions import (
 )
 from penstock.content.rowwise import compare, value_of
 from penstock.content.selector import Selector
-from penstock.content.string_sets import TooManyRegions
+from penstock.content.string_sets import TooComplicated
 from penstock.content.value_sets import (
     ANY_VALUE,
     NOTHING,
@@ -129,7 +129,7 @@ def _wanted(condition: Condition, truth: bool) -> Boxes:
                 return join(operands, truth)
             case _:
                 return _leaf(condition, truth)
-    except TooManyRegions:
+    except TooComplicated:
         return _residual(condition, truth)
 
 
@@ -210,7 +210,7 @@ def _intersection(operands: tuple[Condition, ...], truth: bool) -> Boxes:
             form = _residual(operand, truth)
         try:
             boxes = _crossed(boxes, form)
-        except TooManyRegions:
+        except TooComplicated:
             boxes = _crossed(boxes, _residual(operand, truth))
     return _merged(boxes)
 
@@ -259,7 +259,7 @@ def _united(sets: list[ValueSet]) -> list[ValueSet]:
     try:
         for each in sets:
             united |= each
-    except TooManyRegions:
+    except TooComplicated:
         return sets
     return [united]
 

@@ -75,8 +75,6 @@ class NumberSet(msgspec.Struct, frozen=True, gc=False):
 
 NO_NUMBERS: Final = NumberSet(())
 ALL_NUMBERS: Final = NumberSet((BOTTOM, TOP), nan=True)
-ORDERED_NUMBERS: Final = NumberSet((BOTTOM, TOP))
-"""All but NaN."""
 
 
 def exactly(numbers: Iterable[Number]) -> NumberSet:

@@ -7,8 +7,9 @@
 3. Whether a region is empty is decided only where that is easy (a pattern included in one that it
    must not match, two patterns that no string can match at once).  In doubt it counts as not empty,
    which makes covering claim less and never too much.
-4. Operations multiply regions; ``MAX_REGIONS`` bounds them with ``TooManyRegions``, upon which the
-   caller leaves the condition unindexed.
+4. Operations multiply regions and patterns.  What exceeds the bounds below raises
+   ``TooComplicated``, upon which the caller leaves the condition unindexed: no selector, however
+   hostile, may keep a broker thinking.
 """
 
 from __future__ import annotations
@@ -19,12 +20,21 @@ import msgspec
 
 from penstock.content.like_pattern import ANYTHING, LikePattern
 
-MAX_REGIONS: Final = 32
-"""More ``LIKE`` alternatives on one attribute of one selector are left to plain evaluation."""
+MAX_REGIONS: Final = 8
+"""``LIKE`` alternatives on one attribute that are reasoned about together."""
+
+MAX_PATTERNS: Final = 8
+"""``LIKE`` and ``NOT LIKE`` that must hold of a string at the same time."""
+
+MAX_CROSSED_REGIONS: Final = 2 * MAX_REGIONS
+"""Regions that one operation may produce before they are simplified."""
+
+MAX_MATCHES: Final = 4096
+"""Strings that one operation may match with patterns: some milliseconds."""
 
 
-class TooManyRegions(Exception):
-    """A set of strings became too complicated to reason about."""
+class TooComplicated(Exception):
+    """A set of strings exceeds the bounds within which it is reasoned about."""
 
 
 class Region(msgspec.Struct, frozen=True, gc=False):
@@ -44,6 +54,8 @@ class Region(msgspec.Struct, frozen=True, gc=False):
 
     def __and__(self, other: Region) -> Region:
         """What lies in both, with the implied constraints left out."""
+        if len(self.patterns | other.patterns) > MAX_PATTERNS:
+            raise TooComplicated
         likes = _narrowest(self.likes | other.likes)
         unlikes = frozenset(
             pattern
@@ -84,6 +96,9 @@ class StringSet(msgspec.Struct, frozen=True, gc=False):
 
     def __and__(self, other: StringSet) -> StringSet:
         """What both hold."""
+        matches = len(self.finite) * other.pattern_count + len(other.finite) * self.pattern_count
+        if matches > MAX_MATCHES or len(self.regions) * len(other.regions) > MAX_CROSSED_REGIONS:
+            raise TooComplicated
         finite = {text for text in self.finite if text in other}
         finite |= {text for text in other.finite if text in self}
         crossed = [one & two for one in self.regions for two in other.regions]
@@ -105,6 +120,11 @@ class StringSet(msgspec.Struct, frozen=True, gc=False):
     def __bool__(self) -> bool:
         """Whether the set may hold anything."""
         return bool(self.finite or self.regions)
+
+    @property
+    def pattern_count(self) -> int:
+        """How many patterns decide about a string."""
+        return sum(len(region.patterns) for region in self.regions)
 
 
 NO_STRINGS: Final = StringSet()
@@ -136,7 +156,11 @@ def _widest(patterns: frozenset[LikePattern]) -> frozenset[LikePattern]:
 
 
 def _tidied(finite: frozenset[str], regions: list[Region]) -> StringSet:
-    """The union in its simplest form; raises ``TooManyRegions`` beyond the bound."""
+    """The union in its simplest form; raises ``TooComplicated`` beyond the bounds."""
+    if len(regions) > MAX_CROSSED_REGIONS:
+        raise TooComplicated
+    if len(finite) * sum(len(region.patterns) for region in regions) > MAX_MATCHES:
+        raise TooComplicated
     # What one region leaves out, another of the same form or a single string may bring in.
     excluded: dict[tuple[frozenset[LikePattern], frozenset[LikePattern]], frozenset[str]] = {}
     for region in regions:
@@ -150,7 +174,7 @@ def _tidied(finite: frozenset[str], regions: list[Region]) -> StringSet:
         kept = [other for other in kept if not _contains_region(region, other)]
         kept.append(region)
     if len(kept) > MAX_REGIONS:
-        raise TooManyRegions
+        raise TooComplicated
     alone = frozenset(text for text in finite if not any(text in region for region in kept))
     return StringSet(alone, tuple(kept))
 

@@ -1,0 +1,43 @@
+"""``penstock serve``: one broker, in this process."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from penstock.cli.errors import MISUSED, told_in_one_line
+from penstock.net.config import ConfigError, load_config
+from penstock.net.serve import Ready
+from penstock.net.serve import serve as serve_broker
+from penstock.store.interface import StoreError
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+def serve(
+    config: Path, /, *, log_level: Literal["debug", "info", "warning", "error"] = "info"
+) -> None:
+    """Run a broker until it is told to stop (Ctrl-C or SIGTERM).
+
+    When it listens it prints one line of JSON with its address; its log goes to standard error.
+
+    Parameters
+    ----------
+    config
+        BROKER.toml (docs/reference/broker-config.md).
+    log_level
+        How much is logged.
+    """
+    logging.basicConfig(stream=sys.stderr, level=log_level.upper(), format=LOG_FORMAT)
+    with told_in_one_line(ConfigError, status=MISUSED):
+        settings = load_config(config)
+    with told_in_one_line(StoreError, OSError):
+        serve_broker(settings, on_ready=_say_ready)
+
+
+def _say_ready(ready: Ready) -> None:
+    print(msgspec.json.encode(ready).decode(), flush=True)
