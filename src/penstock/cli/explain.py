@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from penstock.cli.errors import MISUSED, told_in_one_line
+from penstock.content.explain import Explanation
 from penstock.content.explain import explain as explain_selector
 from penstock.content.parser import parse
 from penstock.content.selector_error import SelectorError
@@ -25,4 +28,19 @@ def explain(selector: str, /, *, json: bool = False) -> None:
     if json:
         print(msgspec.json.encode(explanation).decode())
     else:
-        print(explanation)
+        print("\n".join(_lines(explanation)))
+
+
+def _lines(explanation: Explanation) -> Iterator[str]:
+    yield f"canonical: {explanation.text}"
+    if explanation.matches_everything:
+        yield "matches every message, without looking at it"
+    if explanation.matches_nothing:
+        yield "matches no message at all"
+    for number, alternative in enumerate(explanation.alternatives, 1):
+        if len(explanation.alternatives) > 1:
+            yield f"alternative {number} of {len(explanation.alternatives)}:"
+        for constraint in alternative.indexed:
+            yield f"  indexed by {constraint.lookup.value}: {constraint.accepts}"
+        for condition in alternative.unindexed:
+            yield f"  evaluated on what is left: {condition}"

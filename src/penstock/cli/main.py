@@ -1,61 +1,72 @@
-"""The ``penstock`` command: what it consists of, and how its errors are told.
+"""The command line: which commands there are, and how any of them ends.
 
-Commands are imported when they are used, so ``penstock --version`` starts at once.  A mistake of the
-user, or a broker that says no, is one clear line on standard error and a status:
-
-| status | meaning |
-| --- | --- |
-| 0 | it worked |
-| 1 | something went wrong, and the line says what |
-| 2 | the command line or a file that it names is not understood |
-| 3 | a scenario ran, and an expectation of it failed |
-| 130 | interrupted |
+Commands are imported when they are called, so that ``penstock --version`` does not pay for numpy,
+the network or the simulator.  To add a command, add a line to ``COMMANDS``.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
+from typing import Final
 
 from cyclopts import App, CycloptsError
 
-from penstock.cli.errors import FAILED, INTERRUPTED, MISUSED, UserError
+from penstock.cli.errors import INTERRUPTED, MISUSED, UserError
 from penstock.version import __version__
 
-app = App(
-    name="penstock",
-    version=__version__,
-    help="Message-oriented middleware that does not collapse under congestion.",
-)
-app.command("penstock.cli.up:up")
-app.command("penstock.cli.serve:serve")
-app.command("penstock.cli.pub:pub")
-app.command("penstock.cli.sub:sub")
-app.command("penstock.cli.run:run")
-app.command("penstock.cli.why:why")
-app.command("penstock.cli.explain:explain")
-app.command("penstock.cli.papers:papers")
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "up": ("penstock.cli.up:up", "Start three brokers here, with a sample workload to look at."),
+    "serve": ("penstock.cli.serve:serve", "Run one broker."),
+    "pub": ("penstock.cli.pub:pub", "Publish a message, or one for each line of input."),
+    "sub": ("penstock.cli.sub:sub", "Print the messages that a selector selects."),
+    "send": ("penstock.cli.queues:send", "Put messages into a queue."),
+    "receive": ("penstock.cli.queues:receive", "Take messages out of a queue."),
+    "queue": ("penstock.cli.queues:queue", "Look after queues."),
+    "gossip": ("penstock.cli.gossip:gossip", "Become a peer that broadcasts without a broker."),
+    "why": ("penstock.cli.why:why", "Say what slows a publisher down."),
+    "explain": ("penstock.cli.explain:explain", "Say how a selector is matched."),
+    "run": ("penstock.cli.run:run", "Run a scenario, simulated or real."),
+    "papers": ("penstock.cli.papers:papers", "Run the experiments of the five papers."),
+}
+"""Where each command is, and what it is for."""
+
+HELP: Final = """Message-oriented middleware that does not collapse under congestion.
+
+`penstock up` starts a small network of brokers with a sample workload to look at. Commands that
+talk to a broker take `--url`, or read PENSTOCK_URL.
+"""
 
 
-def run(arguments: list[str] | None = None) -> None:
-    """The entry point."""
-    sys.exit(status_of(sys.argv[1:] if arguments is None else arguments))
+def build_app() -> App:
+    """The application with every command that is installed."""
+    app = App(name="penstock", help=HELP, version=__version__, version_flags=["--version"])
+    for name, (place, purpose) in COMMANDS.items():
+        if find_spec(place.partition(":")[0]) is not None:
+            app.command(place, name=name, help=purpose)
+    return app
 
 
-def status_of(arguments: list[str]) -> int:
-    """Carry out a command line and give its exit status."""
+def run() -> None:
+    """The entry point: ends the process with the command's status."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(arguments: list[str]) -> int:
+    """Run a command and return its status; whatever goes wrong is told in one line."""
     try:
-        result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        result = build_app()(arguments, exit_on_error=False, print_error=False, result_action=None)
     except CycloptsError as error:
-        return _complain(str(error).strip().splitlines()[0], MISUSED)
+        return _complain(f"{' '.join(str(error).split())} (see penstock --help)", MISUSED)
     except UserError as error:
         return _complain(str(error), error.status)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing may be written at exit either.
+        # Whoever read our output has gone, as `head` does; nothing may be written any more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+        return 0
     return result if isinstance(result, int) else 0
 
 

@@ -1,20 +1,17 @@
-"""``penstock papers``: every experiment of the papers, one table."""
+"""``penstock papers``: every experiment of the five papers, as one table."""
 
 from __future__ import annotations
 
-from importlib import import_module
+import sys
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from penstock.cli.errors import MISUSED, UserError
+from penstock.cli.errors import EXPECTATION_FAILED, MISUSED, UserError
+from penstock.lab.papers.run import TITLES, installed_services, run_service
 from penstock.lab.papers.table import PaperRow, render
-
-SERVICES = ("guaranteed", "gossip", "queues")
-"""The services whose papers are reproduced, each by the module of its name."""
 
 
 def papers(
@@ -22,48 +19,43 @@ def papers(
     service: str = "",
     world: Literal["sim", "net"] = "sim",
     seeds: int = 5,
-    out: Path = Path("out/papers"),
+    out: Path = Path("papers-out"),
     json: bool = False,
-) -> None:
-    """Run the papers' experiments and print what they report beside what we measure.
+) -> int:
+    """Run the papers' experiments and compare; fails if something is not reproduced.
 
     Parameters
     ----------
     service
-        One service (guaranteed, gossip, queues); all of them without it.
+        One service only.
     world
-        sim for the simulator, net for processes on this machine.
+        sim for virtual time, net for real processes on this machine.
     seeds
-        How many times each simulated run is repeated; medians are shown.
+        Runs for each figure; medians are shown.
     out
-        Where the figures go.
+        A directory for the figures.
     json
-        Print the rows as JSON.
+        Print the table as JSON.
     """
-    if service and service not in SERVICES:
-        known = ", ".join(SERVICES)
-        raise UserError(f"--service {service!r}: it is one of {known}", MISUSED)
+    services = installed_services()
+    if service and service not in services:
+        raise UserError(f"--service {service!r}: there are {', '.join(services)}", MISUSED)
     if seeds < 1:
-        raise UserError(f"--seeds {seeds}: it is at least 1", MISUSED)
+        raise UserError("--seeds: at least 1", MISUSED)
+    out.mkdir(parents=True, exist_ok=True)
+    console = Console()
     rows: list[PaperRow] = []
-    for name in [service] if service else SERVICES:
-        rows += _run(name, world, seeds, out)
+    for name in [service] if service else services:
+        found = run_service(name, world=world, seeds=seeds, out=out, progress=_tell)
+        rows += found
+        if not json:
+            console.print(render(found, TITLES[name]))
     if json:
         print(msgspec.json.encode(rows).decode())
-        return
-    console = Console()
-    width = None if console.is_terminal else 200
-    Console(width=width).print(render(rows, f"The papers ({world}, figures in {out})"))
+    else:
+        console.print(f"figures: {out}", highlight=False)
+    return EXPECTATION_FAILED if any(row.verdict == "not reproduced" for row in rows) else 0
 
 
-def _run(service: str, world: str, seeds: int, out: Path) -> list[PaperRow]:
-    module = import_module(f"penstock.lab.papers.{service}")
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(service)
-
-        def tell(what: str) -> None:
-            progress.update(task, description=f"{service}: {what}")
-
-        rows: list[PaperRow] = module.run(world=world, seeds=seeds, out=out, progress=tell)
-    return rows
+def _tell(what: str) -> None:
+    print(what, file=sys.stderr)

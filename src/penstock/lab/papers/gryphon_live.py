@@ -1,0 +1,124 @@
+"""E1 and E2 as processes on this machine: real rates and limits, durations cut to 40 %.
+
+The brokers are real, and so are their sockets, logs and link limits; only the outage and the phases
+are shorter, and with them the time that a recovery takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from penstock.lab.papers.gryphon_runs import (
+    Job,
+    Kept,
+    first_at_least,
+    keep,
+    largest,
+    mean_between,
+    recovery_s,
+    scenario_of,
+)
+from penstock.lab.papers.table import PaperRow, at_least, at_most, row
+from penstock.lab.run import run
+from penstock.lab.run_net import NetRun
+from penstock.lab.scenario import Scenario
+
+SERVICE: Final = "guaranteed"
+SHARE: Final = 0.4
+MESSAGE_BYTES: Final = 368
+KB: Final = 1024
+
+
+def shortened(scenario: Scenario, share: float = SHARE) -> Scenario:
+    """The same scenario, with everything that happens at a second happening earlier."""
+    faults = tuple(
+        msgspec.structs.replace(fault, at_s=fault.at_s * share) for fault in scenario.faults
+    )
+    return msgspec.structs.replace(
+        scenario, duration_s=scenario.duration_s * share, faults=faults, drain_s=30.0
+    )
+
+
+def run_live_job(job: Job) -> Kept:
+    """Run one experiment as processes."""
+    scenario = shortened(scenario_of(job))
+    return keep(job, run(scenario, NetRun(scenario, job.seed)))
+
+
+def run_live(*, out: Path, progress: Callable[[str], None]) -> list[PaperRow]:
+    """Both experiments under both laws, one after another: they share two cores."""
+    kept: dict[tuple[str, str], Kept] = {}
+    for law in ("paper", "improved"):
+        for experiment in ("gryphon-e1", "gryphon-e2"):
+            progress(f"{experiment}, {law} law, live")
+            kept[experiment, law] = run_live_job(Job(experiment, law, 1))
+    return [*_e1(kept), *_e2(kept), *_exact(kept)]
+
+
+def _e1(kept: dict[tuple[str, str], Kept]) -> list[PaperRow]:
+    mended = 150 * SHARE
+    paper, improved = kept["gryphon-e1", "paper"], kept["gryphon-e1", "improved"]
+    took = [recovery_s(each.lag_s["sb2"], mended) for each in (paper, improved)]
+    back = [
+        first_at_least(each.published, 450, mended + time)
+        for each, time in zip((paper, improved), took, strict=True)
+    ]
+    return [
+        row(
+            SERVICE, "E1 live, 40 % of the time", "recovery", "s", paper="160 for 120 s",
+            bar=at_most(160 * SHARE), stretch=at_most(86 * SHARE),
+            paper_law=took[:1], improved_law=took[1:],
+        ),
+        row(
+            SERVICE, "E1 live, 40 % of the time", "450 msg/s again after", "s", paper="then 500",
+            bar=at_most(90), stretch=at_most(15), paper_law=back[:1], improved_law=back[1:],
+        ),
+        row(
+            SERVICE, "E1 live, 40 % of the time", "largest queue", "B", paper="–",
+            bar=at_most(1_000_000), paper_law=[largest(paper.queue_bytes)],
+            improved_law=[largest(improved.queue_bytes)],
+        ),
+    ]  # fmt: skip
+
+
+def _e2(kept: dict[tuple[str, str], Kept]) -> list[PaperRow]:
+    paper, improved = kept["gryphon-e2", "paper"], kept["gryphon-e2", "improved"]
+    rows = []
+    for start, limit in ((30, 60), (150, 150), (270, 60)):
+        low, high = (start + 60) * SHARE, (start + 120) * SHARE
+        capacity = limit * KB / MESSAGE_BYTES
+        rows.append(
+            row(
+                SERVICE, f"E2 live, {limit} KB/s", "utilisation in the second half", "share",
+                paper="near the optimum", bar=at_least(0.80), stretch=at_least(0.95),
+                paper_law=[mean_between(paper.delivered["s1"], low, high) / capacity],
+                improved_law=[mean_between(improved.delivered["s1"], low, high) / capacity],
+                note="the second 24 s of 48 s: the paper's law still climbs",
+            )
+        )  # fmt: skip
+    rows.append(
+        row(
+            SERVICE, "E2 live", "largest queue", "B", paper="< 1 MB", bar=at_most(1_000_000),
+            stretch=at_most(128 * KB), paper_law=[largest(paper.queue_bytes)],
+            improved_law=[largest(improved.queue_bytes)],
+        )
+    )  # fmt: skip
+    return rows
+
+
+def _exact(kept: dict[tuple[str, str], Kept]) -> list[PaperRow]:
+    return [
+        row(
+            SERVICE, "every live run", metric.replace("_", " "), "messages", paper="never",
+            bar=at_most(0), stretch=at_most(0),
+            paper_law=[float(getattr(k, metric)) for (_, law), k in kept.items() if law == "paper"],
+            improved_law=[
+                float(getattr(k, metric)) for (_, law), k in kept.items() if law == "improved"
+            ],
+        )
+        for metric in ("lost", "duplicated", "out_of_order")
+    ]  # fmt: skip

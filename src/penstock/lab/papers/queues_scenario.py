@@ -1,0 +1,94 @@
+"""The three flow-control runs of "Scalable Store and Forward Messaging" as scenario files.
+
+A file says who produces how much for whom; the policy that shares it out is chosen apart from it,
+so that every policy meets the same load.  Both worlds take the same file: the simulator at full
+length, the network compressed in time.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from penstock.core.clock import SECOND
+from penstock.queues.parameters import AliasConfig, Balancing, Law
+
+Positive = Annotated[int, msgspec.Meta(gt=0)]
+PositiveNumber = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class QueueScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One of the paper's configurations: one producer for each alias queue, two consumers."""
+
+    service: Literal["queues"]
+    name: str
+    messages: Positive
+    payload_bytes: Positive
+    production_msgs_per_s: PositiveNumber
+    alias_queues: Positive
+    consumer_shares: tuple[float, float]
+    """What part of the production each queue's consumer can do."""
+    inverted_at_s: float | None = None
+    """When the two consumers change their parts, if they do."""
+    give_up_s: PositiveNumber
+
+    def rate_msgs_per_s(self, consumer: int, at_s: float) -> float:
+        """What a consumer can do at a time."""
+        inverted = self.inverted_at_s is not None and at_s >= self.inverted_at_s
+        share = self.consumer_shares[1 - consumer if inverted else consumer]
+        return self.production_msgs_per_s * share
+
+    def compressed(self, factor: float) -> QueueScenario:
+        """The same in so many times less time, at the same rates."""
+        return msgspec.structs.replace(
+            self,
+            messages=round(self.messages / factor),
+            inverted_at_s=None if self.inverted_at_s is None else self.inverted_at_s / factor,
+            give_up_s=self.give_up_s / factor,
+        )
+
+
+def load(name: str) -> QueueScenario:
+    """One of the files that come with the library."""
+    text = files("penstock.lab.papers").joinpath("scenarios", f"{name}.toml").read_bytes()
+    return msgspec.toml.decode(text, type=QueueScenario)
+
+
+BALANCED: Final = "queues-balanced"
+UNBALANCED: Final = "queues-unbalanced"
+INVERTED: Final = "queues-inverted"
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """How the alias queues share out."""
+
+    name: str
+    balancing: Balancing = "flow-control"
+    law: Law = "paper"
+    first_period_s: float | None = None
+
+    def alias(self, destinations: tuple[str, ...], compressed: float = 1.0) -> AliasConfig:
+        """An alias queue with this policy.
+
+        In compressed time the control loop runs so many times quicker, which takes so many times
+        the overhead, and MAX_LOAD is so many times less.
+        """
+        usual_s = 10.0 if self.law == "paper" else 1.0
+        first_s = usual_s if self.first_period_s is None else self.first_period_s
+        return AliasConfig(
+            "orders",
+            destinations,
+            balancing=self.balancing,
+            law=self.law,
+            first_period_ns=round(first_s / compressed * SECOND),
+            overhead=min(1.0, 0.001 * compressed),
+            max_load_messages=round(3000 / compressed),
+        )
+
+
+ROUND_ROBIN: Final = Policy("round-robin", "round-robin")
+PAPER: Final = Policy("paper's law")
+IMPROVED: Final = Policy("improved law", law="improved", first_period_s=10.0)
+IMPROVED_QUICK: Final = Policy("improved law, 1 s first", law="improved")

@@ -1,0 +1,186 @@
+"""A small random scenario for a seed: a topology, a workload, and many things that go wrong.
+
+Every fault is mended before the end, so the service has no excuse: whatever was acknowledged must
+arrive, once and in order.  Parameters are often drawn so small that the rare paths (a full window,
+an answer that stops at its limit, a cache that has forgotten) are taken all the time.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, Final
+
+from penstock.core.randomness import random_stream
+from penstock.lab.scenario import (
+    Broker,
+    Expectation,
+    Fault,
+    Link,
+    Parameters,
+    Publishers,
+    Scenario,
+    Subscribers,
+)
+
+DURATION_S: Final = 6.0
+"""Long enough for several faults to overlap, short enough to run hundreds of them in a test."""
+
+MENDED_BY_S: Final = 5.5
+DRAIN_S: Final = 120.0
+"""Requests are repeated at most every few seconds; what is still missing then is lost."""
+
+SELECTORS: Final = ("", "", "topic = 'a'", "topic IN ('a', 'b') AND n < 3", "n = 1 OR price > 50.0")
+
+ATTRIBUTES: Final[dict[str, str | int | float | bool]] = {
+    "topic": "choice:a,b,c",
+    "n": "cycle:0..5",
+    "price": "uniform:0..100",
+}
+
+FAULTS: Final = ("crash", "crash", "cut", "cut", "disk", "leave", "drop")
+
+MILLISECOND_NS: Final = 1_000_000
+
+
+def random_scenario(seed: int) -> Scenario:
+    """The scenario of a seed; the same one every time."""
+    random = random_stream(seed, "scenario")
+    brokers = _brokers(random)
+    links = _links(random, list(brokers))
+    publishers = _publishers(random, brokers)
+    subscribers = _subscribers(random, list(brokers))
+    clients = [*(each.name for each in publishers), *(each.name for each in subscribers)]
+    return Scenario(
+        name=f"random-{seed}",
+        description="A random topology, workload and fault plan.",
+        duration_s=DURATION_S,
+        drain_s=DRAIN_S,
+        parameters=Parameters(guaranteed=_parameters(random)),
+        brokers=brokers,
+        links=links,
+        publishers=publishers,
+        subscribers=subscribers,
+        faults=_faults(random, list(brokers), links, clients),
+        expect=(Expectation(metric="violations", at_most=0),),
+    )
+
+
+def _brokers(random: Random) -> dict[str, Broker]:
+    names = [f"b{number}" for number in range(random.randint(2, 5))]
+    hosts = set(random.sample(names, random.randint(1, 2)))
+    return {
+        name: Broker(
+            pubends=random.randint(1, 2) if name in hosts else 0,
+            disk_sync_ms=random.choice((0.3, 1.0, 5.0)),
+        )
+        for name in names
+    }
+
+
+def _links(random: Random, names: list[str]) -> tuple[Link, ...]:
+    """A random tree, and often one more link, which makes a cycle."""
+    pairs = [(names[random.randrange(at)], names[at]) for at in range(1, len(names))]
+    others = [
+        (first, second)
+        for at, first in enumerate(names)
+        for second in names[at + 1 :]
+        if (first, second) not in pairs
+    ]
+    if others and random.random() < 0.6:
+        pairs.append(random.choice(others))
+    return tuple(_link(random, pair) for pair in pairs)
+
+
+def _link(random: Random, pair: tuple[str, str]) -> Link:
+    return Link(
+        between=pair,
+        bandwidth_bytes_per_s=random.choice((0, 0, 0, 60_000, 200_000)),
+        latency_ms=random.choice((0.1, 1.0, 10.0, 40.0)),
+        jitter_ms=random.choice((0.0, 0.0, 5.0)),
+        queue_bytes=random.choice((5_000_000, 5_000_000, 20_000)),
+        loss=random.choice((0.0, 0.0, 0.02, 0.1)),
+        cost=random.randint(1, 3),
+    )
+
+
+def _parameters(random: Random) -> dict[str, Any]:
+    return {
+        "nack_timeout_min_ns": 100 * MILLISECOND_NS,
+        "nack_timeout_max_ns": 2_000 * MILLISECOND_NS,
+        "nack_timeout_initial_ns": 300 * MILLISECOND_NS,
+        "nack_suppression_ns": random.choice((50, 500)) * MILLISECOND_NS,
+        "silence_interval_ns": random.choice((100, 1_000)) * MILLISECOND_NS,
+        "receive_window_ns": random.choice((500, 10_000)) * MILLISECOND_NS,
+        "receive_window_bytes": random.choice((20_000, 64 << 20)),
+        "relay_cache_bytes": random.choice((500, 5_000, 1 << 20)),
+        "answer_bytes": random.choice((2_000, 5_000, 1 << 20)),
+        "acknowledge_interval_ns": random.choice((100, 1_000)) * MILLISECOND_NS,
+        "producer_checkpoint_ns": random.choice((500, 10_000)) * MILLISECOND_NS,
+        "congestion": {
+            "law": random.choice(("paper", "improved")),
+            "pdcc": random.random() < 0.5,
+            "sdcc": random.random() < 0.5,
+            # Publishers that are slowed down further would only make the run longer.
+            "floor_msgs_per_s": 20.0,
+        },
+    }
+
+
+def _publishers(random: Random, brokers: dict[str, Broker]) -> tuple[Publishers, ...]:
+    hosts = [name for name, broker in brokers.items() if broker.pubends]
+    return tuple(
+        Publishers(
+            name=f"p{number}",
+            broker=random.choice(hosts),
+            rate_msgs_per_s=random.choice((5, 15, 40)),
+            pattern=random.choice(("even", "poisson")),
+            batch_rows=random.choice((1, 1, 4)),
+            payload_bytes=random.choice((16, 100)),
+            attributes=ATTRIBUTES,
+        )
+        for number in range(random.randint(1, 3))
+    )
+
+
+def _subscribers(random: Random, brokers: list[str]) -> tuple[Subscribers, ...]:
+    return tuple(_subscriber(random, number, brokers) for number in range(random.randint(1, 4)))
+
+
+def _subscriber(random: Random, number: int, brokers: list[str]) -> Subscribers:
+    start_s = random.choice((0.0, 0.0, random.uniform(0, 3)))
+    return Subscribers(
+        name=f"s{number}",
+        broker=random.choice(brokers),
+        selector=random.choice(SELECTORS),
+        durable=random.random() < 0.5,
+        start=random.choice(("now", "now", "earliest")),
+        start_s=start_s,
+        stop_s=random.choice((None, None, None, start_s + random.uniform(0.5, 3))),
+        window_bytes=random.choice((1_000, 4 << 20)),
+        read_msgs_per_s=random.choice((0, 0, 0, 100)),
+    )
+
+
+def _faults(
+    random: Random, brokers: list[str], links: tuple[Link, ...], clients: list[str]
+) -> tuple[Fault, ...]:
+    faults: list[Fault] = []
+    for _ in range(random.randint(0, 6)):
+        at_s = random.uniform(0.2, MENDED_BY_S - 0.1)
+        until_s = min(MENDED_BY_S, at_s + random.choice((0.05, 0.3, 1.0, 3.0)))
+        broker = random.choice(brokers)
+        match random.choice(FAULTS):
+            case "crash":
+                faults += [Fault(at_s=at_s, crash=broker), Fault(at_s=until_s, restart=broker)]
+            case "cut":
+                pair = random.choice(links).between
+                faults += [Fault(at_s=at_s, cut=pair), Fault(at_s=until_s, mend=pair)]
+            case "disk":
+                faults += [Fault(at_s=at_s, fill_disk=broker)]
+                faults += [Fault(at_s=until_s, free_disk=broker)]
+            case "leave":
+                client = random.choice(clients)
+                faults += [Fault(at_s=at_s, leave=client), Fault(at_s=until_s, come_back=client)]
+            case _:
+                faults.append(Fault(at_s=at_s, drop_client=random.choice(clients)))
+    return tuple(sorted(faults, key=lambda fault: fault.at_s))

@@ -1,0 +1,32 @@
+"""What a run leaves behind, whichever world it ran in."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.core.clock import Instant, seconds
+from penstock.lab.scenario import Scenario
+from penstock.lab.telemetry import Telemetry
+from penstock.sim.history import History
+from penstock.sim.judgement import Judgement
+
+
+class RunResult(msgspec.Struct, frozen=True):
+    """Everything that can be measured afterwards."""
+
+    scenario: Scenario
+    world: str
+    seed: int
+    started_at: Instant
+    ended_at: Instant
+    history: History
+    judgement: Judgement
+    telemetry: Telemetry
+    events: int = 0
+    """How many events the simulator ran; 0 in the network world."""
+    digest: str = ""
+    """A hash of everything that happened, if the simulator was asked to keep one."""
+
+    def instant(self, at_s: float) -> Instant:
+        """A second of the scenario on the run's clock."""
+        return self.started_at + seconds(at_s)

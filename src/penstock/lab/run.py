@@ -1,0 +1,148 @@
+"""Running a scenario: the timeline, the same for both worlds.
+
+1. A world is opened: its brokers and links are up.
+2. Clients come and go, and faults strike, at the seconds that the scenario names; of several at one
+   second, clients come first, then faults in the order of the file, then clients go.
+3. At the end of the duration the publishers fall silent.  What is under way may arrive for
+   ``drain_s`` more, and no longer than until nothing is missing.
+4. The history is judged, whatever the world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from penstock.lab.result import RunResult
+from penstock.lab.scenario import (
+    Fault,
+    Publishers,
+    Scenario,
+    Subscribers,
+    each_publisher,
+    each_subscriber,
+)
+from penstock.sim.history import History, Outcome
+from penstock.sim.judgement import judge
+
+PROGRESS_STEP_S = 1.0
+"""How often progress is told during a long stretch."""
+
+DRAIN_STEP_S = 0.5
+"""How often it is checked, after the end, whether everything has arrived."""
+
+
+class UnsupportedFault(ValueError):
+    """A fault that this world cannot bring about."""
+
+
+class World(Protocol):
+    """What a scenario runs in; seconds count from its opening."""
+
+    @property
+    def history(self) -> History:
+        """What the applications saw so far."""
+        ...
+
+    def open(self) -> None:
+        """Start every broker and raise every link."""
+        ...
+
+    def run_until(self, at_s: float) -> None:
+        """Let time pass."""
+        ...
+
+    def start_publisher(self, publisher: Publishers, stop_s: float) -> None:
+        """A publisher connects and publishes until ``stop_s``."""
+        ...
+
+    def start_subscriber(self, subscriber: Subscribers) -> None:
+        """A subscriber connects and subscribes."""
+        ...
+
+    def stop_client(self, name: str) -> None:
+        """A client goes away for good."""
+        ...
+
+    def strike(self, fault: Fault) -> None:
+        """A fault; raises ``UnsupportedFault`` if this world has no such thing."""
+        ...
+
+    def close(self) -> None:
+        """Stop everything, and let go."""
+        ...
+
+    def result(self) -> RunResult:
+        """What is left of the run, after it was closed."""
+        ...
+
+
+Progress = Callable[[float], None]
+"""Hears at which second of the scenario the run is."""
+
+Step = tuple[float, int, Callable[[], None]]
+
+COMING, STRIKING, GOING = range(3)
+
+
+def run(scenario: Scenario, world: World, progress: Progress = lambda at_s: None) -> RunResult:
+    """Run a scenario from beginning to end in a world that was made for it."""
+    try:
+        world.open()
+        now_s = 0.0
+        for at_s, _, act in sorted(_steps(scenario, world), key=lambda step: step[:2]):
+            if at_s > scenario.duration_s:
+                break
+            _advance(world, now_s, at_s, progress)
+            now_s = at_s
+            act()
+        _advance(world, now_s, scenario.duration_s, progress)
+        _drain(scenario, world, progress)
+    finally:
+        world.close()
+    return world.result()
+
+
+def _steps(scenario: Scenario, world: World) -> list[Step]:
+    steps: list[Step] = []
+    for subscriber in each_subscriber(scenario):
+        act = _bound(world.start_subscriber, subscriber)
+        steps.append((subscriber.start_s, COMING, act))
+        if subscriber.stop_s is not None:
+            steps.append((subscriber.stop_s, GOING, _bound(world.stop_client, subscriber.name)))
+    for publisher in each_publisher(scenario):
+        stop_s = min(scenario.duration_s, publisher.stop_s or scenario.duration_s)
+        act = _bound(world.start_publisher, publisher, stop_s)
+        steps.append((publisher.start_s, COMING, act))
+    steps += [(fault.at_s, STRIKING, _bound(world.strike, fault)) for fault in scenario.faults]
+    return steps
+
+
+def _bound(function: Callable[..., None], *arguments: object) -> Callable[[], None]:
+    return lambda: function(*arguments)
+
+
+def _advance(world: World, from_s: float, to_s: float, progress: Progress) -> None:
+    """Let time pass in short stretches, so that progress can be told."""
+    while from_s < to_s:
+        from_s = min(to_s, from_s + PROGRESS_STEP_S)
+        world.run_until(from_s)
+        progress(from_s)
+
+
+def _drain(scenario: Scenario, world: World, progress: Progress) -> None:
+    """Wait until nothing is under way, as far as the applications can tell."""
+    at_s, end_s = scenario.duration_s, scenario.duration_s + scenario.drain_s
+    before = judged = (-1, -1)
+    while at_s < end_s:
+        unsettled = world.history.count(Outcome.PENDING)
+        seen = (world.history.delivered, unsettled)
+        # To judge a history is work: only when it stands still, and once for each standstill.
+        if seen == before != judged and not unsettled:
+            judged = seen
+            if not judge(world.history).lost:
+                return
+        before = seen
+        at_s = min(end_s, at_s + DRAIN_STEP_S)
+        world.run_until(at_s)
+        progress(at_s)

@@ -1,0 +1,268 @@
+"""A scenario in the network world: real broker processes, sockets and disks on this machine.
+
+1. Every broker is a process of its own with a data directory of its own; a crash is ``kill -9``.
+2. A link's bandwidth, queue and cuts are the brokers' own (an operator does the same).  Latency,
+   jitter and loss are those of the machine: what a scenario says of them counts in the simulator
+   alone, and so do the time of a sync and faults of disks and of single connections.
+3. Publishers and subscribers are applications of the client library, in this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+import uvloop
+
+from penstock.client.client import connect
+from penstock.core.clock import in_seconds, seconds
+from penstock.core.randomness import random_stream
+from penstock.core.trace import TraceRecord
+from penstock.lab.net_clients import NetPublisher, NetSubscriber
+from penstock.lab.result import RunResult
+from penstock.lab.run import UnsupportedFault
+from penstock.lab.run_sim import subscriber_history
+from penstock.lab.scenario import Fault, Publishers, Scenario, Subscribers, source_spec
+from penstock.lab.scenario_file import guaranteed_parameters
+from penstock.lab.telemetry import Telemetry
+from penstock.lab.traced_broker import COMMAND, read_trace, trace_path
+from penstock.net.config import BrokerConfig, NeighbourConfig, TelemetryConfig
+from penstock.net.config_file import write_config
+from penstock.net.process import BrokerProcess, free_port
+from penstock.sim.history import History, PublisherHistory
+from penstock.sim.judgement import judge
+from penstock.sim.message_source import MessageSource
+from penstock.sim.workload import Pace
+
+UNSUPPORTED: Final = ("fill_disk", "free_disk", "drop_client")
+LINK_METRICS: Final = ("queue_bytes", "sent_bytes", "sent_messages", "dropped_messages")
+CONTROL_WITHIN_S: Final = 10.0
+
+Result = TypeVar("Result")
+
+
+class NetRun:
+    """A scenario's brokers as processes, and its clients."""
+
+    name = "net"
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        seed: int,
+        telemetry: Telemetry | None = None,
+        *,
+        directory: Path | None = None,
+    ) -> None:
+        """Data go to ``directory``, or to a temporary one that is removed at the end.
+
+        Raises ``UnsupportedFault`` if the scenario has a fault that only the simulator knows.
+        """
+        for fault in scenario.faults:
+            for kind in fault.kinds:
+                if kind in UNSUPPORTED:
+                    raise UnsupportedFault(
+                        f"scenario {scenario.name!r}: {kind} at {fault.at_s:g} s is not supported "
+                        "in the net world; run it with --world sim"
+                    )
+        self.scenario = scenario
+        self.seed = seed
+        self.history = History()
+        self.telemetry = telemetry or Telemetry()
+        self.urls: dict[str, str] = {}
+        self._temporary = directory is None
+        self._directory = directory or Path(tempfile.mkdtemp(prefix="penstock-run-"))
+        self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+        self._processes: dict[str, BrokerProcess] = {}
+        self._clients: dict[str, NetPublisher | NetSubscriber] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._links = {frozenset(link.between): link for link in scenario.links}
+        self._bandwidth = {pair: link.bandwidth_bytes_per_s for pair, link in self._links.items()}
+        self._cut: set[frozenset[str]] = set()
+        self._started_at = 0
+        self._ended_at = 0
+
+    # -- brokers ----------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Start every broker; the links come up by themselves."""
+        ports = {name: free_port() for name in self.scenario.brokers}
+        for name in self.scenario.brokers:
+            self.urls[name] = f"penstock://127.0.0.1:{ports[name]}"
+            path = self._directory / f"{name}.toml"
+            write_config(path, self._config(name, ports))
+            log = path.with_suffix(".log")
+            self._processes[name] = BrokerProcess(path, log, COMMAND)
+        for process in self._processes.values():
+            process.start()
+        self._run(self._links_are_up())
+        self._started_at = time.time_ns()
+
+    def _config(self, name: str, ports: dict[str, int]) -> BrokerConfig:
+        neighbours = {}
+        for link in self.scenario.links:
+            if name in link.between:
+                other = link.between[0] if link.between[1] == name else link.between[1]
+                neighbours[other] = NeighbourConfig(
+                    f"127.0.0.1:{ports[other]}",
+                    link.cost,
+                    link.bandwidth_bytes_per_s,
+                    link.queue_bytes,
+                )
+        return BrokerConfig(
+            name=name,
+            data_dir=str(self._directory / f"{name}.data"),
+            listen=f"127.0.0.1:{ports[name]}",
+            pubends=self.scenario.pubends_of(name),
+            neighbours=neighbours,
+            guaranteed=guaranteed_parameters(self.scenario, name),
+            telemetry=TelemetryConfig(interval_s=self.scenario.trace_interval_s),
+        )
+
+    async def _links_are_up(self) -> None:
+        """Wait until every broker sees all its neighbours: a run begins with a whole overlay."""
+        for name in self.scenario.brokers:
+            async with connect(self.urls[name], deadline_s=CONTROL_WITHIN_S) as client:
+                while True:
+                    status = await client.status()
+                    if all(link["up"] for link in status["links"].values()):
+                        break
+                    await asyncio.sleep(0.05)
+
+    # -- time -------------------------------------------------------------------------------
+
+    def run_until(self, at_s: float) -> None:
+        """Let real time pass; raises what a client failed with."""
+        self._run(self._sleep_until(self._started_at + seconds(at_s)))
+
+    async def _sleep_until(self, instant: int) -> None:
+        await asyncio.sleep(max(0.0, in_seconds(instant - time.time_ns())))
+        for task in self._tasks.values():
+            if task.done() and not task.cancelled():
+                task.result()
+
+    def _run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        return self._runner.run(coroutine)
+
+    # -- clients ----------------------------------------------------------------------------
+
+    def start_publisher(self, publisher: Publishers, stop_s: float) -> None:
+        """A publisher connects and publishes until ``stop_s``."""
+        source = MessageSource(source_spec(self.scenario, publisher), self.seed)
+        history = self.history.add_publisher(PublisherHistory(publisher.name, source))
+        pace = Pace(
+            time.time_ns(),
+            self._started_at + seconds(stop_s),
+            publisher.rate_msgs_per_s,
+            publisher.pattern,
+            publisher.batch_rows,
+            publisher.messages,
+            publisher.max_in_flight,
+        )
+        random = random_stream(self.seed, publisher.name, "pace")
+        self._run(self._start(NetPublisher(history, pace, random, self.urls[publisher.broker])))
+
+    def start_subscriber(self, subscriber: Subscribers) -> None:
+        """A subscriber connects and subscribes."""
+        history = self.history.add_subscriber(subscriber_history(self.scenario, subscriber))
+        self._run(self._start(NetSubscriber(history, subscriber, self.urls[subscriber.broker])))
+
+    async def _start(self, client: NetPublisher | NetSubscriber) -> None:
+        name = client.history.name
+        self._clients[name] = client
+        self._tasks[name] = asyncio.get_running_loop().create_task(client.run(), name=name)
+
+    def stop_client(self, name: str) -> None:
+        """A client goes away for good."""
+        if name in self.history.subscribers:
+            self.history.subscribers[name].left_at = time.time_ns()
+        self._run(self._cancel([self._tasks.pop(name)]))
+
+    @staticmethod
+    async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- faults -----------------------------------------------------------------------------
+
+    def strike(self, fault: Fault) -> None:
+        """Carry out a fault."""
+        match fault:
+            case Fault(cut=(first, second)):
+                self._cut.add(frozenset((first, second)))
+                self._run(self._control((first, second)))
+            case Fault(mend=(first, second)):
+                self._cut.discard(frozenset((first, second)))
+                self._run(self._control((first, second)))
+            case Fault(bandwidth=change) if change is not None:
+                self._bandwidth[frozenset(change.link)] = change.bytes_per_s
+                self._run(self._control(change.link))
+            case Fault(crash=str(broker)):
+                self._processes[broker].kill()
+            case Fault(restart=str(broker)) if not self._processes[broker].running:
+                self._run(self._restart(broker))
+            case Fault(leave=str(client)) if client in self._tasks:
+                self._clients[client].leave()
+            case Fault(come_back=str(client)) if client in self._tasks:
+                self._clients[client].come_back()
+
+    async def _restart(self, broker: str) -> None:
+        """Start a broker again while the clients go on, with its links as they were left."""
+        await asyncio.to_thread(self._processes[broker].start)
+        for pair, link in self._links.items():
+            if broker in pair:
+                await self._control(link.between)
+
+    async def _control(self, pair: tuple[str, str]) -> None:
+        """Bring both ends of a link, as far as they run, to its present state."""
+        key = frozenset(pair)
+        for here, there in (pair, pair[::-1]):
+            if self._processes[here].running:
+                async with connect(self.urls[here], deadline_s=CONTROL_WITHIN_S) as client:
+                    await client.control_link(
+                        there, bandwidth_bytes_per_s=self._bandwidth[key], cut=key in self._cut
+                    )
+
+    # -- the end ----------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Stop clients and brokers, and collect the telemetry."""
+        self._ended_at = time.time_ns()
+        self._run(self._cancel(list(self._tasks.values())))
+        self._runner.close()
+        records: list[TraceRecord] = []
+        for process in self._processes.values():
+            if process.running:
+                process.terminate()
+            records += map(self._renamed, read_trace(trace_path(process.config_path)))
+        self.telemetry.extend(sorted(records, key=lambda record: record.at))
+        self.telemetry.close()
+        if self._temporary:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _renamed(self, record: TraceRecord) -> TraceRecord:
+        """A link is called by both its ends in telemetry; a broker knows its neighbour's name."""
+        if record.metric in LINK_METRICS and record.subject in self.scenario.brokers:
+            subject = f"{record.node}->{record.subject}"
+            return msgspec.structs.replace(record, subject=subject)
+        return record
+
+    def result(self) -> RunResult:
+        """What is left of the run."""
+        return RunResult(
+            self.scenario,
+            self.name,
+            self.seed,
+            self._started_at,
+            self._ended_at,
+            self.history,
+            judge(self.history),
+            self.telemetry,
+        )

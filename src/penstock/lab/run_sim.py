@@ -1,0 +1,178 @@
+"""A scenario in the simulated world."""
+
+from __future__ import annotations
+
+from penstock.client.reader import ReaderOptions
+from penstock.client.start import Start
+from penstock.core.clock import milliseconds, seconds
+from penstock.core.randomness import random_stream
+from penstock.lab.result import RunResult
+from penstock.lab.scenario import Fault, Publishers, Scenario, Subscribers, source_spec
+from penstock.lab.scenario_file import guaranteed_parameters
+from penstock.lab.telemetry import Telemetry
+from penstock.overlay.node import NodeConfig
+from penstock.sim.disk import DiskModel
+from penstock.sim.history import History, PublisherHistory, SubscriberHistory
+from penstock.sim.judgement import judge
+from penstock.sim.link import LinkModel
+from penstock.sim.message_source import MessageSource
+from penstock.sim.workload import Pace, SimPublisher, SimSubscriber
+from penstock.sim.world import EPOCH, SimWorld
+
+
+class SimRun:
+    """A scenario's brokers, links, disks and clients in virtual time."""
+
+    name = "sim"
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        seed: int,
+        telemetry: Telemetry | None = None,
+        *,
+        checked: bool = False,
+        digested: bool = False,
+    ) -> None:
+        """``checked`` checks all invariants throughout; ``digested`` hashes what happens."""
+        self.scenario = scenario
+        self.seed = seed
+        self.history = History()
+        self.telemetry = telemetry or Telemetry()
+        self.world = SimWorld(seed, on_trace=self.telemetry.add, checked=checked, digested=digested)
+        self._digested = digested
+
+    def open(self) -> None:
+        """Start every broker and raise every link."""
+        scenario = self.scenario
+        interval = seconds(scenario.trace_interval_s)
+        for name, broker in scenario.brokers.items():
+            config = NodeConfig(
+                name,
+                _neighbours(scenario, name),
+                scenario.pubends_of(name),
+                guaranteed=guaranteed_parameters(scenario, name),
+                trace_interval_ns=interval,
+            )
+            self.world.add_broker(config, DiskModel(sync_ns=milliseconds(broker.disk_sync_ms)))
+        for link in scenario.links:
+            model = LinkModel(
+                link.bandwidth_bytes_per_s,
+                milliseconds(link.latency_ms),
+                milliseconds(link.jitter_ms),
+                link.queue_bytes,
+                link.loss,
+                guaranteed_parameters(scenario, link.between[0]).congestion.links_are_fair,
+            )
+            self.world.add_link(*link.between, model)
+        self.world.start()
+        self.world.trace_links(interval)
+
+    def run_until(self, at_s: float) -> None:
+        """Let virtual time pass."""
+        self.world.run_until(EPOCH + seconds(at_s))
+
+    def start_publisher(self, publisher: Publishers, stop_s: float) -> None:
+        """A publisher connects and publishes until ``stop_s``."""
+        source = MessageSource(source_spec(self.scenario, publisher), self.seed)
+        history = self.history.add_publisher(PublisherHistory(publisher.name, source))
+        pace = Pace(
+            self.world.now,
+            EPOCH + seconds(stop_s),
+            publisher.rate_msgs_per_s,
+            publisher.pattern,
+            publisher.batch_rows,
+            publisher.messages,
+            publisher.max_in_flight,
+        )
+        random = random_stream(self.seed, publisher.name, "pace")
+        machine = SimPublisher(history, pace, random)
+        self.world.add_client(publisher.name, machine, publisher.broker)
+
+    def start_subscriber(self, subscriber: Subscribers) -> None:
+        """A subscriber connects and subscribes."""
+        history = self.history.add_subscriber(subscriber_history(self.scenario, subscriber))
+        options = ReaderOptions(durable=subscriber.durable, window_bytes=subscriber.window_bytes)
+        machine = SimSubscriber(
+            history,
+            Start(subscriber.start),
+            options,
+            read_msgs_per_s=subscriber.read_msgs_per_s,
+        )
+        self.world.add_client(subscriber.name, machine, subscriber.broker)
+
+    def stop_client(self, name: str) -> None:
+        """A client goes away for good."""
+        self.world.leave(name)
+        if name in self.history.subscribers:
+            self.history.subscribers[name].left_at = self.world.now
+
+    def strike(self, fault: Fault) -> None:
+        """Everything can go wrong here; what happens to a client that is not there does nothing."""
+        world = self.world
+        match fault:
+            case Fault(cut=(first, second)):
+                world.cut(first, second)
+            case Fault(mend=(first, second)):
+                world.mend(first, second)
+            case Fault(crash=str(broker)):
+                world.crash(broker)
+            case Fault(restart=str(broker)):
+                world.restart(broker)
+            case Fault(bandwidth=change) if change is not None:
+                world.set_bandwidth(*change.link, change.bytes_per_s)
+            case Fault(fill_disk=str(broker)):
+                world.fill_disk(broker, full=True)
+            case Fault(free_disk=str(broker)):
+                world.fill_disk(broker, full=False)
+            case Fault(drop_client=str(client)) if client in world.clients:
+                world.drop_client(client)
+            case Fault(leave=str(client)) if client in world.clients:
+                world.leave(client)
+            case Fault(come_back=str(client)) if self._may_come_back(client):
+                world.come_back(client)
+
+    def _may_come_back(self, client: str) -> bool:
+        """Whether a client is there and did not go for good."""
+        subscriber = self.history.subscribers.get(client)
+        stopped = subscriber is not None and subscriber.left_at is not None
+        return client in self.world.clients and not stopped
+
+    def close(self) -> None:
+        """Nothing is left running in virtual time."""
+        self.telemetry.close()
+
+    def result(self) -> RunResult:
+        """What is left of the run."""
+        return RunResult(
+            self.scenario,
+            self.name,
+            self.seed,
+            EPOCH,
+            self.world.now,
+            self.history,
+            judge(self.history),
+            self.telemetry,
+            self.world.scheduler.events,
+            self.world.digest if self._digested else "",
+        )
+
+
+def _neighbours(scenario: Scenario, broker: str) -> dict[str, int]:
+    found = {}
+    for link in scenario.links:
+        if broker in link.between:
+            first, second = link.between
+            found[second if first == broker else first] = link.cost
+    return found
+
+
+def subscriber_history(scenario: Scenario, subscriber: Subscribers) -> SubscriberHistory:
+    """An empty history for a subscriber; both worlds fill it."""
+    return SubscriberHistory(
+        subscriber.name,
+        subscriber.broker,
+        subscriber.selector,
+        from_earliest=subscriber.start == "earliest",
+        identified=all(each.identity == "payload" for each in scenario.publishers),
+    )

@@ -1,0 +1,217 @@
+"""A scenario: a topology, a workload, what goes wrong when, and what is expected of it.
+
+These are the facts that a scenario file (docs/reference/scenario.md) states, one struct for each
+table.  Both worlds take the same scenario.  Reading and checking a file is scenario_file.py's task.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from penstock.sim.message_source import Identity, SourceSpec
+from penstock.sim.workload import Pattern
+
+Positive = Annotated[int, msgspec.Meta(gt=0)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(ge=0)]
+PositiveSeconds = Annotated[float, msgspec.Meta(gt=0)]
+Rate = Annotated[float, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
+BatchRows = Annotated[int, msgspec.Meta(ge=1, le=4096)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+
+ParameterTable = dict[str, Any]
+"""Parameters of a service by name; checked against the service's own struct."""
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table of a scenario file."""
+
+
+class Parameters(Table, frozen=True, kw_only=True):
+    """Parameters for every broker, by service."""
+
+    guaranteed: ParameterTable = {}
+
+
+class Broker(Table, frozen=True, kw_only=True):
+    """One broker: what it hosts, and where it differs from the others."""
+
+    pubends: NotNegative | tuple[str, ...] = 0
+    guaranteed: ParameterTable = {}
+    disk_sync_ms: PositiveSeconds = 1.0
+    """What a sync takes in the simulated world (0.25 to 4 ms on real machines)."""
+
+
+class Link(Table, frozen=True, kw_only=True):
+    """A link between two brokers, alike in both directions."""
+
+    between: tuple[str, str]
+    bandwidth_bytes_per_s: NotNegative = 0
+    latency_ms: Seconds = 1.0
+    jitter_ms: Seconds = 0.0
+    queue_bytes: Positive = 5_000_000
+    """Gryphon's output queues (Pietzuch and Bhola, Section 5)."""
+    loss: Share = 0.0
+    cost: Positive = 1
+
+
+class Publishers(Table, frozen=True, kw_only=True):
+    """One or several publishers that differ in their number only."""
+
+    name: str
+    broker: str
+    count: Count = 1
+    pubend: str = ""
+    rate_msgs_per_s: Rate = 0.0
+    pattern: Pattern = "even"
+    batch_rows: BatchRows = 1
+    messages: NotNegative = 0
+    max_in_flight: NotNegative = 0
+    start_s: Seconds = 0.0
+    stop_s: Seconds | None = None
+    payload_bytes: NotNegative = 100
+    wire_bytes: NotNegative = 0
+    attributes: dict[str, str | int | float | bool] = {}
+    identity: Identity = "payload"
+
+
+class Subscribers(Table, frozen=True, kw_only=True):
+    """One or several subscribers that differ in their number only."""
+
+    name: str
+    broker: str
+    count: Count = 1
+    selector: str = ""
+    durable: bool = False
+    start: Literal["now", "earliest"] = "now"
+    start_s: Seconds = 0.0
+    stop_s: Seconds | None = None
+    window_bytes: Positive = 4 << 20
+    read_msgs_per_s: Rate = 0.0
+
+
+class BandwidthChange(Table, frozen=True, kw_only=True):
+    """A new limit for a link; 0 is unlimited."""
+
+    link: tuple[str, str]
+    bytes_per_s: NotNegative
+
+
+class Fault(Table, frozen=True, kw_only=True):
+    """Something that happens at an instant; exactly one of the keys below ``at_s`` is given."""
+
+    at_s: Seconds
+    cut: tuple[str, str] | None = None
+    mend: tuple[str, str] | None = None
+    crash: str | None = None
+    restart: str | None = None
+    bandwidth: BandwidthChange | None = None
+    fill_disk: str | None = None
+    free_disk: str | None = None
+    drop_client: str | None = None
+    leave: str | None = None
+    come_back: str | None = None
+
+    @property
+    def kinds(self) -> list[str]:
+        """Which of the keys are given."""
+        names = [name for name in self.__struct_fields__ if name != "at_s"]
+        return [name for name in names if getattr(self, name) is not None]
+
+
+Aggregate = Literal["max", "min", "mean", "last", "first", "increase", "rate", "p50", "p99"]
+
+
+class Measurement(Table, frozen=True, kw_only=True):
+    """A number to be taken from a run; docs/reference/scenario.md lists the metrics."""
+
+    metric: str
+    subject: str = ""
+    node: str = ""
+    from_s: Seconds = 0.0
+    to_s: Seconds | None = None
+    aggregate: Aggregate | None = None
+
+
+class Expectation(Measurement, frozen=True, kw_only=True):
+    """A bound on a measurement, or on the ratio of two."""
+
+    at_most: float | None = None
+    at_least: float | None = None
+    divided_by: Measurement | None = None
+    why: str = ""
+
+
+class Scenario(Table, frozen=True, kw_only=True):
+    """Everything that a scenario file says."""
+
+    name: str
+    duration_s: PositiveSeconds
+    description: str = ""
+    drain_s: Seconds = 30.0
+    """After the duration publishers are silent; so long at most the run waits for what is due."""
+
+    trace_interval_s: PositiveSeconds = 1.0
+    parameters: Parameters = Parameters()
+    brokers: dict[str, Broker]
+    links: tuple[Link, ...] = ()
+    publishers: tuple[Publishers, ...] = ()
+    subscribers: tuple[Subscribers, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    expect: tuple[Expectation, ...] = ()
+
+    def pubends_of(self, broker: str) -> tuple[str, ...]:
+        """The pubends that a broker hosts: as given, or numbered after it."""
+        given = self.brokers[broker].pubends
+        if isinstance(given, int):
+            return tuple(f"{broker}.{number}" for number in range(1, given + 1))
+        return given
+
+
+def each_publisher(scenario: Scenario) -> list[Publishers]:
+    """Every single publisher, with its number put in where ``{i}`` stands."""
+    return [single for group in scenario.publishers for single in _singles(group)]
+
+
+def each_subscriber(scenario: Scenario) -> list[Subscribers]:
+    """Every single subscriber, with its number put in where ``{i}`` stands."""
+    return [single for group in scenario.subscribers for single in _singles(group)]
+
+
+NUMBERED = ("broker", "pubend", "selector")
+"""The keys in which ``{i}`` stands for the number of one of several publishers or subscribers.
+
+It counts from 0; in the name of a pubend it counts from 1 as pubends themselves do when they are
+given as a number, if it is written ``{i+1}``.
+"""
+
+
+def _singles(group: Any) -> list[Any]:
+    singles = []
+    for number in range(group.count):
+        changes: dict[str, Any] = {"count": 1}
+        if group.count > 1:
+            changes["name"] = f"{group.name}{number}"
+        for key in NUMBERED:
+            text = getattr(group, key, None)
+            if text is not None:
+                changes[key] = text.replace("{i}", str(number)).replace("{i+1}", str(number + 1))
+        singles.append(msgspec.structs.replace(group, **changes))
+    return singles
+
+
+def source_spec(scenario: Scenario, publisher: Publishers) -> SourceSpec:
+    """What a publisher publishes."""
+    hosted = scenario.pubends_of(publisher.broker)
+    return SourceSpec(
+        publisher.name,
+        publisher.pubend or (hosted[0] if len(hosted) == 1 else ""),
+        dict(publisher.attributes),
+        publisher.payload_bytes,
+        publisher.wire_bytes,
+        publisher.batch_rows,
+        publisher.identity,
+    )

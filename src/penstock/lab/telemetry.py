@@ -1,0 +1,189 @@
+"""Telemetry of a run: kept for measuring, and written as Parquet for everybody else.
+
+One flat schema for both worlds (docs/reference/telemetry.md).  Records are written in row groups of
+a bounded size as they come, so a run of any length needs the memory of one row group for the file;
+what is kept in memory for the run's own expectations is bounded by ``MAX_KEPT_RECORDS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.core.clock import SECOND, Duration, Instant
+from penstock.core.trace import TraceRecord
+
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("run", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("at_ns", pa.int64(), nullable=False),
+        pa.field("node", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("subject", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("metric", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("value", pa.float64(), nullable=False),
+        pa.field("detail", pa.string(), nullable=False),
+    ]
+)
+
+ROW_GROUP_RECORDS: Final = 65_536
+"""A few megabytes: large enough to compress well, small enough to be held."""
+
+WRITE_AT_LEAST_EVERY: Final[Duration] = 60 * SECOND
+"""How much telemetry a broker that is killed may lose."""
+
+MAX_KEPT_RECORDS: Final = 5_000_000
+"""About a gigabyte of records: hours of a large simulation.  Later ones are only in the file."""
+
+
+class TelemetryFile:
+    """A Parquet file that is written record by record."""
+
+    def __init__(self, path: Path, run: str, facts: dict[str, str]) -> None:
+        """``run`` names the run in every row; ``facts`` are kept as the file's own metadata."""
+        self.path = path
+        self._run = run
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._writer = pq.ParquetWriter(path, SCHEMA.with_metadata(facts), compression="zstd")
+        self._records: list[TraceRecord] = []
+
+    def add(self, record: TraceRecord) -> None:
+        """Write a record, with others, when enough have gathered."""
+        self._records.append(record)
+        if len(self._records) >= ROW_GROUP_RECORDS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._records:
+            self._writer.write_table(_table(self._run, self._records))
+            self._records = []
+
+    def close(self) -> None:
+        """Write what is left, and the file's footer."""
+        self._flush()
+        self._writer.close()
+
+    def __enter__(self) -> TelemetryFile:
+        """The file is open already."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Whatever happened, what was recorded is readable."""
+        self.close()
+
+
+class TelemetryDirectory:
+    """A directory that gets a complete file for each row group.
+
+    A broker may run for months and be killed at any time: what is in a file is readable at once,
+    and only what was gathered since the last one is lost.
+    """
+
+    def __init__(self, directory: Path, run: str) -> None:
+        """Files are named after the run and the instant of their first record."""
+        self._directory = directory
+        self._run = run
+        self._records: list[TraceRecord] = []
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def add_all(self, records: list[TraceRecord]) -> None:
+        """Write records, with others, when enough have gathered or the oldest waits too long."""
+        self._records += records
+        waited_ns = self._records[-1].at - self._records[0].at if self._records else 0
+        if len(self._records) >= ROW_GROUP_RECORDS or waited_ns >= WRITE_AT_LEAST_EVERY:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has gathered, under a name that appears when the file is complete."""
+        if not self._records:
+            return
+        path = self._directory / f"{self._run}-{self._records[0].at}.parquet"
+        unfinished = path.with_suffix(".writing")
+        pq.write_table(_table(self._run, self._records), unfinished, compression="zstd")
+        unfinished.rename(path)
+        self._records = []
+
+    def __enter__(self) -> TelemetryDirectory:
+        """The directory exists already."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Whatever happened, what was recorded is readable."""
+        self.flush()
+
+
+def _table(run: str, records: list[TraceRecord]) -> pa.Table:
+    columns: list[Any] = [
+        pa.array([run] * len(records), pa.string()).dictionary_encode(),
+        pa.array([record.at for record in records], pa.int64()),
+        pa.array([record.node for record in records], pa.string()).dictionary_encode(),
+        pa.array([record.subject for record in records], pa.string()).dictionary_encode(),
+        pa.array([record.metric for record in records], pa.string()).dictionary_encode(),
+        pa.array([record.value for record in records], pa.float64()),
+        pa.array([record.detail for record in records], pa.string()),
+    ]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+Point = tuple[Instant, float]
+
+
+class Telemetry:
+    """The records of one run, for measuring."""
+
+    def __init__(self, file: TelemetryFile | None = None) -> None:
+        """``file`` gets every record too."""
+        self.records: list[TraceRecord] = []
+        self.dropped = 0
+        self._file = file
+
+    def add(self, record: TraceRecord) -> None:
+        """Keep a record, as long as there is room for it."""
+        if self._file is not None:
+            self._file.add(record)
+        if len(self.records) < MAX_KEPT_RECORDS:
+            self.records.append(record)
+        else:
+            self.dropped += 1
+
+    def extend(self, records: Iterable[TraceRecord]) -> None:
+        """Keep several."""
+        for record in records:
+            self.add(record)
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        if self._file is not None:
+            self._file.close()
+
+    def series(
+        self, metric: str, *, subject: str = "", node: str = ""
+    ) -> dict[tuple[str, str], list[Point]]:
+        """The values of a metric over time, by node and subject; "" stands for all."""
+        found: dict[tuple[str, str], list[Point]] = {}
+        for record in self.records:
+            if record.metric != metric or (subject and record.subject != subject):
+                continue
+            if node and record.node != node:
+                continue
+            point = (record.at, record.value)
+            found.setdefault((record.node, record.subject), []).append(point)
+        return found
+
+    def metrics(self) -> list[str]:
+        """Which metrics were recorded at all."""
+        return sorted({record.metric for record in self.records})
