@@ -48,6 +48,9 @@ BROKER: LinkName = "broker"
 """What a client calls the one link that it has."""
 
 
+UNMEASURED = 0
+"""Messages between a client and its broker cross no modelled network and have no size."""
+
 MEASURE_QUEUES_EVERY: Duration = SECOND // 10
 """How often brokers are told what waits on their links."""
 
@@ -384,7 +387,8 @@ class SimWorld:
             client = self._sessions.get(effect.link)
             if client is None:
                 return
-            link = client.link_down
+            client.link_down.send(effect.message, UNMEASURED, effect.priority)
+            return
         size = self._meter.size(effect.message)
         link.send(effect.message, size, effect.priority, effect.flow)
 
@@ -401,8 +405,7 @@ class SimWorld:
         now = self.scheduler.now
         for effect in client.machine.handle(fact, now=now):
             if isinstance(effect, Send):
-                message = effect.message
-                client.link_up.send(message, self._meter.size(message), effect.priority)
+                client.link_up.send(effect.message, UNMEASURED, effect.priority)
             elif isinstance(effect, Trace) and self._on_trace is not None:
                 self._on_trace(effect.record)
         deadline = client.machine.next_deadline()

@@ -1,0 +1,61 @@
+"""How many message-hops the simulator does in a second of processor time.
+
+A message-hop is one message over one link between brokers.  Three brokers in a row, one subscriber of
+everything at the end, batches of 1, 16 and 256 rows.
+
+    python -m benchmarks.simulator
+"""
+
+from __future__ import annotations
+
+import time
+
+from penstock.lab.run import run
+from penstock.lab.run_sim import SimRun
+from penstock.lab.scenario_file import parse_scenario
+
+BATCHES = ((1, 500), (16, 8_000), (256, 128_000))
+"""Rows of a batch, and messages a second of each of four publishers."""
+
+SIMULATED_S = 5
+
+
+def hops_per_second(batch_rows: int, rate: float) -> float:
+    """Message-hops in a second of processor time."""
+    scenario = parse_scenario(
+        {
+            "name": "hops",
+            "duration_s": SIMULATED_S,
+            "brokers": {"pb": {"pubends": 4}, "ib": {}, "sb": {}},
+            "links": [{"between": ["pb", "ib"]}, {"between": ["ib", "sb"]}],
+            "publishers": [
+                {
+                    "name": "p",
+                    "count": 4,
+                    "broker": "pb",
+                    "pubend": "pb.{i+1}",
+                    "rate_msgs_per_s": rate,
+                    "batch_rows": batch_rows,
+                    "identity": "tick",
+                    "attributes": {"topic": "hops"},
+                }
+            ],
+            "subscribers": [{"name": "s", "broker": "sb", "window_bytes": 1 << 30}],
+        }
+    )
+    world = SimRun(scenario, 1)
+    began = time.process_time()
+    result = run(scenario, world)
+    took = time.process_time() - began
+    assert not result.judgement.violations
+    return 2 * result.history.delivered / took
+
+
+def main() -> None:
+    """Measure and print."""
+    for rows, rate in BATCHES:
+        print(f"batches of {rows:4} rows: {hops_per_second(rows, rate):12,.0f} message-hops/s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The library that applications use."""

@@ -1,0 +1,322 @@
+"""The asyncio client.
+
+    async with penstock.connect("penstock://127.0.0.1:7400") as client:
+        receipt = await client.publish({"topic": "prices"}, b"42")
+        async for message in client.subscribe("topic = 'prices'", start="earliest"):
+            print(message["topic"], message.payload)
+
+Every call that waits has a deadline; a loop over messages waits as long as it takes.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Generator, Iterable, Sequence
+from types import TracebackType
+from typing import Any, Literal
+
+import msgspec
+
+from penstock.client.addresses import Address, parse_addresses
+from penstock.client.errors import Disconnected, InvalidAttribute, PenstockError
+from penstock.client.producer import Producer
+from penstock.client.publish_limits import PublishLimits
+from penstock.client.publisher import Publication, Publisher
+from penstock.client.questions import Question, Questions
+from penstock.client.reader import MAX_UNFINISHED, WINDOW_BYTES, ReaderOptions
+from penstock.client.receipts import BatchReceipt, Receipt
+from penstock.client.row import Attributes
+from penstock.client.session import Session, SessionOptions
+from penstock.client.start import StartWish, parse_start
+from penstock.client.subscription import Subscription
+from penstock.content.batch import Batch, Row
+from penstock.content.columns import Buffer
+from penstock.guaranteed.messages import WhyRequest
+from penstock.overlay.messages import LinkControl, StatusRequest
+
+logger = logging.getLogger(__name__)
+
+AckMode = Literal["auto", "explicit"]
+LossMode = Literal["raise", "skip"]
+
+
+class ClientOptions(msgspec.Struct, frozen=True):
+    """What can be set for a client as a whole."""
+
+    deadline_s: float = 30.0
+    """How long a call may wait unless it is given a deadline of its own; ``math.inf`` is for ever.
+    Longer than a broker takes to restart, shorter than a person's patience."""
+
+    publish: PublishLimits = PublishLimits()
+    session: SessionOptions = SessionOptions()
+
+
+def connect(
+    url: str | Sequence[str] | None = None,
+    *,
+    name: str | None = None,
+    deadline_s: float | None = None,
+    options: ClientOptions | None = None,
+) -> Client:
+    """A client of the broker at ``penstock://host:port``, or of the first of several that answers.
+
+    Use it as ``async with connect(url) as client``, or say ``client = await connect(url)`` and
+    close it.  Without a URL, ``PENSTOCK_URL`` says where.  ``deadline_s`` bounds the first
+    connection and is the default of every call.
+    """
+    settings = options or ClientOptions()
+    if deadline_s is not None:
+        session = msgspec.structs.replace(settings.session, connect_within_s=deadline_s)
+        settings = msgspec.structs.replace(settings, deadline_s=deadline_s, session=session)
+    return Client(parse_addresses(url), name or f"client-{secrets.token_hex(4)}", settings)
+
+
+class Client:
+    """A connection to a broker that comes back when it is lost, and what is done over it."""
+
+    def __init__(self, addresses: tuple[Address, ...], name: str, options: ClientOptions) -> None:
+        """Made by ``connect``; not connected before it is awaited or entered."""
+        self.name = name
+        self._addresses = addresses
+        self._options = options
+        self._session_or_none: Session | None = None
+        self._default: Publisher | None = None
+        self._questions: Questions | None = None
+        self._last_subscription = 0
+
+    # -- opening and closing ----------------------------------------------------------------
+
+    def __await__(self) -> Generator[Any, None, Client]:
+        """Connect; raises ``ConnectionFailed``."""
+        return self._connected().__await__()
+
+    async def __aenter__(self) -> Client:
+        """Connect; raises ``ConnectionFailed``."""
+        return await self._connected()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close; an exception that is under way is not replaced by one of the closing."""
+        try:
+            await self.close()
+        except (PenstockError, InvalidAttribute) as problem:
+            if kind is None:
+                raise
+            logger.error("client %r: %s", self.name, problem)
+
+    async def _connected(self) -> Client:
+        if self._session_or_none is None:
+            session = Session(self.name, self._addresses, self._options.session)
+            self._session_or_none = session
+            self._questions = Questions(session)
+            try:
+                await session.start()
+            except BaseException:
+                await session.stop("the attempt to connect was given up")
+                raise
+        return self
+
+    async def close(self, *, deadline_s: float | None = None) -> None:
+        """Wait for the receipts of what was published, tell what was acknowledged, disconnect.
+
+        Raises what went wrong with a message that nobody waited for.
+        """
+        session = self._session_or_none
+        if session is None:
+            return
+        problems: list[PenstockError | InvalidAttribute] = []
+        for participant in session.participants():
+            if isinstance(participant, Publisher | Subscription):
+                try:
+                    await participant.close(deadline_s=deadline_s)
+                except (PenstockError, InvalidAttribute) as problem:
+                    problems.append(problem)
+        await session.stop(f"client {self.name!r} was closed")
+        for further in problems[1:]:
+            logger.error("client %r: %s", self.name, further)
+        if problems:
+            raise problems[0]
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection at this moment."""
+        return self._session_or_none is not None and self._session_or_none.connected
+
+    @property
+    def options(self) -> ClientOptions:
+        """What was set for the client as a whole."""
+        return self._options
+
+    @property
+    def queue_session(self) -> Session:
+        """The connection, for ``penstock.client.queues`` to share."""
+        return self._session
+
+    @property
+    def _session(self) -> Session:
+        if self._session_or_none is None:
+            raise Disconnected(
+                "this client is not connected yet: write `async with penstock.connect(url) as "
+                "client`, or `client = await penstock.connect(url)`"
+            )
+        return self._session_or_none
+
+    # -- publishing -------------------------------------------------------------------------
+
+    async def publish(
+        self,
+        attributes: Attributes | None = None,
+        payload: Buffer = b"",
+        *,
+        deadline_s: float | None = None,
+    ) -> Receipt:
+        """Publish one message and wait until it is durable."""
+        return await self._publisher.publish(attributes, payload, deadline_s=deadline_s)
+
+    def try_publish(
+        self, attributes: Attributes | None = None, payload: Buffer = b""
+    ) -> Publication | None:
+        """Take one message in, or None at once if too much is without a receipt.
+
+        Awaiting the publication gives the receipt.
+        """
+        return self._publisher.try_publish(attributes, payload)
+
+    async def publish_batch(
+        self, rows: Batch | Iterable[Row], *, deadline_s: float | None = None
+    ) -> list[BatchReceipt]:
+        """Publish (attributes, payload) pairs, or a batch, and wait until all are durable."""
+        return await self._publisher.publish_batch(rows, deadline_s=deadline_s)
+
+    async def flush(self, *, deadline_s: float | None = None) -> None:
+        """Wait until everything that this client took in is durable."""
+        await self._publisher.flush(deadline_s=deadline_s)
+
+    @property
+    def _publisher(self) -> Publisher:
+        if self._default is None:
+            self._default = self.publisher()
+        return self._default
+
+    def publisher(
+        self,
+        name: str | None = None,
+        *,
+        pubend: str = "",
+        first_sequence: int | None = None,
+        limits: PublishLimits | None = None,
+    ) -> Publisher:
+        """A publisher of its own order, for high rates or for one particular pubend.
+
+        A ``name`` that is used again continues the numbering of its messages; only one publisher
+        in the network may use it at a time.  With ``first_sequence`` the caller numbers: a program
+        that is run again and publishes the same messages under the same name and numbers has each
+        of them stored once.
+        """
+        limits = limits or self._options.publish
+        unique = name or f"{self.name}/{secrets.token_hex(8)}"
+        producer = Producer(unique, limits, pubend=pubend, first_sequence=first_sequence)
+        return Publisher(
+            self._session,
+            producer,
+            batch_rows=limits.batch_rows,
+            deadline_s=self._options.deadline_s,
+        )
+
+    # -- subscribing ------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        selector: str = "",
+        *,
+        durable: str | None = None,
+        start: StartWish = "now",
+        ack: AckMode = "auto",
+        on_loss: LossMode = "raise",
+        window_bytes: int = WINDOW_BYTES,
+        max_unacknowledged: int = MAX_UNFINISHED,
+    ) -> Subscription:
+        """The messages whose attributes match the selector; all of them without one.
+
+        ``durable`` names a subscription that the broker keeps: it collects while nobody is
+        connected, and goes on behind what was acknowledged.  ``start`` is "now", "earliest", a
+        datetime, or a position for each pubend; a durable subscription that exists goes on where
+        it stands.  With ``ack="explicit"`` a message is done when ``message.ack()`` says so.
+        """
+        _check_choice("ack", ack, ("auto", "explicit"))
+        _check_choice("on_loss", on_loss, ("raise", "skip"))
+        _check_positive("window_bytes", window_bytes)
+        _check_positive("max_unacknowledged", max_unacknowledged)
+        if durable == "":
+            raise ValueError("durable is the name of the subscription; it cannot be empty")
+        self._last_subscription += 1
+        options = ReaderOptions(
+            durable=durable is not None,
+            explicit=ack == "explicit",
+            skip_losses=on_loss == "skip",
+            window_bytes=window_bytes,
+            max_unfinished=max_unacknowledged,
+        )
+        return Subscription(
+            self._session,
+            durable or f"{self.name}/{self._last_subscription}",
+            selector,
+            parse_start(start),
+            options,
+            deadline_s=self._options.deadline_s,
+        )
+
+    async def delete_subscription(self, durable: str, *, deadline_s: float | None = None) -> None:
+        """Delete a durable subscription: it collects no more, and its position is forgotten."""
+        subscription = self.subscribe(durable=durable)
+        await subscription.close(forget=True, deadline_s=deadline_s)
+
+    # -- asking the broker ------------------------------------------------------------------
+
+    async def status(self, *, deadline_s: float | None = None) -> dict[str, Any]:
+        """The broker's account of itself (docs/reference/status.md)."""
+        answer = await self._ask(StatusRequest(), deadline_s)
+        document: dict[str, Any] = msgspec.json.decode(answer.document)
+        return document
+
+    async def why(self, pubend: str, *, deadline_s: float | None = None) -> dict[str, Any]:
+        """What slows the publishers of a pubend of this broker down, and since when."""
+        answer = await self._ask(WhyRequest(pubend), deadline_s)
+        if answer.problem:
+            raise PenstockError(answer.problem)
+        document: dict[str, Any] = msgspec.json.decode(answer.document)
+        return document
+
+    async def control_link(
+        self,
+        link: str,
+        *,
+        bandwidth_bytes_per_s: int = 0,
+        cut: bool = False,
+        deadline_s: float | None = None,
+    ) -> None:
+        """Change a link of this broker while it runs: its bandwidth (0 is unlimited), or cut it."""
+        answer = await self._ask(LinkControl(link, bandwidth_bytes_per_s, cut), deadline_s)
+        if answer.problem:
+            raise PenstockError(f"link {link!r} was not changed: {answer.problem}")
+
+    async def _ask(self, question: Question, deadline_s: float | None) -> Any:
+        self._session  # noqa: B018 - says what is wrong if there is none
+        assert self._questions is not None
+        limit_s = self._options.deadline_s if deadline_s is None else deadline_s
+        return await self._questions.ask(question, limit_s)
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name}={value!r}: use one of {', '.join(map(repr, choices))}")
+
+
+def _check_positive(name: str, value: int) -> None:
+    if value <= 0:
+        raise ValueError(f"{name}={value!r}: use a positive number")

@@ -1,0 +1,44 @@
+"""The bounds of a publisher, and the reason for each default."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import msgspec
+
+from penstock.content.batch import Batch
+from penstock.core.clock import MILLISECOND
+
+MAX_BATCH_ROWS: Final = 4096
+"""Beyond this a batch gains nothing (penstock.content measures the same from 512 rows on), while
+whoever waits for its first row waits longer."""
+
+Rows = Annotated[int, msgspec.Meta(ge=1, le=MAX_BATCH_ROWS)]
+Positive = Annotated[int, msgspec.Meta(gt=0)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class PublishLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much a publisher gathers, sends and holds."""
+
+    batch_rows: Rows = 512
+    """Rows that are gathered into one batch: columns are as fast as they get from here on."""
+
+    batch_bytes: Positive = 1 << 20
+    """The same in bytes; keeps one batch well below what a disk syncs in a millisecond or two."""
+
+    message_bytes: Positive = 16 << 20
+    """A single larger message is refused here: a broker would close the connection over it."""
+
+    window_bytes: Positive = 8 << 20
+    """Bytes without a receipt that the client holds; beyond, publishing waits.  It covers a round
+    trip with an fsync (10 ms) at 800 MB/s, which is more than a disk writes."""
+
+    linger_ns: NotNegative = 2 * MILLISECOND
+    """How long a row waits for company while earlier batches have no receipt yet."""
+
+    def allow(self, batch: Batch) -> bool:
+        """Whether a batch may travel as it is."""
+        if len(batch) == 1:
+            return batch.wire_size <= self.message_bytes
+        return len(batch) <= MAX_BATCH_ROWS and batch.wire_size <= self.batch_bytes

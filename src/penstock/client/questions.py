@@ -1,0 +1,96 @@
+"""Questions to the broker itself; those of one kind are answered in the order of their asking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any, Final, TypeAlias
+
+from penstock.client.errors import Disconnected, PenstockError, ProtocolViolation
+from penstock.client.session import QUESTIONS, Session
+from penstock.client.waiting import deadline
+from penstock.core.clock import Instant
+from penstock.core.message import Message
+from penstock.guaranteed.messages import WhyReply, WhyRequest
+from penstock.overlay.messages import LinkControl, LinkControlled, Status, StatusRequest
+
+Question: TypeAlias = StatusRequest | LinkControl | WhyRequest
+
+ANSWERS: Final[dict[type[Message], type[Message]]] = {
+    StatusRequest: Status,
+    LinkControl: LinkControlled,
+    WhyRequest: WhyReply,
+}
+
+
+class Questions:
+    """The questions of one client.
+
+    A question that is not answered before the connection is lost fails: whether the broker acted
+    on it is not known, so it is not asked again.
+    """
+
+    def __init__(self, session: Session) -> None:
+        """Nothing was asked yet."""
+        self._session = session
+        self._unsent: deque[tuple[Message, asyncio.Future[Any]]] = deque()
+        self._unanswered: dict[type[Message], deque[asyncio.Future[Any]]] = {
+            answer: deque() for answer in ANSWERS.values()
+        }
+        session.join(QUESTIONS, self)
+
+    async def ask(self, question: Question, deadline_s: float) -> Any:
+        """The answer; raises ``Disconnected`` and ``DeadlineExceeded``."""
+        if self._session.failure is not None:
+            raise self._session.failure.with_traceback(None)
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._unsent.append((question, answer))
+        self._session.wake(QUESTIONS)
+        name = type(question).__name__
+        async with deadline(deadline_s, lambda: f"no answer to {name}; {self._session.describe()}"):
+            return await answer
+
+    # -- the session's calls ----------------------------------------------------------------
+
+    def connected(self) -> None:
+        """What was not sent yet is sent now."""
+
+    def disconnected(self, reason: str) -> None:
+        """What was sent is not going to be answered."""
+        self._fail(Disconnected(f"the connection was lost before the answer came: {reason}"))
+
+    def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
+        """The questions that were not sent yet and that somebody still waits for."""
+        out: list[Message] = []
+        while self._unsent:
+            question, answer = self._unsent.popleft()
+            if not answer.done():
+                self._unanswered[ANSWERS[type(question)]].append(answer)
+                out.append(question)
+        return out
+
+    def next_deadline(self) -> Instant | None:
+        """Nothing here happens by time alone."""
+        return None
+
+    def received(self, message: Any) -> None:
+        """The answer to the oldest question of its kind."""
+        waiting = self._unanswered.get(type(message))
+        if not waiting:
+            raise ProtocolViolation(f"nobody asked for {type(message).__name__}")
+        answer = waiting.popleft()
+        if not answer.done():
+            answer.set_result(message)
+
+    def ended(self, error: PenstockError) -> None:
+        """No connection follows any more."""
+        unsent, self._unsent = self._unsent, deque()
+        self._fail(error, *(answer for _, answer in unsent))
+
+    def _fail(self, error: PenstockError, *further: asyncio.Future[Any]) -> None:
+        unanswered = [answer for waiting in self._unanswered.values() for answer in waiting]
+        for waiting in self._unanswered.values():
+            waiting.clear()
+        for answer in (*unanswered, *further):
+            if not answer.done():
+                answer.set_exception(error)

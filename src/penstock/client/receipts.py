@@ -1,0 +1,33 @@
+"""What a publisher gets back when its messages are on stable storage."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.core.intervals import Tick
+
+
+class Receipt(msgspec.Struct, frozen=True, gc=False):
+    """One message is durable.
+
+    ``tick`` is its place in the pubend's stream.  It is None when the receipt got lost with a
+    connection and the broker, asked again, could only confirm that the message is stored.
+    """
+
+    pubend: str
+    tick: Tick | None
+    sequence: int
+
+
+class BatchReceipt(msgspec.Struct, frozen=True, gc=False):
+    """``count`` messages are durable, at consecutive ticks from ``first_tick`` if it is known."""
+
+    pubend: str
+    first_tick: Tick | None
+    first_sequence: int
+    count: int
+
+    def receipt(self, row: int) -> Receipt:
+        """The receipt of one of them."""
+        tick = None if self.first_tick is None else self.first_tick + row
+        return Receipt(self.pubend, tick, self.first_sequence + row)

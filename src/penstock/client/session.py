@@ -1,0 +1,351 @@
+"""A client's connection, kept up: who shares it, and how it comes back when it is lost.
+
+1. Publishers and subscriptions are participants.  Each is a pure machine with a face to the
+   application; the session tells it when a connection begins and ends, hands it the messages that
+   are for it, and asks it what to send.
+2. A participant that has something to send says ``wake``; all that were woken during one turn of
+   the event loop are asked together, and as long as the connection has room.
+3. A lost connection is replaced: first from the broker that was lost, then from the others in the
+   order in which they were named, round after round, with a growing wait between rounds.
+4. Giving up is final and told to every participant.  Without ``reconnect_for_s`` a session that was
+   connected once never gives up by itself; it logs every round that failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterable
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from penstock.client.addresses import Address
+from penstock.client.back_off import BackOff
+from penstock.client.errors import ConnectionFailed, Disconnected, PenstockError, ProtocolViolation
+from penstock.core.clock import NEVER, SECOND, Instant, in_seconds
+from penstock.core.deadlines import Deadlines
+from penstock.core.message import Message
+from penstock.core.randomness import random_stream
+from penstock.guaranteed.messages import ThrottleNotice
+from penstock.net.transport import Connection, ConnectionOptions, connect
+from penstock.net.wall_clock import WallClock
+from penstock.overlay.messages import Hello
+from penstock.queues.messages import Browsed, QueueAnswer
+from penstock.version import __version__
+
+logger = logging.getLogger(__name__)
+
+PUBLISHER: Final = "publisher "
+SUBSCRIPTION: Final = "subscription "
+QUESTIONS: Final = "questions"
+CONSUMER: Final = "consumer "
+QUEUE_REQUESTS: Final = "requests about queues"
+"""How participants are called: publishers and subscriptions by their names behind these."""
+
+LEAST_DIAL_S: Final = 0.1
+"""What an address gets to answer even if the time for all of them is nearly over."""
+
+
+class SessionOptions(msgspec.Struct, frozen=True):
+    """How a session connects."""
+
+    connect_within_s: float = 5.0
+    """How long the first connection may take: a broker that is just being started makes it."""
+
+    reconnect_for_s: float | None = None
+    """How long a lost connection is tried for; None is for ever."""
+
+    dial_timeout_s: float = 5.0
+    """How long one address may take to answer before the next one is tried."""
+
+    connection: ConnectionOptions = ConnectionOptions()
+
+
+class Participant(Protocol):
+    """Somebody who shares the connection."""
+
+    def connected(self) -> None:
+        """A connection begins."""
+
+    def disconnected(self, reason: str) -> None:
+        """The connection has ended; another may follow."""
+
+    def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
+        """What to send now."""
+
+    def next_deadline(self) -> Instant | None:
+        """When to ask again, if nothing happens before."""
+
+    def received(self, message: Any) -> None:
+        """A message for this participant; may raise ``ProtocolViolation``."""
+
+    def ended(self, error: PenstockError) -> None:
+        """No connection follows any more."""
+
+
+class Session:
+    """Keeps one connection to one of several brokers."""
+
+    def __init__(self, name: str, addresses: tuple[Address, ...], options: SessionOptions) -> None:
+        """Nothing happens before ``start``."""
+        self.name = name
+        self.failure: PenstockError | None = None
+        self._addresses = list(addresses)
+        self._options = options
+        self._clock = WallClock()
+        self._loop = asyncio.get_running_loop()
+        self._back_off = BackOff(random_stream(self._clock.now(), name, "back-off"))
+        self._participants: dict[str, Participant] = {}
+        self._woken: dict[str, None] = {}
+        self._deadlines: Deadlines[str] = Deadlines()
+        self._pump_scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at: Instant | None = None
+        self._connection: Connection | None = None
+        self._lost: asyncio.Future[str] = self._loop.create_future()
+        self._first: asyncio.Future[None] = self._loop.create_future()
+        self._task: asyncio.Task[None] | None = None
+        self._away_since: Instant = self._clock.now()
+        self._last_problem = "not tried yet"
+
+    # -- participants -----------------------------------------------------------------------
+
+    def join(self, key: str, participant: Participant) -> None:
+        """Share the connection; messages for ``key`` go to this participant."""
+        if key in self._participants:
+            raise ValueError(f"this client already has a {key}")
+        if self.failure is not None:
+            participant.ended(self.failure)
+            return
+        self._participants[key] = participant
+        if self._connection is not None:
+            participant.connected()
+            self.wake(key)
+
+    def leave(self, key: str) -> None:
+        """Stop sharing it."""
+        self._participants.pop(key, None)
+        self._woken.pop(key, None)
+        self._deadlines.set(key, None)
+
+    def participants(self) -> list[Participant]:
+        """Everybody who shares the connection."""
+        return list(self._participants.values())
+
+    def wake(self, key: str) -> None:
+        """Ask this participant what it has to send, at the end of this turn of the loop."""
+        self._woken[key] = None
+        if not self._pump_scheduled:
+            self._pump_scheduled = True
+            self._loop.call_soon(self._pump)
+
+    def _pump(self) -> None:
+        self._pump_scheduled = False
+        connection = self._connection
+        if connection is None:
+            self._woken.clear()
+            return
+        now = self._clock.now()
+        for key in self._deadlines.pop_due(now):
+            self._woken[key] = None
+        woken, self._woken = self._woken, {}
+        for key in woken:
+            participant = self._participants.get(key)
+            if participant is not None:
+                for message in participant.outgoing(now, connection.writable_bytes):
+                    connection.send(message)
+                self._deadlines.set(key, participant.next_deadline())
+        self._set_timer(now)
+
+    def _set_timer(self, now: Instant) -> None:
+        deadline = self._deadlines.earliest()
+        if deadline == self._timer_at:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_at = deadline
+        if deadline is not None:
+            self._timer = self._loop.call_later(in_seconds(max(0, deadline - now)), self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        self._timer_at = None
+        self._pump()
+
+    # -- the connection's calls -------------------------------------------------------------
+
+    def on_open(self, connection: Connection) -> None:
+        """A broker has accepted us."""
+        self._connection = connection
+        for key, participant in self._participants.items():
+            participant.connected()
+            self.wake(key)
+
+    def on_messages(self, connection: Connection, messages: list[Message]) -> None:
+        """The broker speaks."""
+        for message in messages:
+            for key in self._keys_of(message):
+                participant = self._participants.get(key)
+                if participant is None:
+                    # The answer to somebody who has left meanwhile.
+                    continue
+                try:
+                    participant.received(message)
+                except ProtocolViolation as error:
+                    logger.error("%s: %s; connecting anew", self.describe(), error)
+                    connection.close(f"protocol violation: {error}")
+                    return
+                self._woken[key] = None
+        self._pump()
+
+    def _keys_of(self, message: Message) -> Iterable[str]:
+        """Whom a message is for."""
+        if isinstance(message, ThrottleNotice):
+            return [key for key in self._participants if key.startswith(PUBLISHER)]
+        producer = getattr(message, "producer", None)
+        if producer is not None:
+            return (publisher_key(producer),)
+        consumer = getattr(message, "consumer", None)
+        if consumer is not None:
+            return (CONSUMER + consumer,)
+        if isinstance(message, Browsed | QueueAnswer):
+            return (QUEUE_REQUESTS,)
+        subscription = getattr(message, "subscription", None)
+        return (QUESTIONS if subscription is None else subscription_key(subscription),)
+
+    def on_writable(self, connection: Connection) -> None:
+        """There is room: ask everybody who may have been stopped by the lack of it."""
+        for key in self._participants:
+            if key.startswith(PUBLISHER):
+                self._woken[key] = None
+        if self._woken:
+            self._pump()
+
+    def on_closed(self, connection: Connection, reason: str) -> None:
+        """The connection is of no use any more."""
+        if connection is not self._connection:
+            return
+        self._connection = None
+        self._away_since = self._clock.now()
+        self._last_problem = reason
+        for participant in self.participants():
+            participant.disconnected(reason)
+        if not self._lost.done():
+            self._lost.set_result(reason)
+
+    # -- connecting -------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Connect for the first time; raises ``ConnectionFailed``."""
+        self._task = self._loop.create_task(self._keep_up(), name=f"penstock {self.name}")
+        await asyncio.shield(self._first)
+
+    async def stop(self, reason: str) -> None:
+        """Close the connection, and connect no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        if self._timer is not None:
+            self._timer.cancel()
+        connection = self._connection
+        if connection is not None:
+            connection.close(reason)
+            await connection.wait_closed()
+        self._end(Disconnected(reason))
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection now."""
+        return self._connection is not None
+
+    def describe(self) -> str:
+        """Where the session stands, for error messages."""
+        connection = self._connection
+        if connection is not None and connection.peer is not None:
+            return f"connected to broker {connection.peer.name!r} ({connection.peer_address})"
+        away_s = in_seconds(self._clock.now() - self._away_since)
+        places = ", ".join(map(str, self._addresses))
+        return f"not connected to {places} for {away_s:.1f} s ({self._last_problem})"
+
+    async def _keep_up(self) -> None:
+        limit_s: float | None = self._options.connect_within_s
+        while await self._connect_within(limit_s):
+            opened_at = self._clock.now()
+            if not self._first.done():
+                self._first.set_result(None)
+            reason = await self._lost
+            logger.warning("connection lost: %s; connecting anew", reason)
+            await asyncio.sleep(
+                in_seconds(self._back_off.wait_after(self._clock.now() - opened_at))
+            )
+            limit_s = self._options.reconnect_for_s
+
+    async def _connect_within(self, limit_s: float | None) -> bool:
+        """Go round the addresses until one answers; False if that took too long."""
+        until = NEVER if limit_s is None else self._clock.now() + round(limit_s * SECOND)
+        while True:
+            if await self._dial_all(until):
+                return True
+            wait = self._back_off.next_wait()
+            if self._clock.now() + wait > until:
+                self._end(ConnectionFailed(f"no broker could be reached: {self._last_problem}"))
+                return False
+            logger.info("no broker could be reached: %s", self._last_problem)
+            await asyncio.sleep(in_seconds(wait))
+
+    async def _dial_all(self, until: Instant) -> bool:
+        problems = []
+        for address in list(self._addresses):
+            left_s = in_seconds(until - self._clock.now())
+            timeout_s = max(LEAST_DIAL_S, min(self._options.dial_timeout_s, left_s))
+            problem = await self._dial(address, timeout_s)
+            if problem is None:
+                # The broker that was reached comes first the next time too.
+                self._addresses.remove(address)
+                self._addresses.insert(0, address)
+                return True
+            problems.append(f"{address}: {problem}")
+        self._last_problem = "; ".join(problems)
+        return False
+
+    async def _dial(self, address: Address, timeout_s: float) -> str | None:
+        """Connect to one address; returns what was in the way."""
+        hello = Hello("client", self.name, self._clock.now(), f"penstock {__version__}")
+        self._lost = self._loop.create_future()
+        try:
+            await connect(
+                address.host,
+                address.port,
+                hello,
+                self,
+                options=self._options.connection,
+                timeout_s=timeout_s,
+            )
+        except TimeoutError:
+            return f"no answer in {timeout_s:.1f} s"
+        except OSError as error:
+            # The loop's own text repeats the address; resolvers have numbers of their own, below 0.
+            return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        return None
+
+    def _end(self, error: PenstockError) -> None:
+        if self.failure is not None:
+            return
+        self.failure = error
+        for participant in self.participants():
+            participant.ended(error)
+        if not self._first.done():
+            self._first.set_exception(error)
+
+
+def publisher_key(producer: str) -> str:
+    """The key under which a publisher joins."""
+    return PUBLISHER + producer
+
+
+def subscription_key(subscription: str) -> str:
+    """The key under which a subscription joins."""
+    return SUBSCRIPTION + subscription

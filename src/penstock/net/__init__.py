@@ -1,0 +1,1 @@
+"""The real world: processes, sockets and disks."""

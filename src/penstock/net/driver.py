@@ -1,0 +1,133 @@
+"""Runs a broker's machine in real time.
+
+1. Facts are handed to the machine one at a time, in the order in which they came about, together
+   with the present instant; each fact's effects are carried out before the next fact.
+2. A fact that comes about while effects are carried out waits for its turn: the machine is never
+   entered twice.
+3. The machine's next deadline is one timer.  It is set anew only when the deadline moves forward:
+   a timer that fires too early finds nothing due and costs less than one for every message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
+
+from penstock.core.clock import NEVER, Instant, in_seconds
+from penstock.core.machine import (
+    CloseSession,
+    DeadlineReached,
+    Effect,
+    Fact,
+    Machine,
+    Persist,
+    PersistState,
+    ReadLog,
+    Send,
+    Trace,
+    TrimLog,
+)
+from penstock.core.trace import TraceRecord
+from penstock.net.durability import Durability
+from penstock.net.wall_clock import WallClock
+
+TIMER_GRAIN_S: Final = 0.001
+"""The event loop counts whole milliseconds; waking up before a deadline would be in vain."""
+
+
+class Peers(Protocol):
+    """The connections that effects go to."""
+
+    def send(self, effect: Send) -> None:
+        """Queue a message for a neighbour or a client; one that is gone gets nothing."""
+
+    def close_session(self, effect: CloseSession) -> None:
+        """End a client's connection."""
+
+
+class Driver:
+    """Feeds one machine and carries out what it orders."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        clock: WallClock,
+        durability: Durability,
+        peers: Peers,
+        on_trace: Callable[[TraceRecord], None],
+    ) -> None:
+        """Nothing happens before the first fact."""
+        self._machine = machine
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._facts: deque[Fact] = deque()
+        self._busy = False
+        self._stopped = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at: Instant = NEVER
+        self._orders: dict[type[Effect], Callable[[Any], None]] = {
+            Send: peers.send,
+            Persist: durability.persist,
+            PersistState: durability.persist_state,
+            ReadLog: durability.read,
+            TrimLog: durability.trim,
+            CloseSession: peers.close_session,
+            Trace: lambda effect: on_trace(effect.record),
+        }
+
+    def start(self, effects: Iterable[Effect]) -> None:
+        """Carry out what the machine orders before it has heard anything."""
+        self._busy = True
+        self._carry_out(effects)
+        self._busy = False
+        self.feed()
+
+    def stop(self) -> None:
+        """Hear nothing more."""
+        self._stopped = True
+        self._facts.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def feed(self, facts: Iterable[Fact] = ()) -> None:
+        """Hand facts to the machine."""
+        if self._stopped:
+            return
+        self._facts.extend(facts)
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._facts:
+                fact = self._facts.popleft()
+                self._carry_out(self._machine.handle(fact, now=self._clock.now()))
+        finally:
+            # Even if the machine failed: the clock must not stop for everybody else.
+            self._busy = False
+            self._set_timer()
+
+    def _carry_out(self, effects: Iterable[Effect]) -> None:
+        orders = self._orders
+        for effect in effects:
+            orders[type(effect)](effect)
+
+    def _set_timer(self) -> None:
+        deadline = self._machine.next_deadline()
+        if deadline is None or deadline >= self._timer_at:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = deadline
+        delay_s = in_seconds(max(0, deadline - self._clock.now()))
+        self._timer = self._loop.call_later(delay_s + TIMER_GRAIN_S, self._timer_fired)
+
+    def _timer_fired(self) -> None:
+        self._timer = None
+        self._timer_at = NEVER
+        deadline = self._machine.next_deadline()
+        if deadline is not None and deadline <= self._clock.now():
+            self.feed((DeadlineReached(),))
+        else:
+            self._set_timer()

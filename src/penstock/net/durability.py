@@ -1,0 +1,204 @@
+"""The machine's orders to the store, and the store's answers as facts.
+
+1. Appends and state changes go to the store's commit thread; its word comes back to the event loop
+   and becomes ``Persisted`` or ``PersistFailed``.
+2. Reads may wait for the disk, so they run on a thread of their own, a few at a time: what was
+   read and not yet handed to the machine is bounded by ``READS_UNDER_WAY`` answers.
+3. What the store refuses at once (overload, too large a record) fails in the same way as what it
+   refuses later, never inside the call that gave the order.
+4. A read that fails is answered after a pause, as one that got nowhere: whoever asked will ask
+   again, and the log of the broker says why until the file is mended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from penstock.content.wire import MalformedMessage, encode
+from penstock.core.intervals import Tick
+from penstock.core.machine import (
+    Fact,
+    LogRead,
+    Persist,
+    Persisted,
+    PersistFailed,
+    PersistState,
+    ReadLog,
+    TrimLog,
+)
+from penstock.overlay.wire import log_decoder
+from penstock.store.disk import DiskStore, StoreOptions
+from penstock.store.interface import Commit, StoreError
+
+logger = logging.getLogger(__name__)
+
+READS_UNDER_WAY: Final = 4
+"""One that is read, one that is handed over, and two so that neither side waits for the other."""
+
+FAILED_READ_PAUSE_S: Final = 1.0
+"""A damaged file does not mend itself: once a second is often enough, and keeps the log legible."""
+
+
+class Durability:
+    """One broker's store, driven from the event loop."""
+
+    def __init__(self, on_facts: Callable[[list[Fact]], None]) -> None:
+        """``on_facts`` hears the store's answers, on the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._on_facts = on_facts
+        self._opened: DiskStore | None = None
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="penstock-read")
+        self._log_decoder = log_decoder()
+        self._waiting_reads: deque[ReadLog] = deque()
+        self._reads_under_way = 0
+        self._last_own_token = 0
+        self._own_orders: dict[int, asyncio.Future[None]] = {}
+
+    async def open(self, directory: Path, options: StoreOptions) -> None:
+        """Open the store, recovering what an earlier run left; raises ``StoreError``."""
+        self._opened = await self._loop.run_in_executor(
+            self._reader, DiskStore, directory, self._commit_thread_reports, options
+        )
+
+    @property
+    def _store(self) -> DiskStore:
+        assert self._opened is not None, "the store is not open"
+        return self._opened
+
+    async def close(self) -> None:
+        """Commit what was ordered, and let go."""
+        if self._opened is not None:
+            await self._loop.run_in_executor(self._reader, self._opened.close)
+            self._opened = None
+        self._reader.shutdown(wait=False)
+
+    # -- what was found ---------------------------------------------------------------------
+
+    def saved(self) -> dict[str, bytes]:
+        """The named values."""
+        return self._store.load_state()
+
+    def logs(self) -> dict[str, tuple[Tick, Tick, int]]:
+        """First tick, end and size of each log.
+
+        A log that was never trimmed begins with its first record: below that nothing was ever said,
+        and nobody should have to ask for it.
+        """
+        store = self._store
+        found = {}
+        for name in store.log_names():
+            bounds = store.bounds(name)
+            if not bounds.end_high:
+                # Created by an append that never became durable: nothing was ever said in it.
+                continue
+            first = bounds.first_low
+            for record in store.read(name, first, bounds.end_high, 0).records:
+                first = max(first, record.low)
+            found[name] = (first, bounds.end_high, bounds.stored_bytes)
+        return found
+
+    @property
+    def load(self) -> float:
+        """How much of what the store can hold uncommitted is in use, from 0 to 1."""
+        return self._store.pending_bytes / self._store.max_pending_bytes
+
+    # -- orders -----------------------------------------------------------------------------
+
+    def persist(self, order: Persist) -> None:
+        """Append an entry to a log."""
+        frame = order.frame.frame
+        chunks = encode(order.frame)
+        try:
+            self._store.append(order.token, order.log, frame.low, frame.high, chunks)
+        except StoreError as error:
+            self._fail_soon(order.token, error)
+
+    def persist_state(self, order: PersistState) -> None:
+        """Set named values."""
+        try:
+            self._store.set_state(order.token, order.values)
+        except StoreError as error:
+            self._fail_soon(order.token, error)
+
+    def trim(self, order: TrimLog) -> None:
+        """Give space back."""
+        self._store.trim(order.log, order.below)
+
+    async def save(self, values: Mapping[str, bytes | None]) -> None:
+        """Set named values of the driver's own, and wait until they are durable."""
+        # The machine's tokens are positive.
+        self._last_own_token -= 1
+        saved = self._own_orders[self._last_own_token] = self._loop.create_future()
+        self._store.set_state(self._last_own_token, dict(values))
+        await saved
+
+    def _fail_soon(self, token: int, error: StoreError) -> None:
+        failed: list[Fact] = [PersistFailed(token, str(error))]
+        self._loop.call_soon(self._on_facts, failed)
+
+    # -- commits ----------------------------------------------------------------------------
+
+    def _commit_thread_reports(self, commit: Commit) -> None:
+        self._loop.call_soon_threadsafe(self._committed, commit)
+
+    def _committed(self, commit: Commit) -> None:
+        facts: list[Fact] = []
+        for failure in commit.failed:
+            where = failure.log or "the state"
+            logger.error("the store refused to write to %s: %s", where, failure.reason)
+            if self._opened is not None:
+                self._opened.resume_after(failure)
+            self._answer(failure.token, failure.reason, facts)
+        for token in commit.durable:
+            self._answer(token, "", facts)
+        if facts:
+            self._on_facts(facts)
+
+    def _answer(self, token: int, reason: str, facts: list[Fact]) -> None:
+        own = self._own_orders.pop(token, None)
+        if own is None:
+            facts.append(PersistFailed(token, reason) if reason else Persisted(token))
+        elif reason:
+            own.set_exception(StoreError(reason))
+        else:
+            own.set_result(None)
+
+    # -- reads ------------------------------------------------------------------------------
+
+    def read(self, order: ReadLog) -> None:
+        """Read a piece of a log."""
+        self._waiting_reads.append(order)
+        self._start_reads()
+
+    def _start_reads(self) -> None:
+        while self._waiting_reads and self._reads_under_way < READS_UNDER_WAY:
+            order = self._waiting_reads.popleft()
+            self._reads_under_way += 1
+            reading = self._loop.run_in_executor(self._reader, self._read, order)
+            reading.add_done_callback(partial(self._read_done, order))
+
+    def _read(self, order: ReadLog) -> LogRead:
+        """On the reading thread, which alone uses the decoder."""
+        found = self._store.read(order.log, order.low, order.high, order.max_bytes)
+        entries = tuple(self._log_decoder.decode(record.data) for record in found.records)
+        return LogRead(order.token, entries, found.complete_to)
+
+    def _read_done(self, order: ReadLog, done: asyncio.Future[LogRead]) -> None:
+        self._reads_under_way -= 1
+        try:
+            answer = done.result()
+        except (StoreError, MalformedMessage, OSError) as error:
+            logger.error("log %s: [%d, %d): %s", order.log, order.low, order.high, error)
+            nothing: list[Fact] = [LogRead(order.token, (), order.low)]
+            self._loop.call_later(FAILED_READ_PAUSE_S, self._on_facts, nothing)
+        else:
+            self._on_facts([answer])
+        if self._opened is not None:
+            self._start_reads()

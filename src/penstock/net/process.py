@@ -1,0 +1,174 @@
+"""Brokers as processes of their own: started, watched, stopped and killed from a program.
+
+Tests, ``penstock up`` and the scenario runner start brokers with this.  A broker is ready when it
+has printed its one line of JSON; what it logs goes to a file, whose end is quoted when it does not
+come up.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from penstock.net.serve import Ready
+
+START_TIMEOUT_S: Final = 60.0
+"""Recovery of a large log takes its time on a busy machine; a broker that hangs takes longer."""
+
+STOP_TIMEOUT_S: Final = 30.0
+"""A stopping broker waits 10 s for its disk and 5 s for its peers."""
+
+QUOTED_LOG_BYTES: Final = 2000
+"""How much of the log is quoted in an error: the last dozen lines."""
+
+SERVE_COMMAND: Final = (sys.executable, "-m", "penstock.net")
+
+
+class BrokerFailed(RuntimeError):
+    """A broker process did not come up or did not stop; the message quotes its log."""
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port that nobody listens on at present; neighbours must know each other's beforehand."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+class BrokerProcess:
+    """One broker, running or not; a ``with`` block ends with it stopped."""
+
+    def __init__(
+        self, config_path: Path, log_path: Path, command: Sequence[str] = SERVE_COMMAND
+    ) -> None:
+        """``command`` is what to run, before the path of the configuration."""
+        self.config_path = config_path
+        self.log_path = log_path
+        self.ready: Ready | None = None
+        self._command = [*command, str(config_path)]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the process exists."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where the broker listens."""
+        if self.ready is None:
+            raise BrokerFailed(f"{self.config_path}: the broker was never started")
+        return self.ready.host, self.ready.port
+
+    def start(self, timeout_s: float = START_TIMEOUT_S) -> Ready:
+        """Start the broker and wait until it listens."""
+        self.launch()
+        return self.wait_ready(timeout_s)
+
+    def launch(self) -> None:
+        """Start the broker without waiting; several that are to run together come up together."""
+        if self.running:
+            raise BrokerFailed(f"{self.config_path}: the broker runs already")
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
+            )
+
+    def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> Ready:
+        """Wait until a broker that was launched listens."""
+        assert self._process is not None, "launch the broker first"
+        line = self._first_line(self._process, timeout_s)
+        try:
+            self.ready = msgspec.json.decode(line, type=Ready)
+        except msgspec.MsgspecError:
+            self.kill()
+            raise BrokerFailed(
+                f"{self.config_path}: the broker did not come up within {timeout_s:g} s:\n"
+                f"{self._end_of_log()}"
+            ) from None
+        return self.ready
+
+    def terminate(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Let the broker stop in good order."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            status = self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise BrokerFailed(
+                f"{self.config_path}: the broker did not stop within {timeout_s:g} s and was "
+                f"killed:\n{self._end_of_log()}"
+            ) from None
+        self._forget()
+        if status:
+            raise BrokerFailed(
+                f"{self.config_path}: the broker ended with status {status}:\n{self._end_of_log()}"
+            )
+
+    def kill(self) -> None:
+        """End the broker at once, as a crash would (``kill -9``)."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._forget()
+
+    def restart(self, timeout_s: float = START_TIMEOUT_S) -> Ready:
+        """Stop in good order and start again."""
+        self.terminate()
+        return self.start(timeout_s)
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Stop, whatever happened; kill if the block failed, so that nothing hides its error."""
+        if error is None:
+            self.terminate()
+        else:
+            self.kill()
+
+    def _forget(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._process = None
+
+    @staticmethod
+    def _first_line(process: subprocess.Popen[bytes], timeout_s: float) -> bytes:
+        """What the broker prints first; nothing if it ends or takes too long."""
+        assert process.stdout is not None
+        descriptor = process.stdout.fileno()
+        deadline = time.monotonic() + timeout_s
+        line = b""
+        while not line.endswith(b"\n"):
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not select.select([descriptor], [], [], left_s)[0]:
+                return b""
+            read = os.read(descriptor, 4096)
+            if not read:
+                return b""
+            line += read
+        return line
+
+    def _end_of_log(self) -> str:
+        text = self.log_path.read_bytes()[-QUOTED_LOG_BYTES:].decode(errors="replace")
+        return text or "(its log is empty)"

@@ -1,0 +1,49 @@
+"""Running a broker until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+
+import msgspec
+import uvloop
+
+from penstock.net.config import BrokerConfig
+from penstock.net.server import BrokerServer
+from penstock.net.telemetry import TraceSink
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """What a broker process says on its standard output, once, when it listens."""
+
+    name: str
+    host: str
+    port: int
+    process: int
+
+
+def serve(
+    config: BrokerConfig,
+    *,
+    on_ready: Callable[[Ready], None],
+    on_trace: TraceSink | None = None,
+) -> None:
+    """Run a broker in this process until SIGTERM or SIGINT."""
+    uvloop.run(_serve(config, on_ready, on_trace))
+
+
+async def _serve(
+    config: BrokerConfig, on_ready: Callable[[Ready], None], on_trace: TraceSink | None
+) -> None:
+    server = BrokerServer(config, on_trace)
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    await server.start()
+    address = server.address
+    on_ready(Ready(config.name, address.host, address.port, os.getpid()))
+    await stopping.wait()
+    await server.stop()

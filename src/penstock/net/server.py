@@ -1,0 +1,231 @@
+"""A broker as a process: the machine, its disk, its neighbours and its clients.
+
+1. Everything happens on one event loop.  The only other threads are the store's: one commits, one
+   reads.
+2. The incarnation is a clock reading that no earlier run of this broker has used, even if the time
+   of day was set back in between; it is durable before anybody hears of it.
+3. Stopping is done in an order that breaks no promise: nobody new is accepted, nobody is read any
+   more, what was read becomes durable and is acknowledged, everybody is told goodbye, and only
+   then the disk is let go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from penstock.core.clock import Instant, in_seconds
+from penstock.core.machine import CloseSession, Fact, Send
+from penstock.core.message import Message
+from penstock.core.randomness import random_stream
+from penstock.net.config import Address, BrokerConfig
+from penstock.net.connection import Connection
+from penstock.net.driver import Driver
+from penstock.net.durability import Durability
+from penstock.net.link_monitor import LinkMonitor
+from penstock.net.neighbours import Neighbours
+from penstock.net.sessions import SESSION_PREFIX, Sessions
+from penstock.net.status import (
+    MAX_LISTED_SUBSCRIPTIONS,
+    BrokerStatus,
+    link_statuses,
+    may_operate,
+    pubend_statuses,
+    subscription_statuses,
+)
+from penstock.net.telemetry import Telemetry, TraceSink
+from penstock.net.wall_clock import WallClock
+from penstock.overlay.messages import Hello, LinkControl, LinkControlled, Status, StatusRequest
+from penstock.overlay.node import BrokerNode
+from penstock.store.disk import StoreOptions
+from penstock.version import __version__
+
+logger = logging.getLogger(__name__)
+
+INCARNATION_KEY: Final = "net/incarnation"
+
+LISTEN_BACKLOG: Final = 1024
+"""Connections that the kernel holds while the loop is busy: a whole fleet may reconnect at once."""
+
+STOP_TIMEOUT_S: Final = 10.0
+"""How long a stopping broker waits for the disk before it gives up on acknowledging."""
+
+
+class BrokerServer:
+    """One broker, from ``start`` to ``stop``."""
+
+    def __init__(self, config: BrokerConfig, on_trace: TraceSink | None = None) -> None:
+        """Nothing is opened yet; ``on_trace`` gets the telemetry."""
+        self.config = config
+        self._telemetry = Telemetry(config.name, on_trace)
+        self._durability = Durability(self._store_answered)
+        self._clock = WallClock()
+        self._listener: asyncio.Server | None = None
+        self._address = config.listen_address
+
+    # -- life -------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Recover, listen, dial; raises ``StoreError`` or ``OSError`` if that is impossible."""
+        directory = Path(self.config.data_dir)
+        await self._durability.open(directory, StoreOptions())
+        try:
+            await self._build()
+            await self._listen()
+        except BaseException:
+            await self._durability.close()
+            raise
+        self._driver.start(self.node.start(now=self._clock.now()))
+        self._neighbours.start()
+        self._monitor.start()
+        logger.info("broker %s listens at %s", self.config.name, self.address)
+
+    async def _build(self) -> None:
+        config = self.config
+        saved = self._durability.saved()
+        last = int.from_bytes(saved.get(INCARNATION_KEY, b""), "big")
+        self._clock = WallClock(not_before=last + 1)
+        incarnation = self._clock.now()
+        await self._durability.save({INCARNATION_KEY: incarnation.to_bytes(8, "big")})
+        self.node = BrokerNode(
+            config.node_config(), saved=saved, logs=self._durability.logs(), now=incarnation
+        )
+        self._started_at: Instant = incarnation
+        self._hello = Hello("broker", config.name, incarnation, f"penstock {__version__}")
+        self._driver = Driver(self.node, self._clock, self._durability, self, self._telemetry.add)
+        self._sessions = Sessions(
+            config.limits, self._clock, self._driver.feed, self._operate, self._store_load
+        )
+        random = random_stream(incarnation, config.name, "dialling")
+        self._neighbours = Neighbours(config, self._hello, self._clock, self._driver.feed, random)
+        self._monitor = LinkMonitor(
+            self._neighbours.links,
+            self._clock,
+            self._telemetry,
+            config.telemetry.interval_s,
+            self._driver.feed,
+        )
+
+    async def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        host, port = self._address.host, self._address.port
+        self._listener = await loop.create_server(
+            lambda: Connection(self._hello, self, self.config.connection),
+            host,
+            port,
+            backlog=LISTEN_BACKLOG,
+        )
+        self._address = Address(host, self._listener.sockets[0].getsockname()[1])
+
+    async def stop(self, reason: str = "the broker is stopping") -> None:
+        """Stop in good order."""
+        logger.info("broker %s stops: %s", self.config.name, reason)
+        if self._listener is not None:
+            self._listener.close()
+        self._monitor.stop()
+        self._sessions.pause_all()
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                # Complete only after everything that was ordered before it.
+                await self._durability.save({})
+        except TimeoutError:
+            logger.error("the disk did not answer for %g s; stopping without it", STOP_TIMEOUT_S)
+        closing = [*self._sessions.close_all(reason), *await self._neighbours.stop(reason)]
+        await asyncio.gather(*(connection.wait_closed() for connection in closing))
+        self._driver.stop()
+        await self._durability.close()
+        self._telemetry.flush()
+
+    @property
+    def address(self) -> Address:
+        """Where the broker listens."""
+        return self._address
+
+    # -- connections that come in -----------------------------------------------------------
+
+    def on_open(self, connection: Connection) -> None:
+        """Somebody has introduced itself."""
+        assert connection.peer is not None
+        role = connection.peer.role
+        if role == "client":
+            self._sessions.accept(connection)
+        elif role == "broker":
+            self._neighbours.accept(connection)
+        else:
+            connection.close(f"the role {role!r} is not known here; it is client or broker")
+
+    def on_messages(self, connection: Connection, messages: list[Message]) -> None:
+        """The connection was refused and is closing."""
+
+    def on_writable(self, connection: Connection) -> None:
+        """Nothing waits before somebody has introduced itself."""
+
+    def on_closed(self, connection: Connection, reason: str) -> None:
+        """It went before it had introduced itself, or was refused."""
+        logger.debug("connection from %s ended: %s", connection.peer_address, reason)
+
+    # -- the machine's orders ---------------------------------------------------------------
+
+    def send(self, effect: Send) -> None:
+        """Queue a message for a client or a neighbour."""
+        if effect.link.startswith(SESSION_PREFIX):
+            self._sessions.send(effect.link, effect.message)
+        else:
+            self._neighbours.send(effect)
+
+    def close_session(self, effect: CloseSession) -> None:
+        """End a client's connection."""
+        self._sessions.close(effect.session, effect.reason)
+
+    # -- the store --------------------------------------------------------------------------
+
+    def _store_answered(self, facts: Iterable[Fact]) -> None:
+        self._driver.feed(facts)
+        self._sessions.store_progressed()
+
+    def _store_load(self) -> float:
+        return self._durability.load
+
+    # -- operators --------------------------------------------------------------------------
+
+    def _operate(self, message: Message, connection: Connection) -> Message | None:
+        """Answer what is for the broker itself; None if it is for the machine."""
+        if isinstance(message, StatusRequest):
+            return Status(msgspec.json.encode(self.status()))
+        if isinstance(message, LinkControl):
+            if not may_operate(connection, admin=self.config.admin):
+                problem = (
+                    "only clients on the broker's own machine may do this, unless admin = true"
+                )
+            else:
+                problem = self._neighbours.control(
+                    message.link, message.bandwidth_bytes_per_s, cut=message.cut
+                )
+            return LinkControlled(message.link, problem)
+        return None
+
+    def status(self) -> BrokerStatus:
+        """How the broker is."""
+        now = self._clock.now()
+        service = self.node.guaranteed
+        subscriptions = service.edge.subscriptions()
+        listed = subscriptions[:MAX_LISTED_SUBSCRIPTIONS]
+        return BrokerStatus(
+            name=self.config.name,
+            software=self._hello.software,
+            incarnation=self._hello.incarnation,
+            uptime_s=in_seconds(now - self._started_at),
+            listening=str(self._address),
+            sessions=len(self._sessions),
+            store_load=self._durability.load,
+            links=link_statuses(self._neighbours.links),
+            pubends=pubend_statuses(service.pubends),
+            subscriptions=subscription_statuses(listed, now),
+            unlisted_subscriptions=len(subscriptions) - len(listed),
+            horizons=service.edge.horizons(),
+        )

@@ -1,0 +1,142 @@
+"""A broker's account of itself, and what an operator may change.
+
+The document is described field by field in docs/reference/status.md; programs decode it into
+``BrokerStatus``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+
+import msgspec
+
+from penstock.core.clock import Instant, in_seconds
+from penstock.core.intervals import Tick
+from penstock.core.machine import LinkName
+from penstock.guaranteed.pubend import Pubend
+from penstock.guaranteed.subscription import Subscription
+from penstock.net.connection import Connection
+from penstock.net.link import Link
+
+MAX_LISTED_SUBSCRIPTIONS: Final = 1000
+"""The document names so many subscriptions and counts the rest: it is for people and dashboards,
+and must not grow with the number of clients."""
+
+
+class LinkStatus(msgspec.Struct, frozen=True):
+    """One link, as this end sees it."""
+
+    up: bool
+    cut: bool
+    address: str
+    in_state_for_s: float
+    bandwidth_bytes_per_s: int
+    queue_bytes: int
+    high_water_bytes: int
+    sent_bytes: int
+    sent_messages: int
+    dropped_messages: int
+    flushed_messages: int
+
+
+class PubendStatus(msgspec.Struct, frozen=True):
+    """One stream that is published here."""
+
+    published_messages: int
+    log_bytes: int
+    publications_waiting: int
+
+
+class SubscriptionStatus(msgspec.Struct, frozen=True):
+    """One subscription that is connected here."""
+
+    name: str
+    session: str
+    selector: str
+    durable: bool
+    delivered_messages: int
+    buffered_bytes: int
+    under_way_bytes: int
+    lag_s: float
+    catching_up: tuple[str, ...]
+
+
+class BrokerStatus(msgspec.Struct, frozen=True):
+    """The whole document."""
+
+    name: str
+    software: str
+    incarnation: int
+    uptime_s: float
+    listening: str
+    sessions: int
+    store_load: float
+    links: dict[str, LinkStatus]
+    pubends: dict[str, PubendStatus]
+    subscriptions: list[SubscriptionStatus]
+    unlisted_subscriptions: int
+    horizons: dict[str, Tick]
+
+
+def link_statuses(links: Mapping[LinkName, Link]) -> dict[str, LinkStatus]:
+    """Every link of a broker."""
+    return {name: _link_status(link) for name, link in links.items()}
+
+
+def _link_status(link: Link) -> LinkStatus:
+    counts = link.outbox.statistics()
+    return LinkStatus(
+        up=link.up,
+        cut=link.cut,
+        address=link.connection.peer_address if link.connection else link.config.address,
+        in_state_for_s=in_seconds(link.in_state_for),
+        bandwidth_bytes_per_s=link.outbox.rate_bytes_per_s,
+        queue_bytes=counts.queued_bytes,
+        high_water_bytes=counts.high_water_bytes,
+        sent_bytes=counts.sent_bytes,
+        sent_messages=counts.sent_messages,
+        dropped_messages=counts.dropped_messages,
+        flushed_messages=counts.flushed_messages,
+    )
+
+
+def pubend_statuses(pubends: Mapping[str, Pubend]) -> dict[str, PubendStatus]:
+    """Every pubend of a broker."""
+    return {
+        name: PubendStatus(pubend.published_messages, pubend.log_bytes, pubend.waiting)
+        for name, pubend in pubends.items()
+    }
+
+
+def subscription_statuses(
+    subscriptions: Iterable[Subscription], now: Instant
+) -> list[SubscriptionStatus]:
+    """The subscriptions as they stand; the lag is that of the stream that is furthest behind."""
+    return [
+        SubscriptionStatus(
+            name=each.name,
+            session=each.session or "",
+            selector=each.selector.text,
+            durable=each.durable,
+            delivered_messages=each.delivered_messages,
+            buffered_bytes=each.buffered_bytes,
+            under_way_bytes=each.under_way_bytes,
+            lag_s=in_seconds(max(0, now - min(each.positions.values(), default=now))),
+            catching_up=tuple(each.catching_up),
+        )
+        for each in subscriptions
+    ]
+
+
+def may_operate(connection: Connection, *, admin: bool) -> bool:
+    """Whether whoever is at the other end may control links: from this machine, or by ``admin``."""
+    host = connection.peer_address.rpartition(":")[0].strip("[]")
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return admin
+    # A socket for both protocols shows an IPv4 peer as an IPv6 one.
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return admin or (mapped or address).is_loopback

@@ -1,0 +1,138 @@
+"""The messages that a modelled publisher publishes: the n-th one is a function of n.
+
+1. A payload begins with the identity of its message: who published it, and as which one.  So a
+   checker recognises a message wherever it turns up, without asking the protocol.
+2. The rest of the payload is filled up to the wanted size, either of the payload or of the whole
+   message on a link between brokers.
+3. ``identity = "tick"`` gives that up for speed in long runs: the same few batches are published
+   again and again, and a message is recognised by its place in its stream, as the receipt tells it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+from xxhash import xxh3_64_intdigest
+
+from penstock.content.batch import Batch, Row
+from penstock.content.columns import AttributeValue, Buffer
+from penstock.content.frame import Frame
+from penstock.content.wire import encoded_size
+from penstock.core.clock import SECOND
+from penstock.guaranteed.messages import Knowledge
+from penstock.sim.attribute_values import value_function
+
+Identity: TypeAlias = Literal["payload", "tick"]
+
+IDENTITY: Final = struct.Struct("<QQ")
+"""The start of a payload: a hash of the producer's name, and the message's number."""
+
+POOLED_BATCHES: Final = 840
+"""How many different batches are published in turn when messages are recognised by tick: a multiple
+of every length up to eight, so that short cycles of attributes go on without a jump."""
+
+USUAL_TICK: Final = 1_700_000_000 * SECOND
+"""A tick of the size that ticks have, for computing how long a message is on the wire."""
+
+
+class SourceSpec(msgspec.Struct, frozen=True):
+    """What a source publishes.  ``wire_bytes`` of 0 means that ``payload_bytes`` counts."""
+
+    producer: str
+    pubend: str
+    attributes: dict[str, AttributeValue]
+    payload_bytes: int = 100
+    wire_bytes: int = 0
+    batch_rows: int = 1
+    identity: Identity = "payload"
+
+
+class UnreachableSize(ValueError):
+    """A message cannot be as short as was asked for."""
+
+
+class MessageSource:
+    """All messages of one publisher, computed when they are asked for."""
+
+    def __init__(self, spec: SourceSpec, seed: int) -> None:
+        """Raises ``UnreachableSize`` or ``InvalidAttributeSpec``."""
+        self.spec = spec
+        self.producer_hash = xxh3_64_intdigest(spec.producer.encode())
+        self._values = {
+            name: value_function(value, f"{seed}/{spec.producer}/{name}")
+            for name, value in spec.attributes.items()
+        }
+        self._payload_bytes: dict[tuple[int, ...], int] = {}
+        self._pool: dict[int, Batch] = {}
+        self.row(0)
+
+    def attributes(self, number: int) -> dict[str, AttributeValue]:
+        """The attributes of a message."""
+        if self.spec.identity == "tick":
+            number %= POOLED_BATCHES * self.spec.batch_rows
+        return {name: value(number) for name, value in self._values.items()}
+
+    def row(self, number: int) -> Row:
+        """A whole message."""
+        attributes = self.attributes(number)
+        if self.spec.identity == "tick":
+            number %= POOLED_BATCHES * self.spec.batch_rows
+        identity = IDENTITY.pack(self.producer_hash, number)
+        return attributes, identity.ljust(self._size(attributes), b".")
+
+    def batch(self, first_number: int, count: int) -> Batch:
+        """Messages that are published together."""
+        if self.spec.identity != "tick" or count != self.spec.batch_rows:
+            return Batch.from_rows([self.row(first_number + i) for i in range(count)])
+        place = first_number // count % POOLED_BATCHES
+        found = self._pool.get(place)
+        if found is None:
+            rows = [self.row(place * count + i) for i in range(count)]
+            found = self._pool[place] = Batch.from_rows(rows)
+        return found
+
+    def _size(self, attributes: Mapping[str, AttributeValue]) -> int:
+        if not self.spec.wire_bytes:
+            return max(self.spec.payload_bytes, IDENTITY.size)
+        lengths = tuple(len(v) for v in attributes.values() if isinstance(v, str | bytes))
+        found = self._payload_bytes.get(lengths)
+        if found is None:
+            found = self._payload_bytes[lengths] = self._padding(attributes)
+        return found
+
+    def _padding(self, attributes: Mapping[str, AttributeValue]) -> int:
+        """The payload with which a message of one row comes nearest to ``wire_bytes``."""
+        wanted = self.spec.wire_bytes
+        shortest = self._wire_size(attributes, IDENTITY.size)
+        if wanted < shortest - 4:
+            raise UnreachableSize(
+                f"publisher {self.spec.producer!r}: wire_bytes = {wanted} is too little, a message "
+                f"with these attributes has at least {shortest}"
+            )
+        size = IDENTITY.size + max(0, wanted - shortest)
+        # Everything on the wire is padded to eight bytes, so the nearest size is within four.
+        nearby = range(max(IDENTITY.size, size - 8), size + 9)
+        return min(nearby, key=lambda each: abs(self._wire_size(attributes, each) - wanted))
+
+    def _wire_size(self, attributes: Mapping[str, AttributeValue], payload_bytes: int) -> int:
+        batch = Batch.from_rows([(attributes, bytes(payload_bytes))])
+        ticks = range(USUAL_TICK, USUAL_TICK + 1)
+        frame = Frame(USUAL_TICK - SECOND, USUAL_TICK + 1, ticks, batch)
+        return encoded_size(Knowledge(self.spec.pubend, frame))
+
+
+def identity_of(payload: Buffer) -> tuple[int, int] | None:
+    """Whose message a payload is, and which; None if it is nobody's."""
+    if len(payload) < IDENTITY.size:
+        return None
+    producer_hash, number = IDENTITY.unpack_from(payload)
+    return producer_hash, number
+
+
+def fingerprint(attributes: Mapping[str, AttributeValue], payload: Buffer) -> int:
+    """A hash of everything that a message says."""
+    text = repr(sorted(attributes.items()))
+    return xxh3_64_intdigest(bytes(payload), xxh3_64_intdigest(text.encode()))

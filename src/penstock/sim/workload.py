@@ -1,0 +1,247 @@
+"""Publishers and subscribers of a simulated run: the real client protocol under a modelled pace.
+
+A ``SimPublisher`` decides when to publish and a ``SimSubscriber`` how fast to read; everything that
+they say to a broker is said by penstock.client's own ``Producer`` and ``Reader``.  Both write the
+history of what their application saw.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from penstock.client.errors import DataLoss, PenstockError, PublishRefusedError
+from penstock.client.parcel import Parcel
+from penstock.client.producer import Producer
+from penstock.client.publish_limits import PublishLimits
+from penstock.client.reader import Phase, Reader, ReaderOptions
+from penstock.client.start import Start
+from penstock.content.frame import Frame
+from penstock.core.clock import NEVER, SECOND, Duration, Instant, earliest
+from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Priority, Received, Send
+from penstock.core.message import Message
+from penstock.guaranteed.messages import Publish
+from penstock.sim.history import Outcome, PublisherHistory, SubscriberHistory
+
+Pattern: TypeAlias = Literal["even", "poisson"]
+
+BROKER = "broker"
+"""What a client calls the one link that it has."""
+
+UNLIMITED_BYTES = 1 << 40
+"""A modelled client hands everything to its link at once; the link's own queue is the bound."""
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """When a publisher publishes.
+
+    A rate of 0 means as fast as ``max_in_flight`` (messages without a receipt; 0 is unlimited) and
+    the client's own window allow.
+    """
+
+    start_at: Instant
+    stop_at: Instant = NEVER
+    rate_msgs_per_s: float = 0.0
+    pattern: Pattern = "even"
+    batch_rows: int = 1
+    messages: int = 0
+    """How many are published in all; 0 is unlimited."""
+    max_in_flight: int = 0
+
+
+class PacedSlots:
+    """The instants at which the next batches are due.
+
+    1. Even slots have a random phase, so that several publishers do not beat in time.
+    2. A slot that comes while the publisher is blocked is passed over: a publisher that was slowed
+       down does not make up for it afterwards.
+    """
+
+    def __init__(self, pace: Pace, random: Random) -> None:
+        """``random`` is this publisher's own stream."""
+        self._pace = pace
+        self._random = random
+        self._gap: Duration = (
+            round(pace.batch_rows * SECOND / pace.rate_msgs_per_s) if pace.rate_msgs_per_s else 0
+        )
+        phase = random.randrange(self._gap) if self._gap else 0
+        self.next_at: Instant = pace.start_at + phase
+
+    def advance(self) -> None:
+        """The slot was used or passed over."""
+        if self._gap and self._pace.pattern == "poisson":
+            self.next_at += max(1, round(self._random.expovariate(1) * self._gap))
+        else:
+            self.next_at += self._gap
+
+
+class SimPublisher:
+    """A machine that publishes at its pace and records what it is told."""
+
+    def __init__(
+        self,
+        history: PublisherHistory,
+        pace: Pace,
+        random: Random,
+        limits: PublishLimits | None = None,
+    ) -> None:
+        """What it publishes is the history's source."""
+        spec = history.source.spec
+        self.history = history
+        self.producer = Producer(spec.producer, limits or PublishLimits(), pubend=spec.pubend)
+        self._pace = pace
+        self._slots = PacedSlots(pace, random)
+        self._unsettled: dict[Parcel, tuple[int, int]] = {}
+        self._unsettled_messages = 0
+
+    def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
+        """Take one fact in and give what must be sent because of it."""
+        match fact:
+            case LinkUp():
+                self.producer.connected()
+            case LinkDown():
+                self.producer.disconnected()
+            case Received(message=message):
+                self.producer.received(message)
+        self._settle(now)
+        self._publish(now)
+        out: list[Effect] = []
+        for message in self.producer.outgoing(now, UNLIMITED_BYTES):
+            priority = Priority.DATA if isinstance(message, Publish) else Priority.CONTROL
+            out.append(Send(BROKER, message, priority))
+        return out
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will be published."""
+        limit = self._pace.messages
+        return bool(limit) and len(self.history) >= limit
+
+    @property
+    def unsettled_messages(self) -> int:
+        """How many messages have no outcome yet."""
+        return self._unsettled_messages
+
+    @property
+    def _blocked(self) -> bool:
+        limit = self._pace.max_in_flight
+        full = bool(limit) and self._unsettled_messages + self._pace.batch_rows > limit
+        return full or not self.producer.has_room
+
+    def _publish(self, now: Instant) -> None:
+        pace, slots = self._pace, self._slots
+        while slots.next_at <= now and now < pace.stop_at and not self.finished:
+            if self._blocked:
+                if not pace.rate_msgs_per_s:
+                    return
+                slots.advance()
+                continue
+            count = pace.batch_rows
+            if pace.messages:
+                count = min(count, pace.messages - len(self.history))
+            first = self.history.submitted(count, now)
+            parcel = self.producer.add_batch(self.history.source.batch(first, count))
+            assert parcel is not None, "the producer said that it has room"
+            self._unsettled[parcel] = (first, count)
+            self._unsettled_messages += count
+            slots.advance()
+
+    def _settle(self, now: Instant) -> None:
+        for parcel in self.producer.take_settled():
+            first, count = self._unsettled.pop(parcel)
+            self._unsettled_messages -= count
+            record_outcome(self.history, parcel, first, count, now)
+
+    def next_deadline(self) -> Instant | None:
+        """When the next batch is due, unless only a receipt can unblock the publisher."""
+        slot: Instant | None = self._slots.next_at
+        waiting = self._blocked and not self._pace.rate_msgs_per_s
+        if self.finished or waiting or self._slots.next_at >= self._pace.stop_at:
+            slot = None
+        return earliest(slot, self.producer.next_deadline())
+
+    def check_invariants(self) -> None:
+        """The producer's own."""
+        self.producer.check_invariants()
+
+
+def record_outcome(
+    history: PublisherHistory, parcel: Parcel, first: int, count: int, now: Instant
+) -> None:
+    """Write down what became of a parcel whose first message has the number ``first``."""
+    if parcel.failure is None:
+        at = first
+        for receipt in parcel.receipts():
+            history.acknowledged(at, receipt.count, receipt.first_tick, now)
+            at += receipt.count
+        return
+    for row in range(count):
+        try:
+            receipt_of_row = parcel.receipt(row)
+        except PublishRefusedError as error:
+            history.failed(first + row, 1, Outcome.REFUSED, error.reason, now)
+        except PenstockError as error:
+            history.failed(first + row, 1, Outcome.UNCERTAIN, str(error), now)
+        else:
+            history.acknowledged(first + row, 1, receipt_of_row.tick, now)
+
+
+class SimSubscriber:
+    """A machine that reads at its pace and records what it is given."""
+
+    def __init__(
+        self,
+        history: SubscriberHistory,
+        start: Start,
+        options: ReaderOptions,
+        *,
+        read_msgs_per_s: float = 0.0,
+    ) -> None:
+        """A pace of 0 means as fast as messages come."""
+        self.history = history
+        self.reader = Reader(history.name, history.selector, start, options)
+        self._gap = SECOND / read_msgs_per_s if read_msgs_per_s else 0.0
+        self._free_at: Instant = 0
+        self._heard_at: Instant = 0
+
+    def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
+        """Take one fact in and give what must be sent because of it."""
+        reader = self.reader
+        self._heard_at = now
+        match fact:
+            case LinkUp():
+                reader.connected()
+            case LinkDown():
+                reader.disconnected("the connection broke")
+            case Received(message=message):
+                reader.received(message)
+                if reader.phase is Phase.IN_FORCE:
+                    self.history.in_force(now)
+        self._read(now)
+        out: list[Message] = reader.outgoing(now)
+        return [Send(BROKER, message, Priority.CONTROL) for message in out]
+
+    def _read(self, now: Instant) -> None:
+        while now >= self._free_at:
+            taken = self.reader.take()
+            if taken is None:
+                return
+            if isinstance(taken, DataLoss):
+                lost = Frame(taken.low, taken.high, final=True)
+                self.history.received(taken.pubend, lost, now)
+                continue
+            self.history.received(taken.pubend, taken.frame, now)
+            self._free_at = now + round(self._gap * len(taken))
+            if not self._gap:
+                continue
+            return
+
+    def next_deadline(self) -> Instant | None:
+        """When it reads on, or tells its position."""
+        reading = self._free_at if self._free_at > self._heard_at else None
+        return earliest(reading, self.reader.next_deadline())
+
+    def check_invariants(self) -> None:
+        """A reader's state is judged by the history that it leads to."""

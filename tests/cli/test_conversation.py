@@ -1,0 +1,78 @@
+"""``pub``, ``sub`` and ``explain`` against a real broker, as separate processes."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.net.config import BrokerConfig
+from penstock.net.config_file import write_config
+from penstock.net.process import BrokerProcess
+
+COMMAND = [sys.executable, "-c", "from penstock.cli.main import run; run()"]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    path = tmp_path / "b.toml"
+    write_config(
+        path, BrokerConfig(name="b", data_dir=str(tmp_path / "data"), listen="127.0.0.1:0")
+    )
+    with BrokerProcess(path, tmp_path / "b.log") as broker:
+        host, port = broker.address
+        yield f"penstock://{host}:{port}"
+
+
+def penstock(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments], input=given, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_what_is_published_is_printed(url: str) -> None:
+    lines = [
+        json.dumps({"attributes": {"symbol": "ACME", "price": price}, "payload": f"at {price}"})
+        for price in (99.0, 101.5, 250.0)
+    ]
+    done = penstock("pub", "--url", url, "--json", given="\n".join(lines) + "\n")
+    assert done.returncode == 0, done.stderr
+    receipts = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(receipts) == 3
+    assert all(receipt["pubend"] for receipt in receipts)
+
+    one = penstock("pub", "--url", url, "--attr", "symbol=ACME", "--attr", "price:int=7", "cheap")
+    assert one.returncode == 0, one.stderr
+
+    selector = "symbol = 'ACME' AND price > 100"
+    found = penstock(
+        "sub", selector, "--url", url, "--start", "earliest", "--count", "2", "--json"
+    )
+    assert found.returncode == 0, found.stderr
+    messages = [json.loads(line) for line in found.stdout.splitlines()]
+    assert [message["attributes"]["price"] for message in messages] == [101.5, 250.0]
+    assert messages[0]["payload"] == "at 101.5"
+
+
+def test_a_durable_subscription_goes_on_where_it_stopped(url: str) -> None:
+    wish = ["sub", "--url", url, "--durable", "d", "--start", "earliest", "--json", "--count", "1"]
+    for payload in ("one", "two"):
+        assert penstock("pub", "--url", url, payload).returncode == 0
+    seen = [json.loads(penstock(*wish).stdout)["payload"] for _ in range(2)]
+    assert seen == ["one", "two"]
+
+
+def test_a_line_that_is_not_a_message_is_named(url: str) -> None:
+    done = penstock("pub", "--url", url, given='{"payload": "good"}\n{"payloud": "bad"}\n')
+    assert done.returncode == 2
+    assert "2" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_subscription_ends_by_itself_when_told_so(url: str) -> None:
+    done = penstock("sub", "--url", url, "--for", "0.5")
+    assert done.returncode == 0, done.stderr
+    assert not done.stdout

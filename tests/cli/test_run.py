@@ -1,0 +1,78 @@
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.cli.main import status_of
+
+SCENARIO = """
+name = "small"
+duration_s = 2
+[brokers.a]
+pubends = 1
+[brokers.b]
+[[links]]
+between = ["a", "b"]
+[[publishers]]
+name = "p"
+broker = "a"
+rate_msgs_per_s = 50
+[[subscribers]]
+name = "s"
+broker = "b"
+[[expect]]
+metric = "violations"
+at_most = 0
+[[expect]]
+metric = "delivered"
+at_least = {wanted}
+"""
+
+
+def written(folder: Path, wanted: int) -> str:
+    path = folder / "small.toml"
+    path.write_text(SCENARIO.format(wanted=wanted))
+    return str(path)
+
+
+def test_a_run_writes_telemetry_and_says_what_held(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert status_of(["run", written(tmp_path, 50), "--seed", "3", "--out", str(out)]) == 0
+    assert "held" in capsys.readouterr().out
+    (file,) = out.glob("*.parquet")
+    metrics = set(pq.read_table(file, columns=["metric"]).column("metric").to_pylist())
+    assert {"published_messages", "delivered_messages", "queue_bytes"} <= metrics
+
+
+@pytest.mark.parametrize("world", ["sim", "net"])
+def test_both_worlds_take_the_same_file_and_answer_in_json(
+    world: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of(["run", written(tmp_path, 50), "--world", world, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["world"] == world
+    assert document["held"] is True
+    assert document["violations"] == 0
+
+
+def test_an_expectation_that_fails_is_status_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of(["run", written(tmp_path, 10_000), "--json"]) == 3
+    document = json.loads(capsys.readouterr().out)
+    assert [each["held"] for each in document["expectations"]] == [True, False]
+
+
+def test_a_fault_that_the_net_world_does_not_know_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, 1)
+    with Path(path).open("a") as file:
+        file.write('[[faults]]\nat_s = 1\nfill_disk = "a"\n')
+    assert status_of(["run", path, "--world", "net"]) == 1
+    shown = capsys.readouterr().err
+    assert "fill_disk at 1 s is not supported in the net world; run it with --world sim" in shown
+    assert shown.count("\n") == 1

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from penstock.content.batch import Batch
+from penstock.content.frame import Frame
+from penstock.core.machine import (
+    Fact,
+    LogRead,
+    Persist,
+    Persisted,
+    PersistFailed,
+    PersistState,
+    ReadLog,
+    TrimLog,
+)
+from penstock.guaranteed.messages import LogEntry
+from penstock.net import durability as durability_module
+from penstock.net.durability import Durability
+from penstock.store.disk import StoreOptions
+from penstock.store.interface import StoreInUse
+
+PATIENCE_S = 60
+LOG = "pubend/p"
+SMALL = StoreOptions(segment_bytes=1 << 16, max_pending_bytes=1 << 20)
+
+
+def entry(low: int, payload: bytes = b"payload") -> LogEntry:
+    batch = Batch.from_rows([({"n": low}, payload)])
+    return LogEntry("producer", low, Frame(low, low + 10, range(low, low + 1), batch))
+
+
+class Disk:
+    """A durability that remembers its facts."""
+
+    def __init__(self) -> None:
+        self.facts: list[Fact] = []
+        self._changed = asyncio.Event()
+        self.durability = Durability(self._hear)
+
+    def _hear(self, facts: list[Fact]) -> None:
+        self.facts += facts
+        self._changed.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while not condition():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def heard(self, fact: Fact) -> None:
+        await self.until(lambda: fact in self.facts)
+
+
+@pytest.fixture
+async def disk(tmp_path: Path) -> AsyncIterator[Disk]:
+    made = Disk()
+    await made.durability.open(tmp_path / "store", SMALL)
+    yield made
+    await made.durability.close()
+
+
+async def test_what_was_persisted_is_read_back(disk: Disk) -> None:
+    entries = [entry(low) for low in (100, 110, 130)]
+    for token, each in enumerate(entries, 1):
+        disk.durability.persist(Persist(token, LOG, each))
+    await disk.heard(Persisted(3))
+    assert disk.facts == [Persisted(1), Persisted(2), Persisted(3)]
+
+    disk.durability.read(ReadLog(4, LOG, 105, 140, 1 << 20))
+
+    await disk.until(lambda: len(disk.facts) == 4)
+    answer = disk.facts[3]
+    assert isinstance(answer, LogRead)
+    assert answer.token == 4
+    assert [(each.producer, each.frame) for each in answer.frames] == [
+        ("producer", each.frame) for each in entries
+    ]
+    assert answer.complete_to == 140
+    assert disk.durability.logs() == {LOG: (100, 140, disk.durability.logs()[LOG][2])}
+
+
+async def test_many_reads_are_all_answered_in_order(disk: Disk) -> None:
+    disk.durability.persist(Persist(1, LOG, entry(100)))
+    await disk.heard(Persisted(1))
+
+    for token in range(2, 30):
+        disk.durability.read(ReadLog(token, LOG, 100, 110, 1 << 20))
+
+    await disk.until(lambda: len(disk.facts) == 29)
+    assert [fact.token for fact in disk.facts] == list(range(1, 30))
+
+
+async def test_state_is_saved(disk: Disk, tmp_path: Path) -> None:
+    disk.durability.persist_state(PersistState(1, {"a": b"1", "b": b"2"}))
+    disk.durability.persist_state(PersistState(2, {"a": None}))
+    await disk.heard(Persisted(2))
+
+    assert disk.durability.saved() == {"b": b"2"}
+
+
+async def test_the_drivers_own_values_are_no_facts_of_the_machine(disk: Disk) -> None:
+    await disk.durability.save({"own": b"value"})
+
+    assert disk.durability.saved() == {"own": b"value"}
+    assert disk.facts == []
+
+
+async def test_saving_nothing_waits_for_everything_before_it(disk: Disk) -> None:
+    disk.durability.persist(Persist(1, LOG, entry(100)))
+    await disk.durability.save({})
+
+    assert disk.facts == [Persisted(1)]
+
+
+async def test_what_the_store_refuses_fails_after_the_call(disk: Disk) -> None:
+    disk.durability.persist(Persist(1, LOG, entry(100, bytes(1 << 17))))
+    assert disk.facts == []
+
+    await disk.until(lambda: len(disk.facts) == 1)
+    refusal = disk.facts[0]
+    assert isinstance(refusal, PersistFailed)
+    assert refusal.token == 1
+    assert "does not fit into a segment" in refusal.reason
+    disk.durability.persist(Persist(2, LOG, entry(200)))
+    await disk.heard(Persisted(2))
+
+
+async def test_a_trimmed_log_begins_later(disk: Disk) -> None:
+    for token in range(1, 40):
+        disk.durability.persist(Persist(token, LOG, entry(token * 10, bytes(10_000))))
+    await disk.heard(Persisted(39))
+
+    disk.durability.trim(TrimLog(LOG, 300))
+
+    assert disk.durability.logs()[LOG][0] == 300
+
+
+async def test_a_damaged_log_is_said_and_answered_with_nothing(
+    disk: Disk,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(durability_module, "FAILED_READ_PAUSE_S", 0.0)
+    disk.durability.persist(Persist(1, LOG, entry(100, b"x" * 5000)))
+    await disk.heard(Persisted(1))
+    (segment,) = (tmp_path / "store" / "logs").rglob("*.segment")
+    data = bytearray(segment.read_bytes())
+    data[data.index(b"xxxx")] ^= 1
+    segment.write_bytes(data)
+
+    disk.durability.read(ReadLog(2, LOG, 100, 110, 1 << 20))
+
+    await disk.heard(LogRead(2, (), 100))
+    assert "is damaged" in caplog.text
+
+
+async def test_a_store_belongs_to_one_broker(disk: Disk, tmp_path: Path) -> None:
+    second = Disk()
+
+    with pytest.raises(StoreInUse):
+        await second.durability.open(tmp_path / "store", SMALL)
+    await second.durability.close()

@@ -1,0 +1,178 @@
+"""The judge is judged: each rule is broken on purpose, and only that one is reported."""
+
+from collections.abc import Callable
+
+import pytest
+
+from penstock.content.batch import Batch
+from penstock.content.frame import Frame
+from penstock.sim.history import History, Outcome, PublisherHistory, SubscriberHistory
+from penstock.sim.judgement import Judgement, judge
+from penstock.sim.message_source import MessageSource, SourceSpec
+
+MESSAGES = 6
+
+
+class Told:
+    """A publisher with six acknowledged messages at the ticks 10 to 15, and one subscriber."""
+
+    def __init__(self, selector: str = "", *, from_earliest: bool = False, identity: str = "payload"):
+        spec = SourceSpec("p", "b.1", {"n": "number:"}, identity=identity)  # type: ignore[arg-type]
+        self.history = History()
+        self.publisher = self.history.add_publisher(PublisherHistory("p", MessageSource(spec, 1)))
+        self.subscriber = self.history.add_subscriber(
+            SubscriberHistory(
+                "s", "b", selector, from_earliest=from_earliest, identified=identity == "payload"
+            )
+        )
+        self.publisher.submitted(MESSAGES, 5)
+        self.publisher.acknowledged(0, MESSAGES, 10, 6)
+
+    def receive(self, *numbers: int, tick: int | None = None) -> None:
+        for number in numbers:
+            at = 10 + number if tick is None else tick
+            frame = Frame(at, at + 1, range(at, at + 1), self.publisher.source.batch(number, 1))
+            self.subscriber.received("b.1", frame, 20)
+
+    def judged(self) -> dict[str, int]:
+        judgement = judge(self.history)
+        counts = {name: getattr(judgement, name) for name in Judgement.__struct_fields__}
+        counts.pop("examples")
+        return {name: count for name, count in counts.items() if count}
+
+
+def test_a_good_history_breaks_no_rule() -> None:
+    told = Told()
+    told.subscriber.in_force(1)
+    told.receive(*range(MESSAGES))
+    assert told.judged() == {}
+
+
+def test_a_missing_message_is_lost() -> None:
+    told = Told()
+    told.subscriber.in_force(1)
+    told.receive(0, 1, 3, 4, 5)
+    assert told.judged() == {"lost": 1}
+    assert judge(told.history).examples == [
+        "s never received message 2 of p, acknowledged at tick 12"
+    ]
+
+
+def test_a_missing_end_is_lost() -> None:
+    told = Told()
+    told.subscriber.in_force(1)
+    told.receive(0, 1)
+    assert told.judged() == {"lost": 4}
+
+
+def test_what_came_before_the_subscription_is_not_lost() -> None:
+    told = Told()
+    told.subscriber.in_force(6)
+    told.receive(3, 4, 5)
+    assert told.judged() == {}
+
+
+def test_unless_it_asked_for_the_earliest() -> None:
+    told = Told(from_earliest=True)
+    told.subscriber.in_force(6)
+    told.receive(3, 4, 5)
+    assert told.judged() == {"lost": 3}
+
+
+def test_a_subscriber_that_left_misses_no_end() -> None:
+    told = Told()
+    told.subscriber.in_force(1)
+    told.subscriber.left_at = 21
+    told.receive(0, 1)
+    assert told.judged() == {}
+
+
+def test_a_message_that_comes_twice_also_goes_back_in_the_stream() -> None:
+    told = Told()
+    told.subscriber.in_force(1)
+    told.receive(0, 1, 1, 2, 3, 4, 5)
+    assert told.judged() == {"duplicated": 1, "out_of_order": 1}
+
+
+def test_a_message_that_comes_late_is_out_of_order_for_publisher_and_pubend() -> None:
+    told = Told()
+    told.subscriber.in_force(1)
+    told.receive(0, 2, 1, 3, 4, 5)
+    assert told.judged() == {"out_of_order": 2}
+
+
+def test_a_refused_message_is_not_delivered() -> None:
+    told = Told()
+    told.subscriber.in_force(1)
+    told.publisher.failed(2, 1, Outcome.REFUSED, "full", 7)
+    told.receive(*range(MESSAGES))
+    assert told.judged() == {"unwanted": 1}
+
+
+def test_nor_missed() -> None:
+    told = Told()
+    told.subscriber.in_force(1)
+    told.publisher.failed(2, 1, Outcome.REFUSED, "full", 7)
+    told.receive(0, 1, 3, 4, 5)
+    assert told.judged() == {}
+
+
+def test_a_message_beside_the_selector_is_unwanted() -> None:
+    told = Told("n > 2")
+    told.subscriber.in_force(1)
+    told.receive(2, 3, 4, 5)
+    assert told.judged() == {"unwanted": 1}
+
+
+def test_a_message_that_nobody_published_is_unwanted() -> None:
+    told = Told()
+    batch = Batch.from_rows([({}, b"who are you?, unknown")])
+    told.subscriber.received("b.1", Frame(1, 2, range(1, 2), batch), 20)
+    assert told.judged() == {"unwanted": 1}
+
+
+def test_another_content_is_corrupted() -> None:
+    told = Told()
+    told.subscriber.in_force(1)
+    attributes, payload = told.publisher.source.row(0)
+    changed = Batch.from_rows([(attributes, bytes(payload)[:-1] + b"!")])
+    told.subscriber.received("b.1", Frame(10, 11, range(10, 11), changed), 20)
+    told.receive(1, 2, 3, 4, 5)
+    assert told.judged() == {"corrupted": 1}
+
+
+def test_another_tick_than_the_receipt_says_is_misplaced() -> None:
+    told = Told()
+    told.subscriber.in_force(1)
+    told.receive(0, tick=9)
+    told.receive(1, 2, 3, 4, 5)
+    assert told.judged() == {"misplaced": 1}
+
+
+def test_an_announced_loss_excuses_its_interval() -> None:
+    told = Told()
+    told.subscriber.in_force(1)
+    told.receive(0)
+    told.subscriber.received("b.1", Frame(11, 13, final=True), 20)
+    told.receive(3, 4, 5)
+    assert told.judged() == {"announced_lost": 1}
+
+
+@pytest.mark.parametrize(
+    ("deliver", "expected"),
+    [
+        (lambda told: told.receive(*range(MESSAGES)), {}),
+        (lambda told: told.receive(0, 1, 2, 4, 5), {"lost": 1}),
+    ],
+)
+def test_messages_can_be_told_apart_by_tick(
+    deliver: Callable[[Told], None], expected: dict[str, int]
+) -> None:
+    told = Told(identity="tick")
+    told.subscriber.in_force(1)
+    deliver(told)
+    assert told.judged() == expected
+
+
+def test_a_subscription_that_never_was_in_force_is_owed_nothing() -> None:
+    assert Told().judged() == {}
