@@ -1,7 +1,16 @@
-"""The command line: which commands there are, and how any of them ends.
+"""The ``penstock`` command: what it consists of, and how its errors are told.
 
-Commands are imported when they are called, so that ``penstock --version`` does not pay for numpy,
-the network or the simulator.  To add a command, add a line to ``COMMANDS``.
+Commands are imported when they are used, so ``penstock --version`` starts at once.  To add one, add
+a line to ``COMMANDS``.  A mistake of the user, or a broker that says no, is one clear line on
+standard error and a status:
+
+| status | meaning |
+| --- | --- |
+| 0 | it worked |
+| 1 | something went wrong, and the line says what |
+| 2 | the command line or a file that it names is not understood |
+| 3 | a scenario ran, and an expectation of it failed |
+| 130 | interrupted |
 """
 
 from __future__ import annotations
@@ -13,7 +22,7 @@ from typing import Final
 
 from cyclopts import App, CycloptsError
 
-from penstock.cli.errors import INTERRUPTED, MISUSED, UserError
+from penstock.cli.errors import FAILED, INTERRUPTED, MISUSED, UserError
 from penstock.version import __version__
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -48,15 +57,17 @@ def build_app() -> App:
     return app
 
 
-def run() -> None:
-    """The entry point: ends the process with the command's status."""
-    sys.exit(main(sys.argv[1:]))
+def run(arguments: list[str] | None = None) -> None:
+    """The entry point."""
+    sys.exit(status_of(sys.argv[1:] if arguments is None else arguments))
 
 
-def main(arguments: list[str]) -> int:
-    """Run a command and return its status; whatever goes wrong is told in one line."""
+def status_of(arguments: list[str]) -> int:
+    """Carry out a command line and give its exit status."""
     try:
-        result = build_app()(arguments, exit_on_error=False, print_error=False, result_action=None)
+        result = build_app()(
+            arguments, exit_on_error=False, print_error=False, result_action="return_value"
+        )
     except CycloptsError as error:
         return _complain(f"{' '.join(str(error).split())} (see penstock --help)", MISUSED)
     except UserError as error:
@@ -64,9 +75,9 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone, as `head` does; nothing may be written any more.
+        # Whoever read our output has seen enough; nothing may be written at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return FAILED
     return result if isinstance(result, int) else 0
 
 

@@ -1,16 +1,16 @@
-"""``penstock papers``: every experiment of the five papers, as one table."""
+"""``penstock papers``: every experiment of the papers, one table."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from penstock.cli.errors import EXPECTATION_FAILED, MISUSED, UserError
-from penstock.lab.papers.run import TITLES, installed_services, run_service
+from penstock.cli.errors import MISUSED, UserError
+from penstock.lab.papers.run import installed_services, run_service
 from penstock.lab.papers.table import PaperRow, render
 
 
@@ -19,43 +19,47 @@ def papers(
     service: str = "",
     world: Literal["sim", "net"] = "sim",
     seeds: int = 5,
-    out: Path = Path("papers-out"),
+    out: Path = Path("out/papers"),
     json: bool = False,
-) -> int:
-    """Run the papers' experiments and compare; fails if something is not reproduced.
+) -> None:
+    """Run the papers' experiments and print what they report beside what we measure.
 
     Parameters
     ----------
     service
-        One service only.
+        One service (guaranteed, gossip, queues); all of them without it.
     world
-        sim for virtual time, net for real processes on this machine.
+        sim for the simulator, net for processes on this machine.
     seeds
-        Runs for each figure; medians are shown.
+        How many times each simulated run is repeated; medians are shown.
     out
-        A directory for the figures.
+        Where the figures go.
     json
-        Print the table as JSON.
+        Print the rows as JSON.
     """
     services = installed_services()
     if service and service not in services:
-        raise UserError(f"--service {service!r}: there are {', '.join(services)}", MISUSED)
+        known = ", ".join(services)
+        raise UserError(f"--service {service!r}: it is one of {known}", MISUSED)
     if seeds < 1:
-        raise UserError("--seeds: at least 1", MISUSED)
-    out.mkdir(parents=True, exist_ok=True)
-    console = Console()
+        raise UserError(f"--seeds {seeds}: it is at least 1", MISUSED)
     rows: list[PaperRow] = []
     for name in [service] if service else services:
-        found = run_service(name, world=world, seeds=seeds, out=out, progress=_tell)
-        rows += found
-        if not json:
-            console.print(render(found, TITLES[name]))
+        rows += _run(name, world, seeds, out)
     if json:
         print(msgspec.json.encode(rows).decode())
-    else:
-        console.print(f"figures: {out}", highlight=False)
-    return EXPECTATION_FAILED if any(row.verdict == "not reproduced" for row in rows) else 0
+        return
+    console = Console()
+    width = None if console.is_terminal else 200
+    Console(width=width).print(render(rows, f"The papers ({world}, figures in {out})"))
 
 
-def _tell(what: str) -> None:
-    print(what, file=sys.stderr)
+def _run(service: str, world: str, seeds: int, out: Path) -> list[PaperRow]:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(service)
+
+        def tell(what: str) -> None:
+            progress.update(task, description=f"{service}: {what}")
+
+        return run_service(service, world=world, seeds=seeds, out=out, progress=tell)

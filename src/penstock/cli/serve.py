@@ -1,4 +1,4 @@
-"""``penstock serve``: one broker in the foreground."""
+"""``penstock serve``: one broker, in this process."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -20,27 +21,30 @@ from penstock.store.interface import StoreError
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-def serve(config: Path, /, *, json: bool = False) -> None:
-    """Run the broker that a configuration file describes, until Ctrl-C or SIGTERM.
+def serve(
+    config: Path, /, *, log_level: Literal["debug", "info", "warning", "error"] = "info"
+) -> None:
+    """Run a broker until it is told to stop (Ctrl-C or SIGTERM).
+
+    When it listens it prints one line of JSON with its address; its log goes to standard error.
 
     Parameters
     ----------
     config
-        The broker's configuration (docs/reference/broker-config.md).
-    json
-        Say where it listens as one line of JSON.
+        BROKER.toml (docs/reference/broker-config.md).
+    log_level
+        How much is logged.
     """
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=LOG_FORMAT)
+    logging.basicConfig(stream=sys.stderr, level=log_level.upper(), format=LOG_FORMAT)
     with told_in_one_line(ConfigError, status=MISUSED):
         settings = load_config(config)
-
-    def say_ready(ready: Ready) -> None:
-        text = f"broker {ready.name} listens on penstock://{ready.host}:{ready.port}"
-        print(msgspec.json.encode(ready).decode() if json else text, flush=True)
-
     with told_in_one_line(StoreError, OSError), ExitStack() as stack:
         sink: TraceSink | None = None
         if settings.telemetry.directory:
             folder = config.parent / settings.telemetry.directory
             sink = stack.enter_context(TelemetryDirectory(folder, settings.name)).add_all
-        serve_broker(settings, on_ready=say_ready, on_trace=sink)
+        serve_broker(settings, on_ready=_say_ready, on_trace=sink)
+
+
+def _say_ready(ready: Ready) -> None:
+    print(msgspec.json.encode(ready).decode(), flush=True)

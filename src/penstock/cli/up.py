@@ -47,15 +47,15 @@ def up(
     """
     if for_ <= 0 or rate <= 0:
         raise UserError("--for and --rate are more than 0", MISUSED)
-    with tempfile.TemporaryDirectory(prefix="penstock-up-") as directory:
-        with (
-            told_in_one_line(BrokerFailed, PenstockError, OSError),
-            LocalOverlay(Path(directory)) as overlay,
-        ):
-            try:
-                asyncio.run(_watch(overlay, for_, rate, json))
-            except KeyboardInterrupt:
-                Console(stderr=True).print("stopping")
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-up-") as directory,
+        told_in_one_line(BrokerFailed, PenstockError, OSError),
+        LocalOverlay(Path(directory)) as overlay,
+    ):
+        try:
+            asyncio.run(_watch(overlay, for_, rate, json))
+        except KeyboardInterrupt:
+            Console(stderr=True).print("stopping")
 
 
 async def _watch(overlay: LocalOverlay, for_s: float, rate: float, json: bool) -> None:

@@ -300,7 +300,9 @@ def _scale(results: Results) -> list[PaperRow]:
                 stretch=at_least(0.95),
                 paper_law=_each(results, "receivers", "scale", "paper", peers),
                 improved_law=_each(results, "receivers", "scale", "improved", peers),
-                note="" if peers == 60 else "marks 5 and 7 are those of 60 peers: see the next rows",
+                note=""
+                if peers == 60
+                else "marks 5 and 7 are those of 60 peers: see the next rows",
             )
         )
         rows.append(

@@ -81,4 +81,5 @@ class GroupSizes:
     def _drawn(self) -> NDArray[np.uint8]:
         variates = self._random.exponential(1.0, (len(self.size), VARIATES))
         raw = OFFSET - STEPS_FOR_EACH_E * np.log(np.maximum(variates, 1e-12))
-        return np.clip(np.rint(raw), 0, 255).astype(np.uint8)
+        codes: NDArray[np.uint8] = np.clip(np.rint(raw), 0, 255).astype(np.uint8)
+        return codes

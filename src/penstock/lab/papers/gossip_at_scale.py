@@ -129,6 +129,7 @@ class ArrayGroup:
             if limited:
                 tokens[publishers] -= 1
             self._published[publishers] += 1
+            self._new[publishers] += 1
             self.table.publish(publishers, round_number)
             self._purge(publishers)
 
@@ -151,7 +152,7 @@ class ArrayGroup:
         for number in range(int(turn.max(initial=-1)) + 1):
             chosen = turn == number
             receivers, senders = target[chosen], source[chosen]
-            copies, new = self.table.merge(receivers, sent[senders])
+            copies, new = self.table.merge(receivers, sent, senders)
             self._copies[receivers] += copies
             self._new[receivers] += new
             self._sizes.merge(receivers, sketches[senders])
@@ -175,7 +176,9 @@ class ArrayGroup:
         if len(rows):
             weight = self.scenario.parameters.adaptation.average_weight
             average = self._average_age[rows]
-            self._average_age[rows] = moving_average(average, ages / count, weight, count)
+            self._average_age[rows] = moving_average(
+                average, ages / count, weight, count.astype(np.float64)
+            )
             self._drops[0] += int(count.sum())
             self._drops[1] += int(ages.sum())
 

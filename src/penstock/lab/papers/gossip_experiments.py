@@ -143,7 +143,7 @@ def at_scale(law: Law, peers: int, marks: Marks = "fixed") -> GossipScenario:
         parameters=parameters(law, SCALE_BUFFER, 0.12, marks=marks),
         peers=peers,
         senders=60,
-        offered_msgs_per_s=12.0,
+        offered_msgs_per_s=10.0,
         rounds=160,
         warm_up_rounds=100,
         settle_rounds=25,
@@ -157,7 +157,9 @@ def paper_jobs(seeds: int) -> list[Job]:
         laws: tuple[Law, ...] = ("none", "paper", "improved")
         jobs += [Job(("dynamic", law), dynamic(law), seed) for law in laws]
         for buffer in reversed(ADAPTIVE_BUFFERS):
-            jobs += [Job(("adaptive", law, buffer), adaptive(law, buffer), seed) for law in laws[1:]]
+            jobs += [
+                Job(("adaptive", law, buffer), adaptive(law, buffer), seed) for law in laws[1:]
+            ]
             jobs.append(Job(("adaptive", "none", buffer), plain(buffer, 30.0), seed))
         for buffer in reversed(IDEAL_BUFFERS):
             for factor in IDEAL_FACTORS:

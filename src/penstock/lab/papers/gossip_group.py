@@ -83,9 +83,7 @@ class SimulatedGroup:
             self.book.published(effect.id, round_number, len(self.peers))
 
     def _start_offering(self, name: Address) -> None:
-        interval = round(
-            SECOND * self.scenario.sender_count / self.scenario.offered_msgs_per_s
-        )
+        interval = round(SECOND * self.scenario.sender_count / self.scenario.offered_msgs_per_s)
         phase = self._random.randrange(interval)
         self.scheduler.at(self.scheduler.now + phase, self._offer, name, interval)
 

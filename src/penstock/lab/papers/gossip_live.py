@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 import msgspec
+import uvloop
 
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.core.machine import Effect
@@ -120,6 +121,8 @@ class LiveGroup:
     async def _replace(self, round_number: int) -> None:
         leaver = self._random.choice(list(self.endpoints))
         endpoint = self.endpoints.pop(leaver)
+        if leaver in self._handles:
+            self._handles.pop(leaver).cancel()
         if round_number % 2 == 0:
             endpoint.tell(InGroup(self._group, Leave()))
         endpoint.close()
@@ -128,7 +131,6 @@ class LiveGroup:
         contacts = tuple(self._random.sample(others, CONTACTS))
         newcomer.tell(JoinGroup(self.scenario.parameters, contacts))
         if leaver in self._senders:
-            self._handles.pop(leaver).cancel()
             self._senders[self._senders.index(leaver)] = f"n{round_number}"
             self._start_offering(f"n{round_number}")
 
@@ -182,7 +184,7 @@ class LiveGroup:
 
 def run_live(scenario: GossipScenario, seed: int) -> GossipResult:
     """One run over UDP on this machine."""
-    return asyncio.run(LiveGroup(scenario, seed).run())
+    return uvloop.run(LiveGroup(scenario, seed).run())
 
 
 def live_scenario(law: Law, *, peers: int = 60, rounds: int = 240) -> GossipScenario:

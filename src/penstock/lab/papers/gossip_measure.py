@@ -49,10 +49,7 @@ class DeliveryBook:
         first, last = scenario.warm_up_rounds, scenario.rounds - scenario.settle_rounds
         rounds = np.array(list(self._round_of.values()), dtype=np.int64)
         shares = np.array(
-            [
-                min(1.0, self._receivers[each] / self._audience[each])
-                for each in self._round_of
-            ]
+            [min(1.0, self._receivers[each] / self._audience[each]) for each in self._round_of]
         )
         counts = np.bincount(rounds, minlength=scenario.rounds + 1)[: scenario.rounds]
         with np.errstate(invalid="ignore"):

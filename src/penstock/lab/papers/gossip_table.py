@@ -4,12 +4,16 @@ A row for each peer, a column for each event under way.  ``ages`` holds 0 where 
 hold the event, and its age + 1 where it does, so that merging an arriving copy is a maximum;
 ``seen`` tells whether the peer ever held it.  A column is free again when nobody holds its event
 and its receipts were judged.
+
+A gossip is a list of columns and ages, as long as a buffer; shorter ones are filled up with a last
+column that everybody has seen and nobody holds.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,14 +25,24 @@ AGE_LEVELS: Final = 64
 """More than any age limit that a run of arrays uses."""
 
 
+class SentGossip(msgspec.Struct, frozen=True):
+    """What some peers send: for each a row of columns and of ages + 1."""
+
+    columns: Integers
+    ages: Ages
+
+
 class EventTable:
     """Who holds and who has seen which event."""
 
     def __init__(self, peers: int, columns: int, capacity: int) -> None:
         """Every buffer is empty and has room for ``capacity`` events."""
         self.capacity = capacity
-        self.ages: Ages = np.zeros((peers, columns), np.uint8)
-        self.seen: NDArray[np.bool_] = np.zeros((peers, columns), np.bool_)
+        self.ages: Ages = np.zeros((peers, columns + 1), np.uint8)
+        self.seen: NDArray[np.bool_] = np.zeros((peers, columns + 1), np.bool_)
+        self.seen[:, columns] = True
+        self.held: Integers = np.zeros(peers, np.int64)
+        """How many events each peer holds."""
         self.round_of: Integers = np.full(columns, -1, np.int64)
         """In which round a column's event was published; -1 is a free column."""
         self._next_column = 0
@@ -44,39 +58,52 @@ class EventTable:
         # Columns are taken round and round, so that their order is that of publication.
         start = np.searchsorted(free, self._next_column)
         columns = np.roll(free, -start)[: len(publishers)]
-        self._next_column = int(columns[-1]) + 1 if len(columns) else self._next_column
+        self._next_column = int(columns[-1]) + 1
         self.ages[publishers, columns] = 1
         self.seen[publishers, columns] = True
+        self.held[publishers] += 1
         self.round_of[columns] = round_number
 
-    def grow_older(self, rows: Integers, age_limit: int) -> Ages:
+    def grow_older(self, rows: Integers, age_limit: int) -> SentGossip:
         """A round has passed for these peers; give what they gossip."""
-        held = self.ages[rows]
-        held += held > 0
-        held[held > age_limit + 1] = 0
-        self.ages[rows] = held
-        return held
+        ages = self.ages[rows]
+        ages += ages > 0
+        ages[ages > age_limit + 1] = 0
+        self.ages[rows] = ages
+        at_row, at_column = _entries(ages)
+        counts = np.bincount(at_row, minlength=len(rows))
+        self.held[rows] = counts
+        place = np.arange(len(at_row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        columns = np.full((len(rows), self.capacity), len(self.round_of), np.int64)
+        columns[at_row, place] = at_column
+        sent: Ages = np.zeros((len(rows), self.capacity), np.uint8)
+        sent[at_row, place] = ages[at_row, at_column]
+        return SentGossip(columns, sent)
 
-    def merge(self, rows: Integers, arriving: Ages) -> tuple[Integers, Integers]:
+    def merge(
+        self, rows: Integers, sent: SentGossip, senders: Integers
+    ) -> tuple[Integers, Integers]:
         """One gossip for each of these peers; how many copies and new events each had."""
-        held, seen = self.ages[rows], self.seen[rows]
-        copies = np.count_nonzero(arriving, axis=1)
+        columns, arriving = sent.columns[senders], sent.ages[senders]
+        at = rows[:, None]
+        held, seen = self.ages[at, columns], self.seen[at, columns]
         accepted = np.where((held > 0) | ~seen, arriving, 0)
-        new = np.count_nonzero((accepted > 0) & ~seen, axis=1)
-        self.ages[rows] = np.maximum(held, accepted)
-        self.seen[rows] = seen | (accepted > 0)
-        return copies, new
+        taken = accepted > 0
+        new = np.count_nonzero(taken & ~seen, axis=1)
+        self.ages[at, columns] = np.maximum(held, accepted)
+        self.seen[at, columns] = seen | taken
+        self.held[rows] += new
+        return np.count_nonzero(arriving, axis=1), new
 
     def purge(self, rows: Integers) -> tuple[Integers, Integers, Integers]:
         """Drop the oldest where there is no room: the peers that did, how many, their ages' sum."""
-        held = self.ages[rows]
-        excess = np.count_nonzero(held, axis=1) - self.capacity
-        over = excess > 0
-        rows, held, excess = rows[over], held[over], excess[over]
+        rows = rows[self.held[rows] > self.capacity]
+        excess = self.held[rows] - self.capacity
         if not len(rows):
             return rows, excess, excess
-        at_row, at_column = np.nonzero(held)
-        levels = held[at_row, at_column].astype(np.int64)
+        ages = self.ages[rows]
+        at_row, at_column = _entries(ages)
+        levels = ages[at_row, at_column].astype(np.int64)
         counts = np.bincount(at_row * AGE_LEVELS + levels, minlength=len(rows) * AGE_LEVELS)
         # older[r, a]: how many events of row r are older than a.
         by_level = counts.reshape(len(rows), AGE_LEVELS)
@@ -87,8 +114,9 @@ class EventTable:
         rank = _rank_within_row(at_row, at_cutoff, len(rows))
         dropped = (levels > cutoff[at_row]) | (at_cutoff & (rank < from_cutoff[at_row]))
         self.ages[rows[at_row[dropped]], at_column[dropped]] = 0
-        ages = np.bincount(at_row[dropped], levels[dropped] - 1, len(rows)).astype(np.int64)
-        return rows, excess, ages
+        self.held[rows] = self.capacity
+        age_sums = np.bincount(at_row[dropped], levels[dropped] - 1, len(rows)).astype(np.int64)
+        return rows, excess, age_sums
 
     def published_in(self, round_number: int) -> Integers:
         """The columns of the events of a round."""
@@ -104,9 +132,15 @@ class EventTable:
         return rounds, shares
 
 
+def _entries(ages: Ages) -> tuple[Integers, Integers]:
+    """Rows and columns of what is held, row by row."""
+    at_row, at_column = np.divmod(np.flatnonzero(ages.ravel() != 0), ages.shape[1])
+    return at_row, at_column
+
+
 def _rank_within_row(at_row: Integers, counted: NDArray[np.bool_], rows: int) -> Integers:
     """For each entry, how many counted entries of its row come before it."""
-    before = np.cumsum(counted) - counted
+    before: Integers = np.cumsum(counted) - counted
     first = np.searchsorted(at_row, np.arange(rows))
     result: Integers = before - before[first][at_row]
     return result

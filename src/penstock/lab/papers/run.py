@@ -12,14 +12,6 @@ from penstock.lab.papers.table import PaperRow
 
 SERVICES: Final = ("guaranteed", "multicast", "datagram", "gossip", "queues")
 
-TITLES: Final = {
-    "guaranteed": "Guaranteed: congestion control in a reliable, scalable middleware (Gryphon)",
-    "multicast": "Multicast: cost-benefit flow control (Spread)",
-    "datagram": "Datagram: content-aware congestion control (Siena)",
-    "gossip": "Gossip: adaptive broadcast (lpbcast)",
-    "queues": "Queues: load balancing by flow control (Joram)",
-}
-
 
 def installed_services() -> list[str]:
     """The services whose experiments are part of this installation, in the order of the table."""

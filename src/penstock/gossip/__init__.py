@@ -1,0 +1,1 @@
+"""Broadcast among peers without a broker, whose senders adapt to the poorest buffer."""

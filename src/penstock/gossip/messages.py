@@ -1,0 +1,121 @@
+"""What gossip peers say to each other.
+
+One round's gossip to one target is a header and the events held, cut into as many datagrams as
+the datagram size demands.  The header travels in the first of them.  Ages stand apart from the
+events, one byte each, because an event is the same everywhere and its age is not.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, TypeAlias
+
+import msgspec
+
+from penstock.core.datagrams import Address
+from penstock.core.message import Message
+
+ORIGIN_BYTES: Final = 8
+SEQUENCE_BYTES: Final = 6
+EVENT_ID_BYTES: Final = ORIGIN_BYTES + SEQUENCE_BYTES
+
+EventId: TypeAlias = bytes
+"""The origin (drawn at random when a peer starts) and its sequence number."""
+
+AttributeValue: TypeAlias = str | int | float | bool | bytes
+
+Estimate = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Weight = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Known = Annotated[Address, msgspec.Meta(min_length=1, max_length=128)]
+
+
+def event_id(origin: int, sequence: int) -> EventId:
+    """The identifier of an origin's event."""
+    return origin.to_bytes(ORIGIN_BYTES, "big") + sequence.to_bytes(SEQUENCE_BYTES, "big")
+
+
+class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What an application broadcasts."""
+
+    id: Annotated[EventId, msgspec.Meta(min_length=EVENT_ID_BYTES, max_length=EVENT_ID_BYTES)]
+    payload: bytes
+    attributes: dict[str, Any] = {}
+    """Values are ``AttributeValue``; the decoder cannot tell a union of text and bytes apart, so
+    what a stranger put in is whatever MessagePack can say, within one datagram."""
+
+
+class BufferClaim(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A peer's buffer size, for the n smallest of a sample period."""
+
+    events: Annotated[int, msgspec.Meta(ge=0, le=2**31)]
+    origin: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Acquaintance(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A member, and how many rounds ago it last spoke for itself."""
+
+    address: Known
+    rounds: Annotated[int, msgspec.Meta(ge=0, le=2**16)]
+
+
+class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a round's gossip says besides events."""
+
+    members: Annotated[tuple[Acquaintance, ...], msgspec.Meta(max_length=256)]
+    departed: Annotated[tuple[Known, ...], msgspec.Meta(max_length=256)]
+    period: Annotated[int, msgspec.Meta(ge=0, le=2**48)]
+    poorest: Annotated[tuple[BufferClaim, ...], msgspec.Meta(max_length=64)]
+    """The smallest buffers heard of in this sample period, smallest first."""
+    size_period: Annotated[int, msgspec.Meta(ge=0, le=2**48)]
+    size_sketch: Annotated[bytes, msgspec.Meta(max_length=64)]
+    mean_rate_msgs_per_s: Estimate
+    mean_rate_weight: Weight
+    """The gossiped mean of the allowed rates of the peers that publish."""
+    receipt: Weight
+    receipt_weight: Weight
+    """The gossiped mean of the share of events received."""
+
+
+class Gossip(Message, frozen=True, gc=False):
+    """One datagram of a round's gossip."""
+
+    group: str
+    sender: Known
+    header: Header | None
+    events: tuple[Event, ...]
+    ages: bytes
+
+
+class WhyRequest(Message, frozen=True):
+    """Asks a peer on this machine what holds its publications back."""
+
+    group: str
+    token: int
+
+
+class Why(Message, frozen=True):
+    """What holds a sender back, and every number that decides it."""
+
+    group: str
+    token: int
+    peer: str
+    law: str
+    cause: str
+    allowed_rate_msgs_per_s: float
+    published_rate_msgs_per_s: float
+    waiting: int
+    tokens: float
+    average_tokens: float
+    bucket_tokens: int
+    average_age: float
+    low_age_mark: float
+    high_age_mark: float
+    minimum_buffer: int
+    own_buffer: int
+    copies_for_each_event: float
+    copies_target: float
+    receipt: float
+    group_size: float
+    members_known: int
+
+
+GOSSIP_MESSAGES: tuple[type[Message], ...] = (Gossip, WhyRequest, Why)
