@@ -203,8 +203,12 @@ class BrokerNode:
 
     def next_deadline(self) -> Instant | None:
         """The earliest thing that time alone brings about."""
-        deadlines = [service.next_deadline() for service in self._services]
-        return earliest(*deadlines, self._trace_at, self._settle_at)
+        first = earliest(self._trace_at, self._settle_at)
+        for service in self._services:
+            deadline = service.next_deadline()
+            if deadline is not None and (first is None or deadline < first):
+                first = deadline
+        return first
 
     def check_invariants(self) -> None:
         """Every part is in a possible state."""

@@ -1,0 +1,1 @@
+"""Work queues and alias queues: store-and-forward between sites, balanced by flow control."""

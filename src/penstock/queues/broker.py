@@ -1,0 +1,400 @@
+"""The queue service at one broker: its queues and alias queues as one machine.
+
+Queues and alias queues speak to each other only in messages, also when they are on the same broker:
+what one says to another here is handled without leaving the broker, and what is for a broker
+further away is passed on by the link that leads there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from penstock.core.clock import Instant
+from penstock.core.deadlines import Deadlines
+from penstock.core.machine import Effect, LinkName, LogRead, Priority, Send
+from penstock.core.message import Message
+from penstock.core.tokens import Tokens
+from penstock.core.trace import TraceRecord
+from penstock.core.trees import Tree
+from penstock.queues.administration import Administration, Hosted, with_saved_destinations
+from penstock.queues.alias_queue import AliasQueue
+from penstock.queues.messages import (
+    HIGHEST_PRIORITY,
+    Browse,
+    ChangeDestination,
+    Credit,
+    DeadLetter,
+    Decision,
+    Forward,
+    ForwardRefused,
+    LetterBuried,
+    ListQueues,
+    Monitor,
+    MonitorReport,
+    OpenSender,
+    PurgeQueue,
+    Receive,
+    Receiving,
+    RelayedReply,
+    RelayedSend,
+    Resolved,
+    Routed,
+    SenderOpened,
+    SendRefused,
+    SendToQueue,
+    Settle,
+    StopReceiving,
+    Stored,
+)
+from penstock.queues.parameters import (
+    AliasConfig,
+    QueueConfig,
+    QueueParameters,
+    check_configuration,
+    with_dead_letters,
+)
+from penstock.queues.queue import Queue
+from penstock.queues.replies import answer_client, refusal_of
+from penstock.queues.senders import LETTERS, ROUTE, ClientSender
+from penstock.queues.telemetry import service_records
+
+
+class QueueBroker:
+    """The queues and alias queues of one broker."""
+
+    def __init__(
+        self,
+        broker: str,
+        queues: tuple[QueueConfig, ...],
+        aliases: tuple[AliasConfig, ...],
+        parameters: QueueParameters,
+        tokens: Tokens,
+        *,
+        saved: Mapping[str, bytes],
+        logs: Mapping[str, tuple[int, int, int]],
+        now: Instant,
+    ) -> None:
+        """``saved`` and ``logs`` are what was found on the disk."""
+        check_configuration(queues, aliases)
+        self._broker = broker
+        self._tokens = tokens
+        self._next_hops: Mapping[str, LinkName] = {}
+        self._deadlines: Deadlines[str] = Deadlines()
+        self._consumers: dict[tuple[LinkName, str], Queue] = {}
+        self.queues = {
+            each.name: Queue(broker, each, parameters, tokens, saved=saved, logs=logs, now=now)
+            for each in with_dead_letters(queues)
+        }
+        self.aliases = {
+            each.name: AliasQueue(
+                broker,
+                with_saved_destinations(each, saved),
+                parameters,
+                tokens,
+                saved=saved,
+                logs=logs,
+                now=now,
+            )
+            for each in aliases
+        }
+        self._administration = Administration(
+            broker, self.queues, self.aliases, tokens, self._touch
+        )
+        self._by_log: dict[str, Hosted] = {}
+        self._by_log.update((each.log, each) for each in self.queues.values())
+        self._by_log.update((each.log, each) for each in self.aliases.values())
+        self._now = now
+
+    def start(self) -> list[Effect]:
+        """Read the journals."""
+        out: list[Effect] = []
+        for hosted in self._by_log.values():
+            hosted.start(self._now, out)
+            self._deadlines.set(hosted.log, hosted.next_deadline())
+        return self._finish(out, self._now)
+
+    # -- the overlay ------------------------------------------------------------------------
+
+    def routes_changed(
+        self, trees: Mapping[str, Tree], next_hops: Mapping[str, LinkName], now: Instant
+    ) -> list[Effect]:
+        """Some brokers can be reached now, or no longer."""
+        out: list[Effect] = []
+        gained = [broker for broker in next_hops if broker not in self._next_hops]
+        self._next_hops = dict(next_hops)
+        for alias in self.aliases.values():
+            alias.routes_changed(self._next_hops, now, out)
+            self._touch(alias)
+        if gained:
+            for queue in self.queues.values():
+                queue.forwarded.ask_all(now, out)
+                self._touch(queue)
+        return self._finish(out, now)
+
+    def overlay_settled(self, now: Instant) -> list[Effect]:
+        """Nothing hangs on this: queues work alone, alias queues wait for their destinations."""
+        return []
+
+    def link_up(self, link: LinkName, now: Instant) -> list[Effect]:
+        """Ways are computed by the overlay."""
+        return []
+
+    def link_down(self, link: LinkName, now: Instant) -> list[Effect]:
+        """Ways are computed by the overlay."""
+        return []
+
+    # -- messages ---------------------------------------------------------------------------
+
+    def received(self, link: LinkName, message: Message, now: Instant) -> list[Effect]:
+        """A message from a neighbour or a client."""
+        out: list[Effect] = []
+        self._take(link, message, now, out)
+        return self._finish(out, now)
+
+    def _take(self, link: LinkName, message: Message, now: Instant, out: list[Effect]) -> None:
+        if isinstance(message, Routed | RelayedSend | RelayedReply):
+            if message.destination != self._broker:
+                out.append(Send(ROUTE, message, _priority_of(message)))
+            else:
+                self._routed(message, now, out)
+        elif isinstance(message, SendToQueue):
+            self._send(ClientSender(link, message.producer, message.queue), message, now, out)
+        elif isinstance(message, Settle | Credit | StopReceiving):
+            self._from_consumer(link, message, now, out)
+        elif isinstance(message, Receive):
+            self._receive(link, message, now, out)
+        elif isinstance(message, OpenSender):
+            self._open_sender(link, message, now, out)
+        elif isinstance(message, Browse | PurgeQueue | ListQueues | ChangeDestination):
+            self._administration.request(link, message, self._next_hops, now, out)
+
+    def _routed(
+        self, message: Routed | RelayedSend | RelayedReply, now: Instant, out: list[Effect]
+    ) -> None:
+        """From another broker, or from another part of this one."""
+        if isinstance(message, RelayedReply):
+            out.append(Send(message.session, message.reply, Priority.CONTROL))
+        elif isinstance(message, RelayedSend):
+            send = message.send
+            sender = ClientSender(message.session, send.producer, send.queue, message.source)
+            self._send(sender, send, now, out)
+        elif isinstance(message, Forward | Decision | Monitor):
+            self._for_queue(message, now, out)
+        else:
+            self._for_alias(message, now, out)
+
+    def _for_queue(
+        self, message: Forward | Decision | Monitor, now: Instant, out: list[Effect]
+    ) -> None:
+        queue = self.queues.get(message.queue)
+        if queue is None:
+            reason = self._administration.no_such_queue(message.queue)
+            answer = refusal_of(message, self._broker, reason, now)
+            if answer is not None:
+                out.append(Send(ROUTE, answer, Priority.CONTROL))
+            return
+        if isinstance(message, Forward):
+            queue.forward(message, now, out)
+        elif isinstance(message, Decision):
+            queue.decision(message, now, out)
+        else:
+            queue.monitor(message, now, out)
+        self._touch(queue)
+
+    def _for_alias(self, message: Routed, now: Instant, out: list[Effect]) -> None:
+        alias = self.aliases.get(message.alias)
+        if alias is None:
+            return
+        match message:
+            case Stored():
+                alias.stored(message, now, out)
+            case Resolved():
+                alias.resolved_by(message, now)
+            case MonitorReport():
+                alias.report(message, now, out)
+            case ForwardRefused():
+                alias.refused(message, now, out)
+        self._touch(alias)
+
+    # -- producers --------------------------------------------------------------------------
+
+    def _send(
+        self, sender: ClientSender, message: SendToQueue, now: Instant, out: list[Effect]
+    ) -> None:
+        name, _, elsewhere = message.queue.partition("@")
+        problem = ""
+        if elsewhere and elsewhere != self._broker:
+            if elsewhere in self._next_hops and not sender.via:
+                relayed = RelayedSend(self._broker, elsewhere, sender.session, message)
+                out.append(Send(ROUTE, relayed, Priority.DATA))
+                return
+            problem = f"broker {elsewhere!r} cannot be reached from {self._broker!r}"
+        hosted = self._administration.find(name)
+        if not problem and hosted is None:
+            problem = self._administration.no_such_queue(name)
+        if not 0 <= message.priority <= HIGHEST_PRIORITY or message.time_to_live_ns < 0:
+            problem = "a priority is 0 to 9, and a time to live is not negative"
+        if not len(message.batch):
+            problem = "there are no messages to send"
+        if problem or hosted is None:
+            first, count = message.first_sequence, len(message.batch)
+            refusal = SendRefused(message.producer, message.queue, first, count, problem)
+            answer_client(sender, refusal, self._broker, out)
+            return
+        hosted.send(sender, message, now, out)
+        self._touch(hosted)
+
+    def _open_sender(
+        self, session: LinkName, message: OpenSender, now: Instant, out: list[Effect]
+    ) -> None:
+        """Tell a producer where it stands; one of a queue elsewhere numbers by itself."""
+        name, _, elsewhere = message.queue.partition("@")
+        hosted = self._administration.find(name)
+        if elsewhere and elsewhere != self._broker:
+            opened = SenderOpened(message.producer, message.queue, 0)
+            out.append(Send(session, opened, Priority.CONTROL))
+        elif hosted is None:
+            problem = self._administration.no_such_queue(name)
+            opened = SenderOpened(message.producer, message.queue, 0, problem)
+            out.append(Send(session, opened, Priority.CONTROL))
+        else:
+            entrance = hosted.entrance
+
+            def tell(now: Instant, out: list[Effect]) -> None:
+                sequence = entrance.next_sequence(message.producer)
+                opened = SenderOpened(message.producer, message.queue, sequence)
+                out.append(Send(session, opened, Priority.CONTROL))
+
+            entrance.when_ready(tell, now, out)
+
+    # -- consumers --------------------------------------------------------------------------
+
+    def _receive(
+        self, session: LinkName, message: Receive, now: Instant, out: list[Effect]
+    ) -> None:
+        name = message.queue.removesuffix(f"@{self._broker}")
+        queue = self.queues.get(name)
+        if queue is None:
+            if name in self.aliases:
+                where = ", ".join(self.aliases[name].destinations())
+                problem = f"{name!r} is an alias queue: it is write-only; receive from {where}"
+            else:
+                problem = self._administration.no_such_queue(name)
+            out.append(Send(session, Receiving(message.consumer, problem), Priority.CONTROL))
+            return
+        if queue.receive(session, message, now, out):
+            self._consumers[session, message.consumer] = queue
+        self._touch(queue)
+
+    def _from_consumer(
+        self,
+        session: LinkName,
+        message: Settle | Credit | StopReceiving,
+        now: Instant,
+        out: list[Effect],
+    ) -> None:
+        queue = self._consumers.get((session, message.consumer))
+        if queue is None:
+            return
+        if isinstance(message, Settle):
+            queue.settle(session, message, now, out)
+        elif isinstance(message, Credit):
+            queue.credit(session, message.consumer, message.more, now, out)
+        else:
+            del self._consumers[session, message.consumer]
+            queue.stop(session, message.consumer, now, out)
+        self._touch(queue)
+
+    def session_closed(self, session: LinkName, now: Instant) -> list[Effect]:
+        """A client is gone."""
+        out: list[Effect] = []
+        gone = [key for key in self._consumers if key[0] == session]
+        for queue in {self._consumers.pop(key).name: None for key in gone}:
+            self.queues[queue].session_closed(session, now, out)
+            self._touch(self.queues[queue])
+        return self._finish(out, now)
+
+    # -- the store's word -------------------------------------------------------------------
+
+    def resolved(self, token: int, failure: str, now: Instant) -> list[Effect]:
+        """Something is durable, or was refused."""
+        out: list[Effect] = []
+        owner = self._tokens.settle(token)
+        self._administration.resolved(token, failure, out)
+        hosted = self._by_log.get(owner or "")
+        if hosted is not None:
+            hosted.resolved(token, failure, now, out)
+            self._touch(hosted)
+        return self._finish(out, now)
+
+    def log_read(self, fact: LogRead, now: Instant) -> list[Effect]:
+        """The store answered a read."""
+        out: list[Effect] = []
+        hosted = self._by_log.get(self._tokens.settle(fact.token) or "")
+        if hosted is not None:
+            hosted.log_read(fact, now, out)
+            self._touch(hosted)
+        return self._finish(out, now)
+
+    # -- what stays inside ------------------------------------------------------------------
+
+    def _finish(self, out: list[Effect], now: Instant) -> list[Effect]:
+        """Deliver what stays inside the broker, and find the way of what leaves it."""
+        if not any(type(effect) is Send and effect.link[0] == "@" for effect in out):
+            return out
+        finished: list[Effect] = []
+        at = 0
+        while at < len(out):
+            effect = out[at]
+            at += 1
+            if type(effect) is not Send or effect.link[0] != "@":
+                finished.append(effect)
+            elif effect.link == LETTERS:
+                self._letter(effect.message, now, out)
+            elif effect.message.destination == self._broker:
+                self._routed(effect.message, now, out)
+            else:
+                hop = self._next_hops.get(effect.message.destination)
+                if hop is not None:
+                    finished.append(Send(hop, effect.message, effect.priority))
+        return finished
+
+    def _letter(self, message: Message, now: Instant, out: list[Effect]) -> None:
+        if isinstance(message, DeadLetter):
+            target = self.queues[message.target]
+            target.bury_letter(message, now, out)
+            self._touch(target)
+        elif isinstance(message, LetterBuried):
+            queue = self.queues[message.queue]
+            queue.letter_buried(message.intervals, message.failure, now, out)
+            self._touch(queue)
+
+    # -- time -------------------------------------------------------------------------------
+
+    def _touch(self, hosted: Hosted) -> None:
+        self._deadlines.set(hosted.log, hosted.next_deadline())
+
+    def deadline(self, now: Instant) -> list[Effect]:
+        """Whatever is due."""
+        out: list[Effect] = []
+        for log in self._deadlines.pop_due(now):
+            self._by_log[log].deadline(now, out)
+            self._touch(self._by_log[log])
+        return self._finish(out, now)
+
+    def next_deadline(self) -> Instant | None:
+        """The earliest thing that time alone brings about."""
+        return self._deadlines.earliest()
+
+    def records(self, now: Instant) -> Iterable[TraceRecord]:
+        """What the service measures of itself."""
+        return service_records(self._broker, self.queues, self.aliases, now)
+
+    def check_invariants(self) -> None:
+        """Every part is in a possible state."""
+        for hosted in self._by_log.values():
+            hosted.check_invariants()
+
+
+def _priority_of(message: Message) -> Priority:
+    return Priority.DATA if isinstance(message, Forward | RelayedSend) else Priority.CONTROL

@@ -1,0 +1,118 @@
+"""The door of a queue or an alias queue: what clients send, and when it may come in.
+
+1. A queue that is full, or whose disk does not keep up, refuses and says so.
+2. What comes before the journal has been read waits for it: until then a repeat cannot be told from
+   something new.  What waits so is bounded like what waits for the disk.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from penstock.core.clock import Instant
+from penstock.core.machine import Effect
+from penstock.queues.entries import Entries
+from penstock.queues.intake import Intake
+from penstock.queues.journal import Journal
+from penstock.queues.messages import SendRefused, SendToQueue
+from penstock.queues.parameters import AliasConfig, QueueConfig, QueueParameters
+from penstock.queues.replies import answer_client
+from penstock.queues.senders import ClientSender, Sender
+
+Step: TypeAlias = Callable[[Instant, list[Effect]], None]
+
+
+class Entrance:
+    """The way in for clients."""
+
+    def __init__(
+        self,
+        broker: str,
+        config: QueueConfig | AliasConfig,
+        parameters: QueueParameters,
+        journal: Journal,
+        entries: Entries,
+        intake: Intake[Sender],
+        *,
+        give_answers: Step,
+        explain: Callable[[Instant], str],
+    ) -> None:
+        """``explain`` says why a full queue is full."""
+        self._broker = broker
+        self._config = config
+        self._submit_limit_bytes = parameters.submit_limit_bytes
+        self._journal = journal
+        self._entries = entries
+        self._intake = intake
+        self._give_answers = give_answers
+        self._explain = explain
+        self._waiting: deque[Step] = deque()
+        self._waiting_bytes = 0
+
+    def send(
+        self, sender: ClientSender, message: SendToQueue, now: Instant, out: list[Effect]
+    ) -> None:
+        """A client's rows."""
+        problem = self._no_room(message, now)
+        if problem:
+            first, count = message.first_sequence, len(message.batch)
+            refusal = SendRefused(message.producer, sender.queue, first, count, problem)
+            answer_client(sender, refusal, self._broker, out)
+            return
+        expires_at = now + message.time_to_live_ns if message.time_to_live_ns else 0
+        self.when_ready(partial(self._take, sender, message, expires_at), now, out)
+        if not self._journal.ready:
+            self._waiting_bytes += message.batch.wire_size
+
+    def _no_room(self, message: SendToQueue, now: Instant) -> str:
+        config, intake = self._config, self._intake
+        if intake.pending_bytes + self._waiting_bytes > self._submit_limit_bytes:
+            return "the broker's disk does not keep up; send more slowly or retry later"
+        rows, held_bytes = self._entries.rows + intake.pending_rows, self._entries.bytes
+        too_many = rows + len(message.batch) > config.depth_limit_messages
+        if too_many or held_bytes + message.batch.wire_size > config.depth_limit_bytes:
+            limit = "depth_limit_messages" if too_many else "depth_limit_bytes"
+            return (
+                f"{config.name!r} is full ({limit}): it holds {rows} messages, {held_bytes} bytes; "
+                f"{self._explain(now)}"
+            )
+        return ""
+
+    def _take(
+        self,
+        sender: ClientSender,
+        message: SendToQueue,
+        expires_at: Instant,
+        now: Instant,
+        out: list[Effect],
+    ) -> None:
+        self._intake.take(
+            sender,
+            sender.origin,
+            message.first_sequence,
+            message.batch,
+            out,
+            priority=message.priority,
+            expires_at=expires_at,
+        )
+        self._give_answers(now, out)
+
+    def when_ready(self, step: Step, now: Instant, out: list[Effect]) -> None:
+        """Do it now, or as soon as the journal was read."""
+        if self._journal.ready:
+            step(now, out)
+        else:
+            self._waiting.append(step)
+
+    def journal_read(self, now: Instant, out: list[Effect]) -> None:
+        """Do what waited."""
+        self._waiting_bytes = 0
+        while self._waiting:
+            self._waiting.popleft()(now, out)
+
+    def next_sequence(self, producer: str) -> int:
+        """The first sequence number of a client's producer that is not stored."""
+        return self._journal.origins.next_sequence(f"producer/{producer}")

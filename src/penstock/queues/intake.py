@@ -1,0 +1,139 @@
+"""Rows on their way into a journal, and the answers that wait for them.
+
+1. Rows that are stored already are not stored again; the answer is the same.
+2. Answers are given in the order in which the rows came: a repeat that arrives while the original
+   is still on its way to the disk waits for it.
+3. If the original is refused after all, so is its repeat.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from penstock.content.batch import Batch
+from penstock.content.frame import Frame
+from penstock.core.clock import Instant
+from penstock.core.machine import Effect
+from penstock.queues.entries import Entry
+from penstock.queues.journal import Journal
+from penstock.queues.messages import RowsEntry
+from penstock.queues.origins import OriginRange
+
+Sender = TypeVar("Sender")
+
+REPEAT_OF_REFUSED = "an earlier copy of these rows was refused by the store; send them again"
+
+
+class Answer(Generic[Sender]):
+    """What a sender is to be told; ``failure`` is empty if everything is durable."""
+
+    __slots__ = ("count", "failure", "first_position", "first_sequence", "origin", "sender", "wait")
+
+    def __init__(self, sender: Sender, origin: str, first_sequence: int, count: int) -> None:
+        self.sender = sender
+        self.origin = origin
+        self.first_sequence = first_sequence
+        self.count = count
+        self.first_position = 0
+        self.failure = ""
+        self.wait = 0
+
+
+class _Pending(Generic[Sender]):
+    """A piece on its way to the disk."""
+
+    __slots__ = ("answer", "row_entry")
+
+    def __init__(self, row_entry: RowsEntry, answer: Answer[Sender]) -> None:
+        self.row_entry = row_entry
+        self.answer = answer
+
+
+class Intake(Generic[Sender]):
+    """The way in of one queue."""
+
+    def __init__(self, journal: Journal) -> None:
+        """Nothing is under way."""
+        self._journal = journal
+        self._pending: dict[int, _Pending[Sender]] = {}
+        self._answers: deque[Answer[Sender]] = deque()
+        self.pending_bytes = 0
+        self.pending_rows = 0
+
+    def take(
+        self,
+        sender: Sender,
+        origin: str,
+        first_sequence: int,
+        batch: Batch,
+        out: list[Effect],
+        *,
+        priority: int,
+        expires_at: Instant = 0,
+        in_doubt: bool = False,
+    ) -> None:
+        """Store the rows that are new; ``answers`` tells when all of them are durable."""
+        count = len(batch)
+        answer: Answer[Sender] = Answer(sender, origin, first_sequence, count)
+        self._answers.append(answer)
+        for low, high in self._journal.origins.new_numbers(origin, first_sequence, count):
+            whole = high - low == count
+            part = batch if whole else batch.slice(low - first_sequence, high - first_sequence)
+            frame = self._journal.place(part)
+            if whole:
+                answer.first_position = frame.low
+            self._journal.origins.add(origin, low, high - low)
+            entry = RowsEntry(frame, origin, low, priority, expires_at, in_doubt)
+            self._pending[self._journal.append(entry, out)] = _Pending(entry, answer)
+            self.pending_bytes += frame.weight
+            self.pending_rows += len(frame)
+            answer.wait += 1
+
+    def resolved(self, token: int, failure: str) -> RowsEntry | None:
+        """The store answered; the rows that became durable, if these were rows."""
+        pending = self._pending.pop(token, None)
+        if pending is None:
+            return None
+        entry, answer = pending.row_entry, pending.answer
+        frame: Frame = entry.frame
+        self.pending_bytes -= frame.weight
+        self.pending_rows -= len(frame)
+        answer.wait -= 1
+        if failure:
+            answer.failure = failure
+            self._journal.origins.remove(entry.origin, entry.first_sequence, len(frame))
+            return None
+        return entry
+
+    def answers(self) -> Iterator[Answer[Sender]]:
+        """What can be said now."""
+        origins = self._journal.origins
+        while self._answers and not self._answers[0].wait:
+            answer = self._answers.popleft()
+            if not answer.failure and origins.new_numbers(
+                answer.origin, answer.first_sequence, answer.count
+            ):
+                answer.failure = REPEAT_OF_REFUSED
+            yield answer
+
+    def pending_ranges(self) -> list[OriginRange]:
+        """The rows that the table of origins has and the store has not confirmed."""
+        return [
+            (each.row_entry.origin, each.row_entry.first_sequence, len(each.row_entry.frame))
+            for each in self._pending.values()
+        ]
+
+
+def entry_of(stored: RowsEntry, *, recovered: bool = False) -> Entry:
+    """The description of rows that are in the journal."""
+    return Entry(
+        stored.frame,
+        origin=stored.origin,
+        first_sequence=stored.first_sequence,
+        priority=stored.priority,
+        expires_at=stored.expires_at,
+        in_doubt=stored.in_doubt,
+        recovered=recovered,
+    )

@@ -1,0 +1,203 @@
+"""The journal of a queue: rows and notes in one log, and what a restart needs to know.
+
+1. Rows take as many positions as there are, a note takes one.  A note stands behind the rows that
+   it speaks of, so a prefix whose rows are all settled can be trimmed with its notes: nothing that
+   is left refers to it.
+2. Nothing counts before the store has said that it is durable.
+3. A restart reads the journal from its start; what was trimmed matters only through the table of
+   origins and a few other values, which are saved beside it.  Trimming therefore never goes beyond
+   the position up to which the last save is right: the first that the store had not confirmed.
+4. Positions that the store refused are never used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from penstock.content.batch import Batch
+from penstock.content.frame import Frame
+from penstock.core.clock import Instant
+from penstock.core.intervals import Interval
+from penstock.core.machine import Effect, LogRead, Persist, PersistState, ReadLog, TrimLog
+from penstock.core.tokens import Tokens
+from penstock.queues.messages import (
+    DecisionEntry,
+    RowsEntry,
+    SettlementEntry,
+)
+from penstock.queues.origins import OriginRange, OriginTable
+from penstock.queues.parameters import QueueParameters
+
+
+class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
+    """What is saved beside a journal; right up to (excluding) ``complete_to``."""
+
+    complete_to: int
+    origins: list[tuple[str, list[Interval]]]
+    extra: dict[str, list[Interval]]
+
+
+JournalEntry: TypeAlias = RowsEntry | SettlementEntry | DecisionEntry
+
+FIRST_POSITION = 1
+"""Positions start here: 0 stands for "unknown" in receipts."""
+
+
+class Journal:
+    """Positions, orders to the store, recovery and trimming of one log."""
+
+    def __init__(
+        self,
+        log: str,
+        parameters: QueueParameters,
+        tokens: Tokens,
+        *,
+        saved: Mapping[str, bytes],
+        logs: Mapping[str, tuple[int, int, int]],
+        now: Instant,
+    ) -> None:
+        """``saved`` and ``logs`` are what was found on the disk."""
+        self.log = log
+        self.origins = OriginTable(parameters.origin_limit)
+        self.recovered_extra: dict[str, list[Interval]] = {}
+        self._parameters = parameters
+        self._tokens = tokens
+        self._state_key = f"{log}/checkpoint"
+        first, end, _ = logs.get(log, (FIRST_POSITION, FIRST_POSITION, 0))
+        self.trimmed_below = first
+        self.assigned_end = max(end, FIRST_POSITION)
+        self.checkpointed_to = FIRST_POSITION
+        self._read_from = first
+        self._read_to = end
+        self._recovery_token: int | None = None
+        self.ready = False
+        self._checkpoint_token: int | None = None
+        self._checkpoint_position = 0
+        self._checkpoint_at = now + parameters.checkpoint_ns
+        self._appended = 0
+        self._pending: dict[int, int] = {}
+        kept = saved.get(self._state_key)
+        if kept is not None:
+            checkpoint = msgspec.msgpack.decode(kept, type=Checkpoint)
+            self.origins.load(checkpoint.origins)
+            self.recovered_extra = checkpoint.extra
+            self.checkpointed_to = checkpoint.complete_to
+            # A log that was trimmed to nothing may be gone: its positions stay used.
+            self.assigned_end = max(self.assigned_end, checkpoint.complete_to)
+
+    # -- recovery ---------------------------------------------------------------------------
+
+    def start(self, out: list[Effect]) -> None:
+        """Begin to read what is there."""
+        if self._read_from >= self._read_to:
+            self.ready = True
+            return
+        self._recovery_token = self._tokens.take(self.log)
+        out.append(
+            ReadLog(
+                self._recovery_token,
+                self.log,
+                self._read_from,
+                self._read_to,
+                self._parameters.read_bytes,
+            )
+        )
+
+    def is_recovery(self, token: int) -> bool:
+        """Whether a read was one of the recovery's."""
+        return token == self._recovery_token
+
+    def recovered(self, fact: LogRead, out: list[Effect]) -> bool:
+        """A piece of the journal was read; True when that was all.
+
+        A read that got nowhere (a disk that fails) is repeated until it does.
+        """
+        self._read_from = max(self._read_from, fact.complete_to)
+        self._recovery_token = None
+        self.start(out)
+        return self.ready
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def place(self, batch: Batch) -> Frame:
+        """Give rows their positions."""
+        low = self.assigned_end
+        self.assigned_end = low + len(batch)
+        return Frame(low, self.assigned_end, range(low, self.assigned_end), batch)
+
+    def note(self) -> Frame:
+        """A position for a note."""
+        low = self.assigned_end
+        self.assigned_end = low + 1
+        return Frame(low, self.assigned_end)
+
+    def append(self, entry: JournalEntry, out: list[Effect]) -> int:
+        """Order an entry into the log; the token of the order."""
+        token = self._tokens.take(self.log)
+        self._appended += 1
+        self._pending[token] = entry.frame.low
+        out.append(Persist(token, self.log, entry))
+        return token
+
+    def resolved(self, token: int, failure: str) -> bool:
+        """The store answered an order; True if it was the checkpoint's."""
+        self._pending.pop(token, None)
+        if token != self._checkpoint_token:
+            return False
+        self._checkpoint_token = None
+        if failure:
+            self._appended += 1
+        else:
+            self.checkpointed_to = self._checkpoint_position
+        return True
+
+    def read(self, low: int, high: int, out: list[Effect]) -> int:
+        """Order bodies back from the log; the token of the order."""
+        token = self._tokens.take(self.log)
+        out.append(ReadLog(token, self.log, low, high, self._parameters.read_bytes))
+        return token
+
+    @property
+    def lowest_pending(self) -> int:
+        """The first position that the store has not confirmed; the end if there is none."""
+        return next(iter(self._pending.values()), self.assigned_end)
+
+    # -- trimming ---------------------------------------------------------------------------
+
+    def checkpoint(
+        self,
+        pending: Iterable[OriginRange],
+        extra: dict[str, list[Interval]],
+        now: Instant,
+        out: list[Effect],
+    ) -> None:
+        """Save what a restart needs, if something was written since the last time.
+
+        ``pending`` are the rows that the table of origins has and the store has not confirmed: a
+        saved table must not claim them, for the store may yet refuse them.
+        """
+        self._checkpoint_at = now + self._parameters.checkpoint_ns
+        if not self._appended or not self.ready or self._checkpoint_token is not None:
+            return
+        self._appended = len(self._pending)
+        self._checkpoint_position = self.lowest_pending
+        self._checkpoint_token = self._tokens.take(self.log)
+        origins = self.origins.dump(pending)
+        value = msgspec.msgpack.encode(Checkpoint(self._checkpoint_position, origins, extra))
+        out.append(PersistState(self._checkpoint_token, {self._state_key: value}))
+
+    def checkpoint_at(self) -> Instant | None:
+        """When to save next; None while nothing was written."""
+        return self._checkpoint_at if self._appended else None
+
+    def trim(self, lowest_needed: int | None, out: list[Effect]) -> None:
+        """Give back what nobody needs."""
+        below = self.checkpointed_to
+        if lowest_needed is not None:
+            below = min(below, lowest_needed)
+        if below > self.trimmed_below:
+            self.trimmed_below = below
+            out.append(TrimLog(self.log, below))

@@ -1,0 +1,344 @@
+"""What the queue service's brokers say to each other and to their clients.
+
+Between brokers every message names the brokers at both ends (``source``, ``destination``): brokers
+on the way pass it on.  Rows of an alias queue are named by their position in its journal, for ever.
+"""
+
+from __future__ import annotations
+
+from penstock.content.batch import Batch
+from penstock.content.frame import Frame
+from penstock.core.clock import Duration, Instant
+from penstock.core.intervals import Interval
+from penstock.core.message import Message
+
+DEFAULT_PRIORITY = 4
+"""The middle of the ten priorities, as in JMS; 9 is the most urgent."""
+
+HIGHEST_PRIORITY = 9
+
+
+class Routed(Message, frozen=True, gc=False):
+    """A message from one broker to another, about one alias queue and one destination queue."""
+
+    source: str
+    destination: str
+    alias: str
+    queue: str
+
+
+# -- the forwarding transaction --------------------------------------------------------------------
+
+
+class Forward(Routed, frozen=True, gc=False):
+    """Rows for a destination queue, in doubt until the alias queue decides.
+
+    Every row below ``floor`` is decided: a row below it that arrives late is a repeat.
+    """
+
+    floor: int
+    frame: Frame
+    priority: int
+    expires_at: Instant
+
+
+class Stored(Routed, frozen=True, gc=False):
+    """The destination holds these rows durably, in doubt, and asks for the decision."""
+
+    intervals: tuple[Interval, ...]
+
+
+class ForwardRefused(Routed, frozen=True):
+    """The destination could not store these rows, and why."""
+
+    intervals: tuple[Interval, ...]
+    reason: str
+
+
+class Decision(Routed, frozen=True, gc=False):
+    """Which of the rows in doubt are the destination's, and which went elsewhere."""
+
+    committed: tuple[Interval, ...]
+    withdrawn: tuple[Interval, ...]
+
+
+class Resolved(Routed, frozen=True, gc=False):
+    """The destination has carried out the decision on these rows, durably."""
+
+    intervals: tuple[Interval, ...]
+
+
+# -- monitoring (Section IV.B) ---------------------------------------------------------------------
+
+
+class Monitor(Routed, frozen=True):
+    """Asks a destination queue for its consumption and load: now, and then so many ``times`` at
+    every interval."""
+
+    iteration: int
+    every_ns: Duration = 0
+    times: int = 0
+
+
+class MonitorReport(Routed, frozen=True):
+    """A destination queue's account of itself; ``problem`` says why it can take nothing.
+
+    ``consumed`` and ``busy_ns`` count from the start of the broker (``epoch``): what was
+    acknowledged by consumers, and for how long there was something to consume.  ``watchers`` is
+    how many alias queues ask.  ``iteration`` is 0 when nobody asked.
+    """
+
+    iteration: int
+    epoch: Instant
+    at: Instant
+    load: int
+    consumed: int
+    busy_ns: int
+    consumers: int
+    watchers: int
+    problem: str = ""
+
+
+# -- clients: sending ------------------------------------------------------------------------------
+
+
+class SendToQueue(Message, frozen=True, gc=False):
+    """Rows for a queue or an alias queue, numbered by the producer for this queue.
+
+    ``queue`` may be ``name@broker``: the broker passes the rows on without keeping them.
+    ``time_to_live_ns`` of 0 means that the rows do not expire.
+    """
+
+    producer: str
+    queue: str
+    first_sequence: int
+    batch: Batch
+    priority: int = DEFAULT_PRIORITY
+    time_to_live_ns: int = 0
+
+
+class SendReceipt(Message, frozen=True, gc=False):
+    """The rows are durable, from ``first_position`` on (0: they were a repeat)."""
+
+    producer: str
+    queue: str
+    first_sequence: int
+    count: int
+    first_position: int
+
+
+class SendRefused(Message, frozen=True):
+    """Nothing of these rows was stored, and why."""
+
+    producer: str
+    queue: str
+    first_sequence: int
+    count: int
+    reason: str
+
+
+class OpenSender(Message, frozen=True):
+    """A client is about to send to this queue under a name that survives its reconnections."""
+
+    producer: str
+    queue: str
+
+
+class SenderOpened(Message, frozen=True):
+    """The first sequence number of this producer that is not stored; or why it may not send."""
+
+    producer: str
+    queue: str
+    next_sequence: int
+    problem: str = ""
+
+
+class RelayedSend(Message, frozen=True, gc=False):
+    """A client's rows on their way to a queue on another broker."""
+
+    source: str
+    destination: str
+    session: str
+    send: SendToQueue
+
+
+class RelayedReply(Message, frozen=True, gc=False):
+    """The answer on its way back to the client."""
+
+    source: str
+    destination: str
+    session: str
+    reply: SendReceipt | SendRefused
+
+
+# -- clients: receiving ----------------------------------------------------------------------------
+
+
+class Receive(Message, frozen=True):
+    """Become a consumer of a queue; at most ``credit`` messages are handed over until more is
+    granted."""
+
+    consumer: str
+    queue: str
+    selector: str = ""
+    credit: int = 0
+
+
+class Receiving(Message, frozen=True):
+    """The consumer is known to the queue; or why not."""
+
+    consumer: str
+    problem: str = ""
+
+
+class Credit(Message, frozen=True, gc=False):
+    """The consumer can take so many messages more."""
+
+    consumer: str
+    more: int
+
+
+class Deliver(Message, frozen=True, gc=False):
+    """Messages for one consumer, at their positions in the queue.
+
+    ``attempts`` lists the rows that were handed out before and how often; ``recovered`` says that
+    the broker restarted since these rows arrived, so that any of them may have been handed out.
+    """
+
+    consumer: str
+    frame: Frame
+    attempts: tuple[tuple[int, int], ...] = ()
+    recovered: bool = False
+
+
+class Settle(Message, frozen=True, gc=False):
+    """What became of messages: done, to be tried again, given back unseen, or hopeless."""
+
+    consumer: str
+    number: int
+    accepted: tuple[Interval, ...] = ()
+    failed: tuple[Interval, ...] = ()
+    released: tuple[Interval, ...] = ()
+    rejected: tuple[Interval, ...] = ()
+
+
+class Settled(Message, frozen=True, gc=False):
+    """A settlement is durable; ``stale`` of its messages were not this consumer's any more."""
+
+    consumer: str
+    number: int
+    stale: int = 0
+
+
+class StopReceiving(Message, frozen=True):
+    """The consumer leaves; what it holds returns to the queue, uncounted."""
+
+    consumer: str
+
+
+class ReceivingStopped(Message, frozen=True):
+    """The consumer is gone; nothing more will be delivered to it."""
+
+    consumer: str
+
+
+# -- clients: looking and changing -----------------------------------------------------------------
+
+
+class Browse(Message, frozen=True):
+    """Look at waiting messages from a position on, without taking them."""
+
+    request: int
+    queue: str
+    selector: str = ""
+    from_position: int = 0
+    limit: int = 100
+
+
+class Browsed(Message, frozen=True, gc=False):
+    """Some of the waiting messages, and where to look on (0: that was all)."""
+
+    request: int
+    frames: tuple[Frame, ...]
+    next_position: int
+    problem: str = ""
+
+
+class PurgeQueue(Message, frozen=True):
+    """Discard every message that waits (not those that consumers hold)."""
+
+    request: int
+    queue: str
+
+
+class ListQueues(Message, frozen=True):
+    """Asks for the state of one queue, or of all (an empty name)."""
+
+    request: int
+    queue: str = ""
+
+
+class ChangeDestination(Message, frozen=True):
+    """Add a destination to an alias queue, or retire one."""
+
+    request: int
+    alias: str
+    destination: str
+    retire: bool = False
+
+
+class QueueAnswer(Message, frozen=True):
+    """The answer to a request about queues: a JSON document, or the problem."""
+
+    request: int
+    document: bytes
+    problem: str = ""
+
+
+class DeadLetter(Message, frozen=True, gc=False):
+    """Hopeless rows on their way from one queue of a broker to another; never leaves it."""
+
+    queue: str
+    target: str
+    intervals: tuple[Interval, ...]
+    batch: Batch
+
+
+class LetterBuried(Message, frozen=True, gc=False):
+    """The dead-letter queue holds these rows of a queue durably; or why it could not take them."""
+
+    queue: str
+    intervals: tuple[Interval, ...]
+    failure: str = ""
+
+
+# -- the journal -----------------------------------------------------------------------------------
+
+
+class RowsEntry(Message, frozen=True, gc=False):
+    """Rows in a journal: whose they are, and how urgent and lasting."""
+
+    frame: Frame
+    origin: str
+    first_sequence: int
+    priority: int
+    expires_at: Instant
+    in_doubt: bool = False
+
+
+class SettlementEntry(Message, frozen=True, gc=False):
+    """A note in a queue's journal: rows that are gone, that were tried in vain, or that the alias
+    queue left to this queue."""
+
+    frame: Frame
+    settled: tuple[Interval, ...]
+    attempts: tuple[tuple[int, int, int], ...] = ()
+    committed: tuple[Interval, ...] = ()
+
+
+class DecisionEntry(Message, frozen=True, gc=False):
+    """A note in an alias queue's journal: these rows are that destination's."""
+
+    frame: Frame
+    destination: str
+    intervals: tuple[Interval, ...]

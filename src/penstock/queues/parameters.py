@@ -1,0 +1,162 @@
+"""What a queue, an alias queue and the service as a whole can be told.
+
+Sections are those of El Rheddane, De Palma and Tchana, "Scalable Store and Forward Messaging".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+
+from penstock.core.clock import MILLISECOND, SECOND, Duration
+
+Positive = Annotated[int, msgspec.Meta(gt=0)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^@/\s]+$")]
+"""A queue's name: no white space, no slash (names of logs are paths) and no ``@``."""
+
+Balancing: TypeAlias = Literal["round-robin", "weighted", "flow-control"]
+Law: TypeAlias = Literal["paper", "improved"]
+
+DEAD_LETTERS = "dead-letters"
+"""Where hopeless messages go unless a queue says otherwise; every broker has it."""
+
+
+class QueueConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A queue and how it treats its messages."""
+
+    name: Name
+    max_deliveries: Positive = 5
+    """A message that was handed out so often in vain is a dead letter."""
+
+    dead_letter_queue: str = DEAD_LETTERS
+    """A queue of the same broker; empty discards what is rejected or tried too often."""
+
+    keep_expired: bool = False
+    """Whether messages that outlived their time go to the dead-letter queue, too."""
+
+    depth_limit_messages: Positive = 10_000_000
+    depth_limit_bytes: Positive = 16 << 30
+    """A queue that holds so much refuses more, and says so."""
+
+
+class AliasConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An alias queue, its destinations (``queue@broker``) and how it shares out between them."""
+
+    name: Name
+    destinations: tuple[str, ...]
+    balancing: Balancing = "flow-control"
+    law: Law = "improved"
+    weights: dict[str, Positive] = msgspec.field(default_factory=dict)
+    """For ``weighted``: how many messages in a row each destination gets; 1 if not listed."""
+
+    first_period_ns: Positive | None = None
+    """Until the first regulation; 10 s under the paper's law (Section V.B), 1 s under ours."""
+
+    overhead: Share = 0.001
+    """Monitoring messages for each message produced (Section IV.B), from which the period
+    follows."""
+
+    max_load_messages: Positive = 3000
+    """MAX_LOAD of Algorithm 1: above it a queue's weight is cut by a tenth."""
+
+    depth_limit_messages: Positive = 10_000_000
+    depth_limit_bytes: Positive = 16 << 30
+
+
+class QueueParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What holds for all queues of a broker; durations are nanoseconds."""
+
+    memory_bytes: Positive = 64 << 20
+    """Message bodies of one queue that are held in memory; the rest is read back from the log."""
+
+    read_bytes: Positive = 1 << 20
+    """What one read brings back."""
+
+    submit_limit_bytes: Positive = 32 << 20
+    """Sent bytes of one queue that may wait for the disk; more is refused."""
+
+    forward_window_bytes: Positive = 4 << 20
+    """Undecided bytes under way from an alias queue to one destination.  Less than a link's queue
+    (5 MB), or a burst would be dropped there."""
+
+    forward_timeout_ns: Positive = 5 * SECOND
+    """Rows that a destination did not confirm for so long are forwarded anew, elsewhere if
+    possible."""
+
+    refused_pause_ns: Positive = 2 * SECOND
+    """A destination that refused rows gets nothing for so long."""
+
+    repeat_ns: Positive = 1 * SECOND
+    """A question or a decision that nobody answered is repeated after so long."""
+
+    store_retry_ns: Positive = 500 * MILLISECOND
+    """A note that the store refused is written again after so long."""
+
+    checkpoint_ns: Positive = 1 * SECOND
+    """How often a journal's table of origins is saved and its settled part trimmed."""
+
+    origin_limit: Positive = 100_000
+    """Producers and alias queues that one queue remembers; the idlest is forgotten."""
+
+    consumers_per_queue: Positive = 10_000
+    credit_limit: Positive = 1_000_000
+    """Bounds on what clients can make a broker remember."""
+
+    period_min_ns: Positive = 100 * MILLISECOND
+    period_max_ns: Positive = 60 * SECOND
+    """Bounds of the control loop's period, whatever the throughput."""
+
+
+PAPER_FIRST_PERIOD_NS: Duration = 10 * SECOND
+IMPROVED_FIRST_PERIOD_NS: Duration = 1 * SECOND
+
+
+def first_period_ns(config: AliasConfig) -> Duration:
+    """How long an alias queue shares out equally before it regulates."""
+    if config.first_period_ns is not None:
+        return config.first_period_ns
+    return PAPER_FIRST_PERIOD_NS if config.law == "paper" else IMPROVED_FIRST_PERIOD_NS
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """``queue@broker`` as its two parts; raises ``ValueError``."""
+    queue, at, broker = address.rpartition("@")
+    if not at or not queue or not broker:
+        raise ValueError(f"destination {address!r} is not of the form queue@broker")
+    return queue, broker
+
+
+NEVER_A_DEAD_LETTER = 2**31
+"""Dead letters are not buried a second time."""
+
+
+def with_dead_letters(queues: tuple[QueueConfig, ...]) -> tuple[QueueConfig, ...]:
+    """The queues of a broker, and the one for dead letters that goes with them."""
+    if not queues or any(each.name == DEAD_LETTERS for each in queues):
+        return queues
+    letters = QueueConfig(DEAD_LETTERS, max_deliveries=NEVER_A_DEAD_LETTER, dead_letter_queue="")
+    return (*queues, letters)
+
+
+def check_configuration(queues: tuple[QueueConfig, ...], aliases: tuple[AliasConfig, ...]) -> None:
+    """What the types alone do not say; raises ``ValueError``."""
+    names = [each.name for each in with_dead_letters(queues)]
+    names += [each.name for each in aliases]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name!r}: two queues or alias queues of one broker share this name")
+    for queue in queues:
+        letters = queue.dead_letter_queue
+        if letters and letters not in names:
+            raise ValueError(
+                f"queue {queue.name!r}: its dead_letter_queue {letters!r} is not a queue of the "
+                "same broker; add it, or leave the key out"
+            )
+    for alias in aliases:
+        if not alias.destinations:
+            raise ValueError(f"alias queue {alias.name!r} has no destinations; name at least one")
+        for address in alias.destinations:
+            split_address(address)

@@ -1,0 +1,73 @@
+"""Queues and alias queues as documents (docs/reference/queues.md), and why messages wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.core.clock import Instant, in_seconds
+from penstock.queues.alias_queue import AliasQueue
+from penstock.queues.destination import Destination
+from penstock.queues.queue import Queue
+
+
+def status_of(hosted: Queue | AliasQueue, now: Instant) -> dict[str, Any]:
+    """The document of either kind."""
+    return _queue(hosted, now) if isinstance(hosted, Queue) else _alias(hosted, now)
+
+
+def _queue(queue: Queue, now: Instant) -> dict[str, Any]:
+    rows = queue.rows
+    return {
+        "name": queue.name,
+        "kind": "queue",
+        "ready": rows.journal.ready,
+        "messages": rows.entries.rows,
+        "bytes": rows.entries.bytes,
+        "waiting": rows.ready.count,
+        "held": sum(consumer.held_count for consumer in rows.consumers),
+        "in_doubt": rows.doubt.rows,
+        "consumers": len(rows.consumers),
+        "received_messages": queue.received.total,
+        "received_msgs_per_s": round(queue.received.per_second(now), 1),
+        "consumed_messages": queue.consumed.total,
+        "consumed_msgs_per_s": round(queue.consumed.per_second(now), 1),
+        "expired_messages": rows.expired_messages,
+        "dead_messages": rows.dead_messages,
+    }
+
+
+def _alias(alias: AliasQueue, now: Instant) -> dict[str, Any]:
+    destinations = [_destination(each, alias, now) for each in alias.all_destinations()]
+    return {
+        "name": alias.name,
+        "kind": "alias",
+        "ready": alias.rows.journal.ready,
+        "messages": alias.rows.entries.rows,
+        "bytes": alias.rows.entries.bytes,
+        "waiting": alias.rows.waiting.count,
+        "received_messages": alias.received.total,
+        "received_msgs_per_s": round(alias.received.per_second(now), 1),
+        "forwarded_messages": alias.forwarded.total,
+        "forwarded_msgs_per_s": round(alias.forwarded.per_second(now), 1),
+        "balancing": alias.config.balancing,
+        "law": alias.config.law,
+        "period_s": in_seconds(alias.balancer.period_ns),
+        "why": alias.explain(now),
+        "destinations": destinations,
+    }
+
+
+def _destination(each: Destination, alias: AliasQueue, now: Instant) -> dict[str, Any]:
+    balancer = alias.balancer
+    return {
+        "address": each.address,
+        "reachable": each.reachable,
+        "retired": each.retired,
+        "consumers": each.consumers,
+        "weight": round(balancer.weight(each.address), 4),
+        "load": balancer.load(each.address),
+        "consumed_msgs_per_s": balancer.consumption_msgs_per_s(each.address),
+        "in_flight": each.in_flight.span,
+        "unconfirmed": each.confirmed.span,
+        "gets_nothing_because": each.why_not(now, alone=alias.has_one_destination),
+    }

@@ -1,0 +1,192 @@
+"""Real broker processes on loopback, killed with ``kill -9`` in the middle of traffic."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import penstock
+from penstock.client.queues import Queues, ReceiveRefusedError
+from penstock.net.config import BrokerConfig, NeighbourConfig
+from penstock.net.config_file import write_config
+from penstock.net.process import BrokerProcess, free_port
+from penstock.queues.parameters import AliasConfig, QueueConfig
+
+TOTAL = 3000
+
+
+class Cluster:
+    """A home broker with an alias queue, and two sites with a work queue each."""
+
+    def __init__(self, directory: Path) -> None:
+        self.ports = {name: free_port() for name in ("home", "east", "west")}
+        self.brokers = {name: self._broker(directory, name) for name in self.ports}
+
+    def _broker(self, directory: Path, name: str) -> BrokerProcess:
+        neighbours = ("east", "west") if name == "home" else ("home",)
+        alias = AliasConfig("orders", ("work@east", "work@west"))
+        config = BrokerConfig(
+            name,
+            str(directory / name),
+            listen=f"127.0.0.1:{self.ports[name]}",
+            pubends=0,
+            neighbours={
+                each: NeighbourConfig(f"127.0.0.1:{self.ports[each]}") for each in neighbours
+            },
+            queues={} if name == "home" else {"work": QueueConfig("work", max_deliveries=2)},
+            aliases={"orders": alias} if name == "home" else {},
+        )
+        path = directory / f"{name}.toml"
+        write_config(path, config)
+        return BrokerProcess(path, directory / f"{name}.log")
+
+    def url(self, name: str) -> str:
+        return f"penstock://127.0.0.1:{self.ports[name]}"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    with ExitStack() as running:
+        for broker in made.brokers.values():
+            running.callback(broker.kill)
+            broker.start()
+        yield made
+
+
+async def _work(url: str, seen: Counter[int], unmarked: Counter[int]) -> None:
+    async with penstock.connect(url) as client:
+        async for message in Queues(client).receive("work", prefetch=100):
+            seen[int(message["n"])] += 1
+            unmarked[int(message["n"])] += not message.redelivered
+            message.ack()
+
+
+async def _until(condition) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
+async def test_killing_either_side_loses_nothing_and_doubles_nothing(cluster: Cluster) -> None:
+    seen: dict[str, Counter[int]] = {site: Counter() for site in ("east", "west")}
+    unmarked: dict[str, Counter[int]] = {site: Counter() for site in ("east", "west")}
+    async with asyncio.TaskGroup() as group:
+        workers = [
+            group.create_task(_work(cluster.url(site), seen[site], unmarked[site]))
+            for site in seen
+        ]
+        async with penstock.connect(cluster.url("home")) as client:
+            sender = Queues(client).sender("orders")
+            for n in range(TOTAL):
+                await sender.send({"n": n}, b"x" * 1000)
+                if n in (TOTAL // 3, 2 * TOTAL // 3):
+                    victim = cluster.brokers["east" if n == TOTAL // 3 else "home"]
+                    await sender.flush()
+                    victim.kill()
+                    victim.start()
+            await sender.flush()
+        await _until(lambda: len(seen["east"]) + len(seen["west"]) >= TOTAL)
+        for worker in workers:
+            worker.cancel()
+    assert seen["east"].keys() | seen["west"].keys() == set(range(TOTAL))
+    assert not seen["east"].keys() & seen["west"].keys()
+    for counts in unmarked.values():
+        assert max(counts.values(), default=0) <= 1
+
+
+async def test_bad_input_gets_a_clear_answer(cluster: Cluster) -> None:
+    async with penstock.connect(cluster.url("home")) as client:
+        queues = Queues(client)
+        with pytest.raises(penstock.PublishRefusedError, match="queue .nowhere. refused.*has no queue 'nowhere'"):
+            await queues.send("nowhere", {}, b"")
+        with pytest.raises(ReceiveRefusedError, match="write-only"):
+            await queues.receive("orders").open()
+        with pytest.raises(ReceiveRefusedError, match="has no queue 'nowhere'"):
+            await queues.receive("nowhere").open()
+        with pytest.raises(penstock.PenstockError, match="is not a destination of"):
+            await queues.retire("orders", "work@north")
+
+
+async def test_a_poison_message_becomes_a_dead_letter(cluster: Cluster) -> None:
+    async with penstock.connect(cluster.url("east")) as client:
+        queues = Queues(client)
+        await queues.send("work", {"n": 1}, b"poison")
+        async with queues.receive("work") as receiver:
+            tries = 0
+            async for message in receiver:
+                tries += 1
+                assert message.failed_deliveries == tries - 1
+                message.nack()
+                if tries == 2:
+                    break
+            await receiver.flush()
+        async with queues.receive("dead-letters") as letters:
+            batch = await letters.next_batch(deadline_s=30)
+            (letter,) = batch
+            assert letter.payload == b"poison"
+            assert letter["dead_letter_queue"] == "work"
+            assert letter["n"] == 1
+            letter.ack()
+            await letters.flush()
+        (status,) = await queues.status("work")
+        assert (status["messages"], status["dead_messages"]) == (0, 1)
+
+
+async def test_browse_purge_and_priorities(cluster: Cluster) -> None:
+    async with penstock.connect(cluster.url("east")) as client:
+        queues = Queues(client)
+        for n, priority in ((0, 4), (1, 9), (2, 0)):
+            await queues.send("work", {"n": n}, b"", priority=priority)
+        assert [each[1]["n"] for each in await queues.browse("work")] == [0, 1, 2]
+        assert [each[1]["n"] for each in await queues.browse("work", selector="n > 1")] == [2]
+        async with queues.receive("work", ack="auto") as receiver:
+            order = []
+            async for message in receiver:
+                order.append(message["n"])
+                if len(order) == 3:
+                    break
+        assert order == [1, 0, 2]
+        await queues.send("work", {"n": 3}, b"")
+        assert await queues.purge("work") >= 1
+        assert await queues.browse("work") == []
+
+
+async def test_a_destination_is_retired_and_added_while_messages_flow(cluster: Cluster) -> None:
+    seen: Counter[int] = Counter()
+    unmarked: Counter[int] = Counter()
+    async with penstock.connect(cluster.url("home")) as client:
+        queues = Queues(client)
+        assert await queues.retire("orders", "work@west") == ["work@east"]
+        for n in range(50):
+            await queues.send("orders", {"n": n}, b"")
+        worker = asyncio.create_task(_work(cluster.url("east"), seen, unmarked))
+        await _until(lambda: len(seen) == 50)
+        worker.cancel()
+        assert await queues.add_destination("orders", "work@west") == ["work@east", "work@west"]
+
+
+async def test_a_client_sends_through_one_broker_to_a_queue_on_another(cluster: Cluster) -> None:
+    async with penstock.connect(cluster.url("home")) as client:
+        queues = Queues(client)
+        await _until_accepted(queues, "work@east")
+    async with penstock.connect(cluster.url("east")) as client:
+        found = await Queues(client).browse("work")
+        assert [each[1]["n"] for each in found] == [7]
+
+
+async def _until_accepted(queues: Queues, queue: str) -> None:
+    """The link between the brokers may come up a moment after the brokers."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await queues.send(queue, {"n": 7}, b"")
+                return
+            except penstock.PublishRefusedError as refusal:
+                assert "cannot be reached" in str(refusal)
+                await asyncio.sleep(0.05)
