@@ -59,6 +59,11 @@ class CongestionParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
     fair_links: bool = True
     """Links serve pubends in turn (part of the improved law)."""
+    @property
+    def links_are_fair(self) -> bool:
+        """Whether pubends take turns on a link."""
+        return self.fair_links and self.law == "improved"
+
     live_floor_msgs_per_s: Rate = 12.5
     """The improved law never slows a pubend below this for the sake of a recovery."""
     drain_ns: Duration = 5 * SECOND

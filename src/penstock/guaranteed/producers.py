@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 
 import msgspec
 
@@ -63,9 +64,20 @@ class ProducerTable:
             return 0
         return max(high for _, high in stored)
 
-    def save(self, complete_to: Tick) -> bytes:
-        """The table as bytes, right up to (excluding) this tick."""
-        producers = [(name, list(stored)) for name, stored in self._stored.items()]
+    def save(self, complete_to: Tick, unsure: Iterable[tuple[str, int, int]] = ()) -> bytes:
+        """The table as bytes, right up to (excluding) this tick.
+
+        ``unsure`` are numbers (producer, first, count) that stand at or above the tick.
+        """
+        sure: dict[str, IntervalSet] = dict(self._stored)
+        for producer, first, count in unsure:
+            stored = self._stored.get(producer)
+            if stored is None:
+                continue
+            if sure[producer] is stored:
+                sure[producer] = IntervalSet(stored)
+            sure[producer].remove(first, first + count)
+        producers = [(name, list(stored)) for name, stored in sure.items()]
         return msgspec.msgpack.encode(_Saved(complete_to, producers))
 
     def load(self, data: bytes) -> Tick:

@@ -351,13 +351,25 @@ class Pubend:
             self._last_spoken_at = now
         if now >= self._checkpoint_at:
             self._checkpoint_at = now + parameters.producer_checkpoint_ns
-            if self._checkpoint_dirty and not self._pending and self.ready:
-                self._checkpoint_dirty = False
-                saved = self._producers.save(self.spoken_end)
-                out.append(PersistState(self._tokens.take(self.log), {self.producers_key: saved}))
+            if self._checkpoint_dirty and self.ready:
+                self._checkpoint(out)
         if now >= self._trim_at:
             self._trim_at = now + parameters.acknowledge_interval_ns
             self._trim(now, out)
+
+    def _checkpoint(self, out: list[Effect]) -> None:
+        """Save the producers without what is on its way to the disk, which may yet be refused.
+
+        A busy pubend always has something on its way: waiting for a pause would be for ever.
+        """
+        unsure = [
+            (pending.producer, pending.first_sequence, pending.count)
+            for pending in self._pending
+            if pending.frame is not None and pending.producer != SILENT
+        ]
+        self._checkpoint_dirty = bool(unsure)
+        saved = self._producers.save(self.spoken_end, unsure)
+        out.append(PersistState(self._tokens.take(self.log), {self.producers_key: saved}))
 
     def _silence_due(self) -> Instant:
         return self._last_spoken_at + self._parameters.silence_interval_ns

@@ -17,12 +17,13 @@ REMEMBERED: Duration = 600 * SECOND
 class PublicationHistory:
     """Rows published, in buckets of stream time."""
 
-    __slots__ = ("_buckets", "_totals")
+    __slots__ = ("_buckets", "_forgotten", "_totals")
 
     def __init__(self) -> None:
         """Nothing was published."""
         self._buckets: list[int] = []
         self._totals: list[int] = []
+        self._forgotten = 0
 
     def published(self, tick: Tick, rows: int) -> None:
         """Rows were placed at a tick."""
@@ -30,11 +31,12 @@ class PublicationHistory:
         if self._buckets and self._buckets[-1] >= bucket:
             self._totals[-1] += rows
             return
-        total = self._totals[-1] if self._totals else 0
+        total = self._totals[-1] if self._totals else self._forgotten
         self._buckets.append(bucket)
         self._totals.append(total + rows)
         if len(self._buckets) > 2 * REMEMBERED // BUCKET:
             half = len(self._buckets) // 2
+            self._forgotten = self._totals[half - 1]
             del self._buckets[:half], self._totals[:half]
 
     def count_between(self, low: Tick, high: Tick) -> int:
@@ -44,7 +46,7 @@ class PublicationHistory:
     def _total_at(self, tick: Tick) -> int:
         """Rows in all buckets that end at or before the tick."""
         index = bisect_left(self._buckets, tick // BUCKET)
-        return self._totals[index - 1] if index else 0
+        return self._totals[index - 1] if index else self._forgotten
 
     def density(self, tick: Tick) -> float:
         """Rows in a second of the stream around a tick."""
@@ -65,5 +67,5 @@ class PublicationHistory:
         oldest = bisect_left(self._buckets, end - SECOND // BUCKET)
         if newest == oldest:
             return 0.0
-        before = self._totals[oldest - 1] if oldest else 0
+        before = self._totals[oldest - 1] if oldest else self._forgotten
         return float(self._totals[newest - 1] - before)

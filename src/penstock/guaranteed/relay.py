@@ -142,9 +142,12 @@ class RelayStream:
                 still.append(waiting)
                 continue
             registration = self._registrations.links.get(waiting.link)
+            unfinished = more and waiting.high > frame.high
+            if unfinished and asked is not None:
+                # The rest is not under way any more, and is about to be asked for again.
+                asked.remove(frame.high, waiting.high)
             if registration is not None:
                 part = frame.slice(waiting.low, waiting.high)
-                unfinished = more and waiting.high > frame.high
                 self._answer(waiting.link, registration, filter_text, part, unfinished, out)
             still += self._rest(waiting, frame, more=more)
         self._waiting = still

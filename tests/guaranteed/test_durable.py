@@ -1,0 +1,158 @@
+"""Durable subscriptions: saved before announced, positions saved together, claims that are safe."""
+
+from __future__ import annotations
+
+from penstock.content.parser import parse
+from penstock.core.clock import SECOND
+from penstock.core.machine import Effect, PersistState
+from penstock.core.tokens import Tokens
+from penstock.guaranteed.durable import SAVE_INTERVAL, DurableSubscriptions
+from penstock.guaranteed.messages import Subscribe
+from penstock.guaranteed.parameters import GuaranteedParameters
+from penstock.guaranteed.subscription import Subscription
+
+SELECTOR = parse("n > 5")
+WISH = Subscribe("orders", "n > 5", durable=True)
+
+
+def opened(limit: int = 10) -> tuple[DurableSubscriptions, Subscription, PersistState]:
+    durable = DurableSubscriptions(GuaranteedParameters(durable_subscriptions=limit), Tokens(), {})
+    out: list[Effect] = []
+    subscription = durable.open(WISH, SELECTOR, out)
+    (order,) = out
+    assert isinstance(order, PersistState)
+    return durable, subscription, order
+
+
+def save(durable: DurableSubscriptions, now: int) -> PersistState | None:
+    out: list[Effect] = []
+    durable.save_if_due(now, out)
+    for order in out:
+        assert isinstance(order, PersistState)
+        return order
+    return None
+
+
+def test_a_subscription_exists_once_it_is_saved() -> None:
+    durable, subscription, order = opened()
+    assert list(order.values) == ["durable/orders"]
+    assert not durable.is_saved(subscription)
+
+    assert durable.resolved(order.token, "") is subscription
+    assert durable.is_saved(subscription)
+    assert durable.any
+
+
+def test_a_subscription_that_could_not_be_saved_does_not_exist() -> None:
+    durable, subscription, order = opened()
+
+    assert durable.resolved(order.token, "the disk is full") is subscription
+    assert not durable.any
+
+
+def test_opening_it_again_finds_it() -> None:
+    durable, subscription, _ = opened()
+    out: list[Effect] = []
+
+    assert durable.open(WISH, SELECTOR, out) is subscription
+    assert out == []
+
+
+def test_another_selector_is_refused_and_the_refusal_names_the_right_one() -> None:
+    durable, _, _ = opened()
+
+    assert durable.refusal(WISH, SELECTOR) == ""
+    refusal = durable.refusal(WISH, parse("n > 6"))
+    assert "'n > 5'" in refusal
+    assert "'orders'" in refusal
+
+
+def test_the_number_is_bounded() -> None:
+    durable, _, _ = opened(limit=1)
+
+    assert "1 durable subscriptions" in durable.refusal(
+        Subscribe("more", "n > 5", durable=True), SELECTOR
+    )
+
+
+def test_positions_are_saved_together_after_an_interval() -> None:
+    durable, subscription, order = opened()
+    durable.resolved(order.token, "")
+    subscription.consumed = {"p": 10}
+    durable.changed(subscription, SECOND)
+    subscription.consumed = {"p": 20}
+    durable.changed(subscription, SECOND + 1)
+
+    assert save(durable, SECOND + SAVE_INTERVAL - 1) is None
+    assert save(durable, SECOND + SAVE_INTERVAL) is not None
+    assert durable.save_at is None
+
+
+def test_a_position_that_did_not_move_is_not_saved() -> None:
+    durable, subscription, order = opened()
+    durable.resolved(order.token, "")
+    durable.changed(subscription, SECOND)
+
+    assert durable.save_at is None
+
+
+def test_only_what_is_saved_is_claimed() -> None:
+    durable, subscription, order = opened()
+    durable.resolved(order.token, "")
+    assert durable.claims("p") == []
+    subscription.consumed = {"p": 10}
+    durable.changed(subscription, 0)
+    saving = save(durable, SAVE_INTERVAL)
+    assert saving is not None
+    subscription.consumed = {"p": 30}
+    assert durable.claims("p") == []
+
+    durable.resolved(saving.token, "")
+    assert durable.claims("p") == [10]
+    assert durable.claims("q") == []
+
+
+def test_a_position_that_could_not_be_saved_is_not_claimed() -> None:
+    durable, subscription, order = opened()
+    durable.resolved(order.token, "")
+    subscription.consumed = {"p": 10}
+    durable.changed(subscription, 0)
+    saving = save(durable, SAVE_INTERVAL)
+    assert saving is not None
+    durable.resolved(saving.token, "the disk is full")
+
+    assert durable.claims("p") == []
+
+
+def test_what_was_saved_is_found_after_a_restart() -> None:
+    durable, subscription, order = opened()
+    durable.resolved(order.token, "")
+    subscription.consumed = {"p": 10}
+    durable.changed(subscription, 0)
+    saving = save(durable, SAVE_INTERVAL)
+    assert saving is not None
+    saved = {key: value for key, value in saving.values.items() if value is not None}
+    restarted = DurableSubscriptions(GuaranteedParameters(), Tokens(), {**saved, "other": b""})
+
+    assert restarted.claims("p") == [10]
+    found = restarted.open(WISH, SELECTOR, [])
+    assert found.consumed == {"p": 10}
+    assert restarted.is_saved(found)
+
+
+def test_a_forgotten_subscription_claims_nothing_and_is_deleted() -> None:
+    durable, subscription, order = opened()
+    durable.resolved(order.token, "")
+    subscription.saved = {"p": 10}
+    out: list[Effect] = []
+    durable.forget("orders", out)
+
+    (deleted,) = out
+    assert isinstance(deleted, PersistState)
+    assert deleted.values == {"durable/orders": None}
+    assert durable.claims("p") == []
+    subscription.consumed = {"p": 99}
+    durable.changed(subscription, 0)
+    assert durable.save_at is None
+    durable.forget("orders", out)
+    assert len(out) == 1
