@@ -1,0 +1,23 @@
+"""Every scenario that ships holds what it promises, in both worlds."""
+
+from pathlib import Path
+
+import pytest
+
+from penstock.lab.expectations import judge_expectations
+from penstock.lab.run import run
+from penstock.lab.run_net import NetRun
+from penstock.lab.run_sim import SimRun
+from penstock.lab.scenario_file import load_scenario
+
+SHIPPED = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
+
+
+@pytest.mark.parametrize("world", [SimRun, NetRun], ids=["sim", "net"])
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_it_holds(path: Path, world: type[SimRun] | type[NetRun]) -> None:
+    scenario = load_scenario(path)
+    result = run(scenario, world(scenario, 1))
+    failed = [verdict for verdict in judge_expectations(result) if not verdict.held]
+    assert scenario.expect
+    assert not failed
