@@ -47,9 +47,7 @@ def test_what_is_published_is_printed(url: str) -> None:
     assert one.returncode == 0, one.stderr
 
     selector = "symbol = 'ACME' AND price > 100"
-    found = penstock(
-        "sub", selector, "--url", url, "--start", "earliest", "--count", "2", "--json"
-    )
+    found = penstock("sub", selector, "--url", url, "--start", "earliest", "--count", "2", "--json")
     assert found.returncode == 0, found.stderr
     messages = [json.loads(line) for line in found.stdout.splitlines()]
     assert [message["attributes"]["price"] for message in messages] == [101.5, 250.0]

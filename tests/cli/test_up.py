@@ -1,4 +1,5 @@
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -18,14 +19,26 @@ def test_up_runs_for_a_while_and_says_what_happened() -> None:
 
 
 def test_an_interrupt_stops_it_cleanly() -> None:
-    process = subprocess.Popen(
-        COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
-    )
-    assert process.stdout is not None
-    for line in process.stdout:
-        if "Ctrl-C stops everything" in line:
-            break
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    """At a terminal, where the live view is."""
+    screen, terminal = os.openpty()
+    with subprocess.Popen(
+        COMMAND, stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.PIPE, text=True
+    ) as process:
+        os.close(terminal)
+        shown = b""
+        while b"Ctrl-C stops everything" not in shown:
+            shown += os.read(screen, 65536)
+        process.send_signal(signal.SIGINT)
+        drain(screen)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
+
+
+def drain(screen: int) -> None:
+    """Read until the last process that has the terminal open is gone (which Linux tells so)."""
+    try:
+        while os.read(screen, 65536):
+            pass
+    except OSError:
+        os.close(screen)

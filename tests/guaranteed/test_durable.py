@@ -38,7 +38,7 @@ def test_a_subscription_exists_once_it_is_saved() -> None:
     assert list(order.values) == ["durable/orders"]
     assert not durable.is_saved(subscription)
 
-    assert durable.resolved(order.token, "") is subscription
+    assert durable.resolved(order.token, "") == [subscription]
     assert durable.is_saved(subscription)
     assert durable.any
 
@@ -46,7 +46,7 @@ def test_a_subscription_exists_once_it_is_saved() -> None:
 def test_a_subscription_that_could_not_be_saved_does_not_exist() -> None:
     durable, subscription, order = opened()
 
-    assert durable.resolved(order.token, "the disk is full") is subscription
+    assert durable.resolved(order.token, "the disk is full") == [subscription]
     assert not durable.any
 
 
@@ -75,9 +75,24 @@ def test_the_number_is_bounded() -> None:
     )
 
 
+def test_where_it_starts_is_saved_at_once_and_it_does_not_exist_before() -> None:
+    """A crash in between would let it start anew where the stream is then."""
+    durable, subscription, order = opened()
+    durable.resolved(order.token, "")
+    subscription.consumed = {"p": 10}
+    durable.changed(subscription, SECOND)
+    assert not durable.is_saved(subscription)
+
+    saving = save(durable, SECOND)
+    assert saving is not None
+    assert durable.resolved(saving.token, "") == [subscription]
+    assert durable.is_saved(subscription)
+
+
 def test_positions_are_saved_together_after_an_interval() -> None:
     durable, subscription, order = opened()
     durable.resolved(order.token, "")
+    subscription.saved = {"p": 5}
     subscription.consumed = {"p": 10}
     durable.changed(subscription, SECOND)
     subscription.consumed = {"p": 20}
@@ -119,7 +134,7 @@ def test_a_position_that_could_not_be_saved_is_not_claimed() -> None:
     durable.changed(subscription, 0)
     saving = save(durable, SAVE_INTERVAL)
     assert saving is not None
-    durable.resolved(saving.token, "the disk is full")
+    assert durable.resolved(saving.token, "the disk is full") == []
 
     assert durable.claims("p") == []
 

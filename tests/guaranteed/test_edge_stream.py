@@ -221,7 +221,7 @@ def check(handed: list[Frame], rows: set[int], horizon: int) -> None:
     assert told == sorted(tick for tick in rows if tick < horizon)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     rows=rows,
     arrivals=st.lists(st.tuples(pieces, st.booleans()), max_size=25),

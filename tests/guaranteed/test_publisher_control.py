@@ -40,8 +40,7 @@ def test_a_query_is_due_once_in_the_interval_and_numbered() -> None:
     ]
 
     assert asked == [
-        (EPOCH + number * SECOND, number, EPOCH + number * SECOND + 1, EPOCH)
-        for number in range(3)
+        (EPOCH + number * SECOND, number, EPOCH + number * SECOND + 1, EPOCH) for number in range(3)
     ]
 
 

@@ -1,12 +1,27 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from penstock.net.config import Address, ConfigError, load_config, parse_address, parse_config
+from penstock.net.config import (
+    Address,
+    BrokerConfig,
+    ConfigError,
+    DialConfig,
+    Limits,
+    NeighbourConfig,
+    TelemetryConfig,
+    load_config,
+    parse_address,
+    parse_config,
+)
+from penstock.net.connection import ConnectionOptions
 
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "reference" / "broker-config.md"
 LEAST: dict[str, Any] = {"name": "b1", "data_dir": "data"}
 
 
@@ -120,3 +135,15 @@ def test_an_address_is_written_as_it_is_read(text: str) -> None:
 
 def test_no_host_means_every_interface() -> None:
     assert parse_address(":7400", "listen") == Address("0.0.0.0", 7400)
+
+
+@pytest.mark.parametrize(
+    "kind", [BrokerConfig, NeighbourConfig, Limits, ConnectionOptions, DialConfig, TelemetryConfig]
+)
+def test_every_key_is_documented_with_its_default(kind: type[msgspec.Struct]) -> None:
+    text = DOCUMENTATION.read_text()
+    for field in msgspec.structs.fields(kind):
+        if isinstance(field.default, bool | int | float | str):
+            assert f"| `{field.name}` | `{json.dumps(field.default)}` |" in text
+        else:
+            assert f"`{field.name}`" in text or f"`[{field.name}" in text

@@ -1,11 +1,21 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from penstock.net.connection import Connection
-from penstock.net.status import may_operate
+from penstock.net.status import (
+    BrokerStatus,
+    LinkStatus,
+    PubendStatus,
+    SubscriptionStatus,
+    may_operate,
+)
+
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "reference" / "status.md"
 
 
 class At:
@@ -29,3 +39,10 @@ def test_others_may_operate_only_as_admin(address: Any) -> None:
     connection = cast(Connection, At(address))
     assert not may_operate(connection, admin=False)
     assert may_operate(connection, admin=True)
+
+
+@pytest.mark.parametrize("kind", [BrokerStatus, LinkStatus, PubendStatus, SubscriptionStatus])
+def test_every_field_is_documented(kind: type[msgspec.Struct]) -> None:
+    text = DOCUMENTATION.read_text()
+    for name in kind.__struct_fields__:
+        assert f"`{name}`" in text

@@ -135,3 +135,27 @@ def test_whatever_happens_the_counts_add_up_and_flows_keep_their_order(
         for priority in (CONTROL, DATA):
             numbers = [n for each, name, n in taken if each is priority and name == flow]
             assert numbers == sorted(numbers)
+
+
+def test_turns_are_counted_in_bytes() -> None:
+    """A flow of small messages sends as many bytes as one of large messages, not as many pieces."""
+    queue: LinkQueue[str] = LinkQueue(fair=True)
+    for number in range(150):
+        queue.offer(f"small{number}", QUANTUM_BYTES // 15, DATA, "small")
+    for number in range(10):
+        queue.offer(f"large{number}", QUANTUM_BYTES, DATA, "large")
+
+    first = [queue.take() for _ in range(16 * 4)]
+    small = sum(size for name, size in first if name.startswith("small"))
+    large = sum(size for name, size in first if name.startswith("large"))
+
+    assert abs(small - large) <= QUANTUM_BYTES
+
+
+def test_a_message_larger_than_a_turn_passes_in_its_turn() -> None:
+    queue: LinkQueue[str] = LinkQueue(fair=True)
+    for number in range(3):
+        queue.offer(f"huge{number}", 10 * QUANTUM_BYTES, DATA, "huge")
+        queue.offer(f"plain{number}", QUANTUM_BYTES, DATA, "plain")
+
+    assert sorted(drain(queue)[:4]) == ["huge0", "huge1", "plain0", "plain1"]

@@ -94,7 +94,19 @@ class Sites:
             self.world.run_for(SECOND)
 
     def judge(self, total: int) -> None:
-        """Nothing lost; every message in one queue only; what comes twice says so."""
+        """Nothing lost; every message in one queue only; what comes twice says so; nothing left."""
+        self.judge_messages(total)
+        self.world.run_for(10 * SECOND)
+        for name, broker in self.world.brokers.items():
+            assert broker.node is not None
+            for queue in broker.node.queues.queues.values():
+                assert queue.rows.entries.rows == queue.rows.doubt.rows == 0, f"left at {name}"
+            for alias in broker.node.queues.aliases.values():
+                assert alias.rows.entries.rows == 0, f"left at {name}"
+                assert all(each.is_done for each in alias.all_destinations())
+
+    def judge_messages(self, total: int) -> None:
+        """What the consumers saw."""
         lost = [n for n in range(total) if n not in self.seen]
         assert not lost, f"seed {self.world.seed}: {len(lost)} lost, first {lost[:5]}"
         for n, times in self.seen.items():

@@ -8,7 +8,7 @@ from penstock.content.batch import Batch
 from penstock.content.frame import Frame
 from penstock.sim.history import History, Outcome, PublisherHistory, SubscriberHistory
 from penstock.sim.judgement import Judgement, judge
-from penstock.sim.message_source import MessageSource, SourceSpec
+from penstock.sim.message_source import Identity, MessageSource, SourceSpec
 
 MESSAGES = 6
 
@@ -16,8 +16,10 @@ MESSAGES = 6
 class Told:
     """A publisher with six acknowledged messages at the ticks 10 to 15, and one subscriber."""
 
-    def __init__(self, selector: str = "", *, from_earliest: bool = False, identity: str = "payload"):
-        spec = SourceSpec("p", "b.1", {"n": "number:"}, identity=identity)  # type: ignore[arg-type]
+    def __init__(
+        self, selector: str = "", *, from_earliest: bool = False, identity: Identity = "payload"
+    ) -> None:
+        spec = SourceSpec("p", "b.1", {"n": "number:"}, identity=identity)
         self.history = History()
         self.publisher = self.history.add_publisher(PublisherHistory("p", MessageSource(spec, 1)))
         self.subscriber = self.history.add_subscriber(

@@ -80,12 +80,14 @@ async def _print(
     left = math.inf if count is None else count
     async with (
         connect(url, deadline_s=deadline) as client,
-        client.subscribe(selector, durable=durable, start=start) as subscription,
+        client.subscribe(selector, durable=durable, start=start, ack="explicit") as subscription,
     ):
         try:
             async with asyncio.timeout(None if math.isinf(for_s) else for_s):
                 async for message in subscription:
                     print(_json(message) if json else _text(message), flush=True)
+                    # What is printed is done, the last message too.
+                    message.ack()
                     left -= 1
                     if left <= 0:
                         break

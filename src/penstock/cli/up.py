@@ -85,11 +85,12 @@ def _view(
 ) -> Group:
     (before_at, before), (at, counts) = samples[0], samples[-1]
     elapsed = max(at - before_at, 1e-9)
+    # Tables without boxes: all of it fits the 24 lines that every terminal has.
 
     def rate(name: str) -> str:
         return f"{(getattr(counts, name) - getattr(before, name)) / elapsed:,.0f}"
 
-    flow = Table(title="sample workload", title_justify="left")
+    flow = Table(title="sample workload", title_justify="left", box=None)
     for column in ("", "messages", "msg/s"):
         flow.add_column(column, justify="right" if column else "left")
     flow.add_row("published to pb", f"{counts.published:,}", rate("published"))
@@ -99,7 +100,7 @@ def _view(
 
 
 def _links(status: dict[str, dict[str, Any]]) -> Table:
-    table = Table(title="links", title_justify="left")
+    table = Table(title="links", title_justify="left", box=None)
     for column in ("link", "state", "queue B", "sent MB", "dropped"):
         table.add_column(column, justify="left" if column in ("link", "state") else "right")
     for name, document in status.items():
@@ -115,7 +116,7 @@ def _links(status: dict[str, dict[str, Any]]) -> Table:
 
 
 def _streams(status: dict[str, dict[str, Any]]) -> Table:
-    table = Table(title="streams", title_justify="left")
+    table = Table(title="streams", title_justify="left", box=None)
     for column in ("pubend", "published", "log MB", "waiting", "doubt horizon behind, ms"):
         table.add_column(column, justify="left" if column == "pubend" else "right")
     horizons = status.get("sb", {}).get("horizons", {})

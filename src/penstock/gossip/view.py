@@ -141,13 +141,17 @@ class PartialView:
         if not self._balanced:
             return self._random.sample(members, count)
         chosen: list[Address] = []
+        passed_over: list[Address] = []
         while len(chosen) < count:
             if not self._turn:
-                self._turn = [each for each in members if each not in chosen]
+                self._turn = members.copy()
                 self._random.shuffle(self._turn)
             candidate = self._turn.pop()
-            if candidate in self._heard_in and candidate not in chosen:
+            if candidate in chosen:
+                passed_over.append(candidate)
+            elif candidate in self._heard_in:
                 chosen.append(candidate)
+        self._turn.extend(passed_over)
         return chosen
 
     def _depart(self, address: Address) -> None:

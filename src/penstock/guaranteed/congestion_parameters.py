@@ -64,7 +64,7 @@ class CongestionParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
         """Whether pubends take turns on a link."""
         return self.fair_links and self.law == "improved"
 
-    live_floor_msgs_per_s: Rate = 12.5
-    """The improved law never slows a pubend below this for the sake of a recovery."""
+    live_floor_share: Share = 0.1
+    """The improved law leaves a pubend this share of its rate whatever a recovery lacks."""
     drain_ns: Duration = 5 * SECOND
     """The improved law drains the lag of the slowest edge in this time."""

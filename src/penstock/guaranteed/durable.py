@@ -1,7 +1,8 @@
 """Durable subscriptions: what an edge broker must not forget.
 
 1. A durable subscription is known by its name, whoever connects to it.
-2. It exists once it is saved; until then it is not announced.
+2. It exists once it is saved, and where it starts on each stream too; until then it is not
+   announced.
 3. The reader's acknowledgements are saved together, a few times a second.
 4. Only what is saved is claimed towards the source: a crash can make the broker repeat messages
    that were consumed in the last moment, never skip any.
@@ -15,7 +16,7 @@ import msgspec
 
 from penstock.content.parser import parse
 from penstock.content.selector import Selector
-from penstock.core.clock import MILLISECOND, Instant
+from penstock.core.clock import MILLISECOND, Instant, earliest
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, PersistState
 from penstock.core.tokens import Tokens
@@ -95,7 +96,11 @@ class DurableSubscriptions:
 
     def is_saved(self, subscription: Subscription) -> bool:
         """Whether the subscription exists for good (one that is not durable always does)."""
-        return not any(created is subscription for created in self._creating.values())
+        if not subscription.durable:
+            return True
+        if any(created is subscription for created in self._creating.values()):
+            return False
+        return subscription.consumed.keys() <= subscription.saved.keys()
 
     def forget(self, name: str, out: list[Effect]) -> None:
         """Delete a durable subscription and its claim."""
@@ -104,12 +109,12 @@ class DurableSubscriptions:
             out.append(PersistState(self._tokens.take(EDGE), {PREFIX + name: None}))
 
     def changed(self, subscription: Subscription, now: Instant) -> None:
-        """A position moved, and will be saved soon."""
+        """A position moved, and will be saved soon; one that was never saved, at once."""
         if subscription.consumed == subscription.saved or subscription.name not in self._by_name:
             return
         self._changed[subscription.name] = subscription
-        if self.save_at is None:
-            self.save_at = now + SAVE_INTERVAL
+        known = subscription.consumed.keys() <= subscription.saved.keys()
+        self.save_at = earliest(self.save_at, now + SAVE_INTERVAL if known else now)
 
     def save_if_due(self, now: Instant, out: list[Effect]) -> None:
         """Save the positions that moved, together."""
@@ -124,17 +129,22 @@ class DurableSubscriptions:
         self._saving[token] = [(each, dict(each.consumed)) for each in changed]
         out.append(PersistState(token, values))
 
-    def resolved(self, token: int, failure: str) -> Subscription | None:
-        """Something is saved, or was refused; returns the subscription that it creates."""
+    def resolved(self, token: int, failure: str) -> list[Subscription]:
+        """Something is saved, or was refused.
+
+        Returns the subscriptions that are saved now, or the one that could not be created.
+        """
         created = self._creating.pop(token, None)
         if created is not None:
             if failure:
                 self._by_name.pop(created.name, None)
-            return created
-        for subscription, consumed in self._saving.pop(token, ()):
-            if not failure:
-                subscription.saved = consumed
-        return None
+            return [created]
+        saving = self._saving.pop(token, [])
+        if failure:
+            return []
+        for subscription, consumed in saving:
+            subscription.saved = consumed
+        return [subscription for subscription, _ in saving]
 
     def claims(self, pubend: str) -> list[Tick]:
         """The saved positions of all durable subscriptions on one stream."""

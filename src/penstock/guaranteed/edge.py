@@ -338,6 +338,8 @@ class Edge:
                 subscription.live[pubend] = None
             else:
                 self._catch_up(subscription, pubend, view, start, now, out)
+        if subscription.durable:
+            self._durable.changed(subscription, now)
 
     def _start(
         self, subscription: Subscription, pubend: str, view: SourceView, confirmed: Tick
@@ -402,7 +404,9 @@ class Edge:
             self._controls[stream.pubend].advanced(now)
             for frame in ready:
                 self._deliver(stream.pubend, frame, out)
-        self._ask(stream, now, out)
+        if stream.pubend in self._source_of:
+            # Otherwise the last subscriber was just disconnected, and nobody needs the stream.
+            self._ask(stream, now, out)
 
     def _deliver(self, pubend: str, frame: Frame, out: list[Effect]) -> None:
         if frame.final:
@@ -487,15 +491,16 @@ class Edge:
 
     def resolved(self, token: int, failure: str, out: list[Effect]) -> None:
         """Something about durable subscriptions is saved, or was refused."""
-        created = self._durable.resolved(token, failure)
-        if created is None or created.session is None:
-            return
-        if failure:
-            refusal = SubscribeRefused(created.name, f"it could not be saved: {failure}")
-            out.append(Send(created.session, refusal, Priority.CONTROL))
-            self._end(created, out)
-        else:
-            self._announce(created, out)
+        for subscription in self._durable.resolved(token, failure):
+            if subscription.session is None:
+                continue
+            if failure:
+                reason = f"it could not be saved: {failure}"
+                refusal = SubscribeRefused(subscription.name, reason)
+                out.append(Send(subscription.session, refusal, Priority.CONTROL))
+                self._end(subscription, out)
+            else:
+                self._announce(subscription, out)
 
     # -- time -------------------------------------------------------------------------------
 

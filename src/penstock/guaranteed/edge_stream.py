@@ -6,7 +6,9 @@
    and asked for later; having ignored something is what "recovering" means (Section 4).
 3. Unknown ticks inside the NACK window, below the highest tick seen in data, are asked for in units
    of ``nack_unit_ns``.  Each unit has its own repetition timer.
-4. An answer that stopped at a limit frees the units behind it, which are asked for at once: the
+4. Links keep the order, so a request is lost when one that was sent later is answered: it is
+   repeated after the usual time, without the back-off that silence calls for.
+5. An answer that stopped at a limit frees the units behind it, which are asked for at once: the
    answers themselves are the clock.
 """
 
@@ -63,6 +65,7 @@ class EdgeStream:
         self._receive_window = receive_window
         self._known = KnowledgeMap()
         self._requests: list[_Request] = []
+        self._answered_sent_at: Instant = 0
         self._outstanding = IntervalSet()
         self._round_trip = RoundTrip(
             minimum=parameters.nack_timeout_min_ns,
@@ -77,8 +80,10 @@ class EdgeStream:
         if frame.high <= self.horizon:
             return []
         limit = self.horizon + self._receive_window
-        full = self._known.weight >= self._parameters.receive_window_bytes
-        if frame.low > self.horizon and (full or frame.low >= limit):
+        if self._known.weight >= self._parameters.receive_window_bytes:
+            # What fills a gap is welcome even now: it is what lets the horizon move.
+            limit = min(limit, self._known.high or limit)
+        if frame.low > self.horizon and frame.low >= limit:
             self.ignored_at = now
             return []
         if frame.high > limit:
@@ -120,6 +125,7 @@ class EdgeStream:
                 low = max(request.low, self.horizon)
                 if low >= request.high or not self._known.gaps(low, request.high):
                     self._outstanding.remove(request.low, request.high)
+                    self._answered_sent_at = max(self._answered_sent_at, request.sent_at)
                     if request.attempts == 1:
                         self._round_trip.sample(now - request.sent_at)
                     continue
@@ -140,7 +146,7 @@ class EdgeStream:
 
     def requests_due(self, now: Instant) -> tuple[Interval, ...]:
         """What to ask for now: new unknown ticks in the NACK window, and overdue ones again."""
-        due = [request for request in self._requests if now >= request.deadline]
+        due = [request for request in self._requests if now >= self._due_at(request)]
         size = self.window.size_ns
         # A wide window is cut into at most 64 pieces, or the bookkeeping would grow with it.
         unit = max(self._parameters.nack_unit_ns, size // MAX_UNITS)
@@ -165,7 +171,7 @@ class EdgeStream:
 
     def _sent(self, due: list[_Request], now: Instant) -> tuple[Interval, ...]:
         due.sort(key=lambda request: request.low)
-        if any(request.attempts for request in due):
+        if any(request.attempts and now >= request.deadline for request in due):
             self._round_trip.repeated()
         deadline = now + self._round_trip.timeout()
         groups: list[list[_Request]] = []
@@ -191,7 +197,13 @@ class EdgeStream:
         """When a request is overdue."""
         if not self._requests:
             return None
-        return min(request.deadline for request in self._requests)
+        return min(self._due_at(request) for request in self._requests)
+
+    def _due_at(self, request: _Request) -> Instant:
+        """When a request is to be repeated: soon, if one that was sent later has been answered."""
+        if request.sent_at < self._answered_sent_at:
+            return min(request.deadline, request.sent_at + self._round_trip.usual_timeout())
+        return request.deadline
 
     @property
     def weight(self) -> int:

@@ -7,8 +7,9 @@ more than that something is slow, and this law uses it:
    stands`` messages a second: the capacity of the way to it.  The limit becomes that capacity, less
    what drains the backlog in ``drain_ns``.
 2. *Share.*  A recovering edge needs ``1 + recovering_threshold`` tick seconds a second.  What it
-   lacks, in messages, is taken from the publication rate; what it has too much is given back.  The
-   live floor stays.  A recovering edge answers every query, so the end of a recovery is known.
+   lacks, in messages, is taken from the publication rate; what it has too much is given back.  A
+   share of the rate before stays for live traffic.  A recovering edge answers every query, so the
+   end of a recovery is known.
 3. *Return.*  When the backlog is drained the limit goes back to the capacity that was measured;
    when a recovery is over, to what it was before.
 4. *Probe.*  Without alerts the limit rises by steps that double each time, so a new optimum is
@@ -41,6 +42,7 @@ class ImprovedRateLaw:
         self._history = history
         self._capacity: float | None = None
         self._before_recovery: float | None = None
+        self._floor = 0.0
         self._recovering = False
         self._recovering_heard_at: Instant = 0
         self._alerted_at: Instant = 0
@@ -57,6 +59,7 @@ class ImprovedRateLaw:
             if not self._recovering:
                 self._recovering = True
                 self._before_recovery = self.limit_msgs_per_s
+                self._floor = observed * self._parameters.live_floor_share
         if reading.sequence < self._decreased_before_query:
             return False
         targets: list[tuple[float, str]] = []
@@ -91,7 +94,7 @@ class ImprovedRateLaw:
         lacking = (needed - worst.latest_rate) * density
         if lacking <= 0 and limit is None:
             return None
-        return max(now_published - lacking, self._parameters.live_floor_msgs_per_s)
+        return max(now_published - lacking, self._floor)
 
     def elapse(self, *, observed: float, position: Tick, waiting: bool, now: Instant) -> bool:
         """Return to what was measured, then probe for more."""

@@ -191,9 +191,9 @@ class PublishRefused(Message, frozen=True):
 class Subscribe(Message, frozen=True):
     """Start or resume a subscription.
 
-    ``start`` is "now", "earliest", or "at" with ``positions`` (a tick for each pubend, exclusive of
-    what was consumed) or ``start_time`` for all pubends that are not listed.  A durable
-    subscription that exists resumes at its own position unless ``positions`` say otherwise.
+    ``positions`` is a tick for each pubend: the end of what was consumed.  For pubends that are not
+    listed, ``start`` is "now", "earliest", or "time" with ``start_time``.  A durable subscription
+    that exists resumes at its own position unless ``positions`` say otherwise.
     """
 
     subscription: str

@@ -65,7 +65,7 @@ class RelayStream:
         self._cache = RelayCache(parameters.relay_cache_bytes)
         self._waiting: list[_Waiting] = []
         self._asked: dict[str, IntervalSet] = {}
-        self._asked_forget_at: dict[str, Instant] = {}
+        self._asked_forget_at: Instant = 0
         self.alerts = AlertAggregation()
 
     def live(self, frame: Frame, out: list[Effect]) -> None:
@@ -121,10 +121,10 @@ class RelayStream:
 
     def _suppressed(self, filter_text: str, interval: Interval, now: Instant) -> list[Interval]:
         """The parts of an interval that were not asked for just now."""
-        asked = self._asked.get(filter_text)
-        if asked is None or now >= self._asked_forget_at[filter_text]:
-            asked = self._asked[filter_text] = IntervalSet()
-            self._asked_forget_at[filter_text] = now + self._parameters.nack_suppression_ns
+        if now >= self._asked_forget_at:
+            self._asked_forget_at = now + self._parameters.nack_suppression_ns
+            self._asked.clear()
+        asked = self._asked.setdefault(filter_text, IntervalSet())
         parts = asked.gaps(*interval)
         for low, high in parts:
             asked.add(low, high)

@@ -50,8 +50,10 @@ class RoundTrip:
 
     def timeout(self) -> Duration:
         """How long to wait for an answer."""
+        return min(self._max, self.usual_timeout() * self._back_off)
+
+    def usual_timeout(self) -> Duration:
+        """The same without back-off: how long an answer takes when answers come at all."""
         if self.smoothed_ns is None:
-            base = self._initial
-        else:
-            base = max(self._min, self.smoothed_ns + 4 * self.deviation_ns)
-        return min(self._max, base * self._back_off)
+            return self._initial
+        return min(self._max, max(self._min, self.smoothed_ns + 4 * self.deviation_ns))

@@ -18,7 +18,6 @@ import msgspec
 from penstock.core.clock import seconds
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.net.connection import ConnectionOptions
-from penstock.overlay.link_queue import DATA_LIMIT_BYTES
 from penstock.overlay.node import NodeConfig
 from penstock.queues.parameters import (
     AliasConfig,
@@ -66,8 +65,9 @@ class NeighbourConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bandwidth_bytes_per_s: NotNegative = 0
     """How fast this end sends; 0 means as fast as the network lets it."""
 
-    queue_bytes: Positive = DATA_LIMIT_BYTES
-    """How much data may wait on this link; more is dropped and asked for again."""
+    queue_bytes: Positive = 64 << 20
+    """How much data may wait on this link; more is dropped and asked for again.  Half a second of
+    what a loopback carries: long enough for the congestion control to notice."""
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

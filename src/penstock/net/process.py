@@ -81,7 +81,12 @@ class BrokerProcess:
             raise BrokerFailed(f"{self.config_path}: the broker runs already")
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                # Ctrl-C at a terminal is for whoever started the broker, and who will stop it.
+                start_new_session=True,
             )
 
     def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> Ready:

@@ -43,6 +43,7 @@ from penstock.net.wall_clock import WallClock
 from penstock.overlay.messages import Hello, LinkControl, LinkControlled, Status, StatusRequest
 from penstock.overlay.node import BrokerNode
 from penstock.store.disk import StoreOptions
+from penstock.store.interface import StoreError
 from penstock.version import __version__
 
 logger = logging.getLogger(__name__)
@@ -72,9 +73,8 @@ class BrokerServer:
 
     async def start(self) -> None:
         """Recover, listen, dial; raises ``StoreError`` or ``OSError`` if that is impossible."""
-        directory = Path(self.config.data_dir)
-        await self._durability.open(directory, StoreOptions())
         try:
+            await self._durability.open(Path(self.config.data_dir), StoreOptions())
             await self._build()
             await self._listen()
         except BaseException:
@@ -135,6 +135,8 @@ class BrokerServer:
                 await self._durability.save({})
         except TimeoutError:
             logger.error("the disk did not answer for %g s; stopping without it", STOP_TIMEOUT_S)
+        except StoreError as error:
+            logger.error("the disk refuses: %s; stopping without it", error)
         closing = [*self._sessions.close_all(reason), *await self._neighbours.stop(reason)]
         await asyncio.gather(*(connection.wait_closed() for connection in closing))
         self._driver.stop()

@@ -254,6 +254,7 @@ class AliasQueue:
             destination.reachable = there
             destination.consumers = None
             if there:
+                destination.probed_at = now
                 self._loop.probe(destination, out)
                 self._decisions.announce(destination, destination.confirmed, (), out)
             else:
@@ -406,9 +407,23 @@ class AliasQueue:
         if destination.repeat_at is not None and now >= destination.repeat_at:
             destination.repeat_at = now + self._parameters.repeat_ns
             self._decisions.announce(destination, destination.confirmed, (), out)
-        if destination.paused_until and now >= destination.paused_until:
+        probe_at = self._probe_at(destination)
+        if probe_at is not None and now >= probe_at:
             destination.paused_until = 0
+            destination.probed_at = now
             self._loop.probe(destination, out)
+
+    def _probe_at(self, destination: Destination) -> Instant | None:
+        """When to ask again a destination that gets nothing: its last word may have been lost."""
+        if not destination.reachable or destination.retired:
+            return None
+        if destination.paused_until:
+            return destination.paused_until
+        if destination.consumers is None:
+            return destination.probed_at + self._parameters.repeat_ns
+        if not destination.consumers and self.rows.waiting.count:
+            return destination.probed_at + self._parameters.forward_timeout_ns
+        return None
 
     def next_deadline(self) -> Instant | None:
         """The earliest thing that time alone brings about."""
@@ -421,7 +436,7 @@ class AliasQueue:
             if len(each.in_flight):
                 deadlines.append(each.progress_at + self._parameters.forward_timeout_ns)
             deadlines.append(each.repeat_at if each.reachable else None)
-            deadlines.append(each.paused_until or None)
+            deadlines.append(self._probe_at(each))
         return earliest(*deadlines)
 
     # -- looking in -------------------------------------------------------------------------

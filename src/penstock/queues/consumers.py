@@ -94,13 +94,14 @@ class Consumers:
             if consumer not in self._turns:
                 self._turns.append(consumer)
 
-    def next_turn(self) -> Consumer | None:
-        """Whose turn it is; the consumer leaves the turns until ``again`` or ``rest``."""
-        return self._turns.popleft() if self._turns else None
-
-    def waiting_turns(self) -> int:
-        """How many others wait for their turn."""
+    @property
+    def turns(self) -> int:
+        """How many wait for their turn."""
         return len(self._turns)
+
+    def next_turn(self) -> Consumer:
+        """Whose turn it is; the consumer leaves the turns until ``again`` or ``rest``."""
+        return self._turns.popleft()
 
     def again(self, consumer: Consumer, *, first: bool = False) -> None:
         """The consumer stays in the turns, if it has credit."""

@@ -23,6 +23,7 @@ class Destination:
         self.reachable = False
         self.consumers: int | None = None
         self.paused_until: Instant = 0
+        self.probed_at: Instant = 0
         self.problem = ""
         self.in_flight = IntervalSet()
         self.in_flight_bytes = 0

@@ -49,18 +49,29 @@ class Dispatcher:
     def hand_out(self, out: list[Effect]) -> int | None:
         """Hand over what can be; returns a position whose body is needed to go on."""
         consumers, ready = self._consumers, self._ready
-        while ready.count and (consumer := consumers.next_turn()) is not None:
-            quota = min(consumer.credit, max(1, ready.count // (consumers.waiting_turns() + 1)))
-            try:
-                if consumer.selector is None:
-                    self._serve(consumer, quota, out)
-                elif not self._serve_matching(consumer, quota, out):
-                    consumers.rest(consumer)
-                    continue
-            except BodyNeeded as needed:
-                consumers.again(consumer, first=True)
-                return needed.position
-            consumers.again(consumer)
+        while ready.count and (turns := consumers.turns):
+            share = -(-ready.count // turns)
+            for _ in range(turns):
+                needed = self._take_turn(share, out)
+                if needed is not None:
+                    return needed
+        return None
+
+    def _take_turn(self, share: int, out: list[Effect]) -> int | None:
+        """One consumer takes at most its share; returns a position whose body it needs."""
+        consumers = self._consumers
+        consumer = consumers.next_turn()
+        quota = min(consumer.credit, share)
+        try:
+            if consumer.selector is None:
+                self._serve(consumer, quota, out)
+            elif not self._serve_matching(consumer, quota, out):
+                consumers.rest(consumer)
+                return None
+        except BodyNeeded as needed:
+            consumers.again(consumer, first=True)
+            return needed.position
+        consumers.again(consumer)
         return None
 
     def _serve(self, consumer: Consumer, quota: int, out: list[Effect]) -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from penstock.gossip.parameters import GossipParameters
+from penstock.lab import papers
 from penstock.lab.papers.gossip_group import SimulatedGroup, simulate
 from penstock.lab.papers.gossip_run import run_scenario
 from penstock.lab.papers.gossip_scenario import (
@@ -19,7 +20,7 @@ from penstock.lab.papers.gossip_scenario import (
     read_scenario,
 )
 
-SCENARIOS = sorted((Path(__file__).parents[3] / "scenarios").glob("gossip-*.toml"))
+SCENARIOS = sorted(Path(papers.__file__).parent.glob("scenarios/gossip-*.toml"))
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)

@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.gossip import receipts
 from penstock.gossip.averages import initial_average_age, moving_average
 from penstock.gossip.group_size import age_marks
 from penstock.gossip.improved_law import (
@@ -46,9 +47,13 @@ PHASES: Final = 24
 """More steps change nothing that can be measured.  With 8, an event rests an eighth of a round at
 each hop at least, and ages at drops are 6 % too low."""
 
-SETTLE_ROUNDS: Final = 14
-"""When an event's receipts are judged: the machines notice a gap a few rounds after an event was
-published, and judge it six rounds later."""
+SETTLE_ROUNDS: Final = 12
+"""When an event's receipts are judged: the machines notice a gap about as many rounds after the
+publication as an event takes to spread, and judge it ``receipts.SETTLE_ROUNDS`` later."""
+
+FIRST_JUDGED_ROUND: Final = 8
+"""A machine judges no event before the first that it received of the same origin, which leaves
+most of the first rounds' burst unjudged."""
 
 COLUMNS_FOR_EACH_ROUND: Final = 18
 """Columns for each round's worth of the highest rate: how long an event stays, at most."""
@@ -84,7 +89,7 @@ class ArrayGroup:
         self._yield: Floats = np.ones(peers)
         needed = float(copies_target(1.0, adaptation))
         self._copies_then: Floats = np.full(peers, needed)
-        self._copies_history = [self._copies_then.copy() for _ in range(SETTLE_ROUNDS)]
+        self._copies_history = [self._copies_then.copy() for _ in range(receipts.SETTLE_ROUNDS)]
         self._share: Floats = np.full(peers, adaptation.receipt_target)
         self._receipt = GossipedMeans(self._share.copy(), np.ones(peers))
         self._mean_rate = GossipedMeans(self.rate.copy(), np.zeros(peers))
@@ -247,7 +252,7 @@ class ArrayGroup:
         columns = self.table.published_in(settled)
         copies_then = self._copies_history.pop(0)
         self._copies_history.append(self._copies_now())
-        if len(columns):
+        if len(columns) and settled >= FIRST_JUDGED_ROUND:
             received = self.table.seen[:, columns].mean(axis=1)
             self._share = np.asarray(
                 moving_average(self._share, received, JUDGED_WEIGHT, float(len(columns)))

@@ -86,13 +86,13 @@ def e1_rows(runs: Runs) -> list[PaperRow]:
         row(
             SERVICE, "E1", "recovery", "s", paper="160", bar=at_most(160), stretch=at_most(86),
             paper_law=recoveries(paper), improved_law=recoveries(improved),
-            note="live floor 12.5 msg/s a pubend",
+            note="a tenth of the rate is left to live traffic",
         ),
         row(
             SERVICE, "E1", "recovery without a floor for live traffic", "s", paper="160",
             bar=at_most(160), stretch=at_most(86),
             paper_law=recoveries(paper), improved_law=recoveries(starving),
-            note="the improved law with live_floor_msgs_per_s = 1",
+            note="the improved law with live_floor_share = 0.008 (1 msg/s)",
         ),
         row(
             SERVICE, "E1", "450 msg/s again after", "s", paper="then 500", bar=at_most(90),

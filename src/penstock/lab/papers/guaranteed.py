@@ -51,7 +51,7 @@ def jobs(seeds: int) -> dict[str, list[Job]]:
             for seed in numbers
         ],
         "E1 starving improved": [
-            Job("gryphon-e1", "improved", seed, {"live_floor_msgs_per_s": 1.0}) for seed in numbers
+            Job("gryphon-e1", "improved", seed, {"live_floor_share": 0.008}) for seed in numbers
         ],
     }
     for law in ("paper", "improved"):

@@ -13,6 +13,9 @@ from matplotlib import pyplot as plt
 
 from penstock.lab.papers.queues_runs import QueueResult
 
+HEADROOM = 1.25
+"""Above the highest load, so that the legend covers nothing."""
+
 COLOURS = {"work-east": "tab:blue", "work-west": "tab:orange"}
 NAMES = {"work-east": "east", "work-west": "west"}
 
@@ -31,10 +34,10 @@ def draw_loads(title: str, results: Mapping[str, QueueResult], path: Path) -> No
         panel.set_title(f"{policy}: {total}", fontsize=10)
         panel.set_xlabel("seconds")
         panel.set_xlim(left=0)
-        panel.set_ylim(bottom=0)
+        panel.set_ylim(0, HEADROOM * max(each.highest_load for each in results.values()))
         panel.grid(alpha=0.3)
     panels[0][0].set_ylabel("messages in the queue")
-    panels[0][0].legend(title="queue")
+    panels[0][-1].legend(ncols=2, loc="upper right")
     figure.suptitle(title)
     figure.tight_layout()
     for kind in ("png", "svg"):

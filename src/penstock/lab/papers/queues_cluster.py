@@ -1,0 +1,159 @@
+"""Broker processes for the live experiments with queues, and clients as processes of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from multiprocessing import get_context
+from multiprocessing.queues import Queue as Mailbox
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import uvloop
+
+from penstock.client.client import connect
+from penstock.client.queues import Queues
+from penstock.net.config import BrokerConfig, NeighbourConfig
+from penstock.net.config_file import write_config
+from penstock.net.process import BrokerProcess, free_port
+from penstock.queues.parameters import AliasConfig, QueueConfig
+
+CONNECTED_WITHIN_S: Final = 30.0
+PRODUCER_TICK_S: Final = 0.01
+"""A producer at a rate sends what is due this often."""
+
+CATCH_UP_S: Final = 0.1
+"""A consumer that the machine kept waiting for up to so long makes good for it."""
+
+
+class Site(msgspec.Struct, frozen=True):
+    """A broker of an experiment: what it hosts, and whom it is linked to."""
+
+    queues: tuple[str, ...] = ()
+    aliases: tuple[AliasConfig, ...] = ()
+    neighbours: tuple[str, ...] = ()
+
+
+@contextmanager
+def cluster(sites: Mapping[str, Site], directory: Path) -> Iterator[dict[str, str]]:
+    """Start the brokers; gives the address of each."""
+    directory.mkdir(parents=True, exist_ok=True)
+    ports = {name: free_port() for name in sites}
+    with ExitStack() as running:
+        for name, site in sites.items():
+            config = BrokerConfig(
+                name,
+                str(directory / name),
+                listen=f"127.0.0.1:{ports[name]}",
+                pubends=0,
+                neighbours={
+                    each: NeighbourConfig(f"127.0.0.1:{ports[each]}") for each in site.neighbours
+                },
+                queues={each: QueueConfig(each) for each in site.queues},
+                aliases={each.name: each for each in site.aliases},
+            )
+            path = directory / f"{name}.toml"
+            write_config(path, config)
+            running.enter_context(BrokerProcess(path, directory / f"{name}.log"))
+        yield {name: f"penstock://127.0.0.1:{port}" for name, port in ports.items()}
+
+
+class Producer(msgspec.Struct, frozen=True):
+    """Sends so many messages to a queue, at a rate or (0) as fast as it can."""
+
+    url: str
+    queue: str
+    messages: int
+    payload_bytes: int = 1000
+    rate_msgs_per_s: float = 0.0
+
+
+class Consumer(msgspec.Struct, frozen=True):
+    """Works on messages: ``rates`` are (from second, messages a second); none is without work."""
+
+    url: str
+    queue: str
+    rates: tuple[tuple[float, float], ...] = ()
+    prefetch: int = 200
+
+
+def produce(producer: Producer, times: Mailbox[float]) -> None:
+    """A producer's process; tells when it began."""
+
+    async def work() -> None:
+        payload = bytes(producer.payload_bytes)
+        async with connect(producer.url) as client:
+            sender = Queues(client).sender(producer.queue)
+            began = time.time()
+            times.put(began)
+            for number in range(producer.messages):
+                if producer.rate_msgs_per_s:
+                    ahead_s = began + number / producer.rate_msgs_per_s - time.time()
+                    if ahead_s > PRODUCER_TICK_S:
+                        await asyncio.sleep(ahead_s)
+                await sender.send({"n": number}, payload)
+            await sender.flush()
+
+    uvloop.run(work())
+
+
+def consume(consumer: Consumer, done: Mailbox[tuple[float, int]]) -> None:
+    """A consumer's process; tells after every batch when it was done, until it is ended."""
+
+    async def work() -> None:
+        began = due = time.time()
+        async with (
+            connect(consumer.url) as client,
+            Queues(client).receive(consumer.queue, prefetch=consumer.prefetch) as receiver,
+        ):
+            done.put((time.time(), 0))
+            async for batch in receiver.batches():
+                if consumer.rates:
+                    rate = _rate(consumer.rates, time.time() - began)
+                    due = max(due, time.time() - CATCH_UP_S) + len(batch) / rate
+                    await asyncio.sleep(max(0.0, due - time.time()))
+                for message in batch:
+                    message.ack()
+                await receiver.flush()
+                done.put((time.time(), len(batch)))
+
+    uvloop.run(work())
+
+
+def _rate(rates: tuple[tuple[float, float], ...], at_s: float) -> float:
+    return [rate for since_s, rate in rates if since_s <= at_s][-1]
+
+
+def reception_time_s(
+    producers: list[Producer], consumers: list[Consumer], give_up_s: float
+) -> float:
+    """Seconds from the first send until every message was acknowledged, durably."""
+    context = get_context("spawn")
+    times: Mailbox[float] = context.Queue()
+    done: Mailbox[tuple[float, int]] = context.Queue()
+    working = [context.Process(target=consume, args=(each, done)) for each in consumers]
+    sending = [context.Process(target=produce, args=(each, times)) for each in producers]
+    total = sum(each.messages for each in producers)
+    try:
+        for worker in working:
+            worker.start()
+        for _ in consumers:
+            done.get(timeout=CONNECTED_WITHIN_S)
+        for sender in sending:
+            sender.start()
+        began = min(times.get(timeout=CONNECTED_WITHIN_S) for _ in producers)
+        last, count = began, 0
+        while count < total and last - began < give_up_s:
+            last, some = done.get(timeout=give_up_s)
+            count += some
+        return last - began
+    finally:
+        for each in [*sending, *working]:
+            each.terminate()
+            each.join()
+
+
+Progress = Callable[[str], None]

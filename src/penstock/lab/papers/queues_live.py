@@ -1,0 +1,203 @@
+"""The paper's experiments with real processes: alias queue overhead (Figure 4), and the runs of
+Section V.B compressed twentyfold.
+
+Figures of the machine that this runs on mean little; the ratios within one run are the result.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from penstock.lab.papers.queues_cluster import (
+    Consumer,
+    Producer,
+    Progress,
+    Site,
+    cluster,
+    reception_time_s,
+)
+from penstock.lab.papers.queues_scenario import (
+    BALANCED,
+    IMPROVED_QUICK,
+    INVERTED,
+    PAPER,
+    ROUND_ROBIN,
+    UNBALANCED,
+    Policy,
+    load,
+)
+from penstock.lab.papers.table import PaperRow, at_least, at_most, row
+from penstock.queues.parameters import AliasConfig
+
+SERVICE: Final = "queues"
+COMPRESSED: Final = 20.0
+MESSAGES: Final = 40_000
+ROUNDS: Final = 5
+SLEEPING_MSGS_PER_S: Final = 4000.0
+"""What a sleeping consumer does: well below what a broker can, so that consumers are the limit."""
+
+GIVE_UP_S: Final = 120.0
+SITES: Final = ("east", "west")
+
+
+def live_rows(out: Path, progress: Progress) -> list[PaperRow]:
+    """Everything that is shown live."""
+    with TemporaryDirectory(prefix="penstock-queues-") as name:
+        directory = Path(name)
+        return [*_overhead(directory, progress), *_compressed_runs(directory, progress)]
+
+
+# -- Figure 4 --------------------------------------------------------------------------------------
+
+
+def _overhead(directory: Path, progress: Progress) -> list[PaperRow]:
+    """Experiments 1 to 7, round after round, so that all of them meet the same machine."""
+    one = {"one": Site(("work",), (AliasConfig("orders", ("work@one",)),))}
+    alias = AliasConfig("orders", ("work@two",))
+    both = AliasConfig("shared", ("work@two", "more@two"), balancing="round-robin")
+    two = {
+        "one": Site((), (alias, both), ("two",)),
+        "two": Site(("work", "more"), (), ("one",)),
+    }
+    rates: dict[str, list[float]] = {}
+
+    def measure(name: str, producer: Producer, *consumers: Consumer) -> None:
+        taken_s = reception_time_s([producer], list(consumers), GIVE_UP_S)
+        rates.setdefault(name, []).append(producer.messages / taken_s)
+        progress(f"{name}: {rates[name][-1]:,.0f} messages/s")
+
+    with cluster(one, directory / "1") as here, cluster(two, directory / "2") as there:
+        idle, slow = ((), ((0.0, SLEEPING_MSGS_PER_S),))
+        for _ in range(ROUNDS):
+            local = Consumer(here["one"], "work", idle, 8192)
+            measure("1 one server", Producer(here["one"], "work", MESSAGES), local)
+            measure("2 one server, alias", Producer(here["one"], "orders", MESSAGES), local)
+            remote = Consumer(there["two"], "work", idle, 8192)
+            measure("3 two servers", Producer(there["one"], "work@two", MESSAGES), remote)
+            measure("4 two servers, alias", Producer(there["one"], "orders", MESSAGES), remote)
+        slept = [Consumer(there["two"], name, slow, 100) for name in ("work", "more")]
+        for _ in range(2):
+            few = MESSAGES // 2
+            measure("6 one sleeping consumer", Producer(there["one"], "orders", few), slept[0])
+            measure("7 two sleeping consumers", Producer(there["one"], "shared", few), *slept)
+    medians = {name: median(each) for name, each in rates.items()}
+    return _overhead_rows(medians)
+
+
+def _overhead_rows(rates: dict[str, float]) -> list[PaperRow]:
+    def lost_percent(direct: str, alias: str) -> list[float]:
+        return [100 * (1 - rates[alias] / rates[direct])]
+
+    def shown(*names: str) -> str:
+        return "; ".join(f"{name}: {rates[name]:,.0f}/s" for name in names)
+
+    pairs = (
+        ("one server", "< 4 (2291 to 2211/s)", "1 one server", "2 one server, alias"),
+        ("two servers", "2.5 (2052 to 2001/s)", "3 two servers", "4 two servers, alias"),
+    )
+    rows = [
+        row(
+            SERVICE,
+            f"alias overhead, {where} (live)",
+            "throughput lost",
+            "%",
+            paper=paper,
+            bar=at_most(4),
+            stretch=at_most(2),
+            paper_law=[],
+            improved_law=lost_percent(direct, alias),
+            note=f"median of {ROUNDS} rounds; {shown(direct, alias)}",
+        )
+        for where, paper, direct, alias in pairs
+    ]
+    one, two = "6 one sleeping consumer", "7 two sleeping consumers"
+    rows.append(
+        row(
+            SERVICE,
+            "two consumer queues (live)",
+            "throughput gained",
+            "x",
+            paper="1.92",
+            bar=at_least(1.8),
+            paper_law=[rates[two] / rates[one]],
+            note=f"consumers that sleep; {shown(one, two)}",
+        )
+    )
+    return rows
+
+
+# -- Section V.B -----------------------------------------------------------------------------------
+
+
+def _compressed_runs(directory: Path, progress: Progress) -> list[PaperRow]:
+    plan = (
+        (BALANCED, PAPER, IMPROVED_QUICK, "500.5", 26.5),
+        (UNBALANCED, PAPER, IMPROVED_QUICK, "510", 26.5),
+        (INVERTED, PAPER, IMPROVED_QUICK, "506", 26.5),
+    )
+    rows = []
+    for name, paper, improved, reported, limit_s in plan:
+        taken = [_run_live(name, each, directory, progress) for each in (paper, improved)]
+        rows.append(
+            row(
+                SERVICE,
+                f"{load(name).name}, flow control, time compressed {COMPRESSED:g} times (live)",
+                "total reception time",
+                "s",
+                paper=f"{reported} / {COMPRESSED:g}",
+                bar=at_most(limit_s),
+                paper_law=taken[:1],
+                improved_law=taken[1:],
+                note="25 s is the least; 1 s for processes that share two cores",
+            )
+        )
+    flood = _run_live(UNBALANCED, ROUND_ROBIN, directory, progress)
+    rows.append(
+        row(
+            SERVICE,
+            f"70/30, round-robin, time compressed {COMPRESSED:g} times (live)",
+            "total reception time",
+            "s",
+            paper="time-out",
+            bar=at_least(40),
+            paper_law=[flood],
+        )
+    )
+    return rows
+
+
+def _run_live(name: str, policy: Policy, directory: Path, progress: Progress) -> float:
+    scenario = load(name).compressed(COMPRESSED)
+    homes = [f"home-{number}" for number in range(1, scenario.alias_queues + 1)]
+    alias = policy.alias(tuple(f"work@{site}" for site in SITES), COMPRESSED)
+    sites = {home: Site((), (alias,), SITES) for home in homes}
+    sites |= {site: Site(("work",), (), tuple(homes)) for site in SITES}
+    where = directory / f"{name}-{policy.name.replace(' ', '-')}"
+    with cluster(sites, where) as urls:
+        share = 1 / scenario.alias_queues
+        producers = [
+            Producer(
+                urls[home],
+                "orders",
+                round(scenario.messages * share),
+                scenario.payload_bytes,
+                scenario.production_msgs_per_s * share,
+            )
+            for home in homes
+        ]
+        changes = [0.0] if scenario.inverted_at_s is None else [0.0, scenario.inverted_at_s]
+        consumers = [
+            Consumer(
+                urls[site],
+                "work",
+                tuple((at_s, scenario.rate_msgs_per_s(index, at_s)) for at_s in changes),
+                40,
+            )
+            for index, site in enumerate(SITES)
+        ]
+        taken_s = reception_time_s(producers, consumers, scenario.give_up_s)
+    progress(f"{scenario.name}, {policy.name}: {taken_s:.2f} s")
+    return taken_s

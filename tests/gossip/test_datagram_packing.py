@@ -1,0 +1,43 @@
+"""No datagram is larger than allowed, and nothing is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from penstock.content.wire import encoded_size
+from penstock.gossip.datagram_packing import event_bytes, packed
+from penstock.gossip.messages import Event, Gossip, Header, event_id
+from penstock.gossip.parameters import GossipParameters
+
+LIMIT = GossipParameters().datagram_bytes
+
+values = st.one_of(st.text(max_size=20), st.integers(-(2**63), 2**63), st.floats(), st.booleans())
+contents = st.lists(
+    st.tuples(
+        st.binary(max_size=900), st.dictionaries(st.text(max_size=9), values, max_size=4)
+    ).filter(lambda pair: event_bytes(Event(event_id(1, 1), pair[0], pair[1])) < LIMIT - 250),
+    max_size=30,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(contents)
+def test_every_event_goes_in_a_datagram_that_is_small_enough(
+    make_header: Callable[..., Header], written: list[tuple[bytes, dict[str, Any]]]
+) -> None:
+    events = tuple(
+        Event(event_id(2**62, number), payload, attributes)
+        for number, (payload, attributes) in enumerate(written)
+    )
+    ages = bytes(number % 200 for number in range(len(events)))
+    header = make_header(size_sketch=bytes(64), departed=("10.0.0.1:1234",) * 10)
+    first = Gossip("g" * 64, "10.255.255.255:65535", header, (), b"")
+    parts = packed(first, events, ages, LIMIT)
+    assert sum((part.events for part in parts), ()) == events
+    assert b"".join(part.ages for part in parts) == ages
+    assert max(encoded_size(part) for part in parts) <= LIMIT
+    assert [part.header is not None for part in parts] == [True] + [False] * (len(parts) - 1)

@@ -1,0 +1,475 @@
+"""The edge: announcing, live delivery, catching up and joining, slow readers, durable ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.content.batch import Batch
+from penstock.content.frame import Frame
+from penstock.core.clock import SECOND
+from penstock.core.machine import CloseSession, Effect, PersistState, Send
+from penstock.core.tokens import Tokens
+from penstock.core.trees import Tree
+from penstock.guaranteed.edge import Edge
+from penstock.guaranteed.links import LOCAL_RELAY
+from penstock.guaranteed.messages import (
+    LIVE_FILTER,
+    Acknowledgement,
+    Consumed,
+    Delivery,
+    DownstreamCongestionQuery,
+    Knowledge,
+    Nack,
+    Subscribe,
+    Subscribed,
+    SubscribeRefused,
+    SubscriptionConfirmed,
+    SubscriptionUpdate,
+    Taken,
+    Unsubscribe,
+    Unsubscribed,
+    UpstreamCongestionAlert,
+)
+from penstock.guaranteed.parameters import GuaranteedParameters
+
+TREE = Tree("pb", "ib", (), 1, ("p",))
+START = 1000
+
+
+def frame(low: int, high: int, *ticks: int) -> Frame:
+    rows = Batch.from_rows([({"tick": tick, "even": tick % 2 == 0}, b"") for tick in ticks])
+    return Frame(low, high, np.array(ticks, dtype="<i8"), rows)
+
+
+class Bench:
+    """An edge with one source, whose relay is played by the test."""
+
+    def __init__(self, saved: dict[str, bytes] | None = None, **parameters: Any) -> None:
+        self.edge = Edge("sb", GuaranteedParameters(**parameters), Tokens(), saved or {}, 0)
+        self.now = 0
+        self.out: list[Effect] = []
+        self.edge.trees_changed({"pb": TREE}, self.out)
+        self.edge.overlay_settled(self.out)
+        self.version = 0
+
+    def said(self, kind: type[Any]) -> list[Any]:
+        """What was sent of a kind since the last time that anybody asked, and is now forgotten."""
+        found = [
+            effect.message
+            for effect in self.out
+            if isinstance(effect, Send) and isinstance(effect.message, kind)
+        ]
+        self.out = [
+            effect
+            for effect in self.out
+            if not (isinstance(effect, Send) and isinstance(effect.message, kind))
+        ]
+        return found
+
+    def ordered(self, kind: type[Any]) -> list[Any]:
+        found = [effect for effect in self.out if isinstance(effect, kind)]
+        self.out = [effect for effect in self.out if not isinstance(effect, kind)]
+        return found
+
+    def subscribe(self, name: str, selector: str = "TRUE", session: str = "c", **more: Any) -> None:
+        message = Subscribe(name, selector, **more)
+        self.edge.subscribe(session, message, self.now, self.out)
+        self.edge.check_invariants()
+
+    def confirm(self, tick: int = START, earliest: int = 0) -> None:
+        updates = self.said(SubscriptionUpdate)
+        self.version = updates[-1].version if updates else self.version
+        word = SubscriptionConfirmed("pb", self.version, {"p": tick}, {"p": earliest})
+        self.edge.confirmed(word, self.now, self.out)
+        self.edge.check_invariants()
+
+    def hear(self, part: Frame, answer_for: str | None = None, *, more: bool = False) -> None:
+        self.edge.knowledge(Knowledge("p", part, answer_for, more), self.now, self.out)
+        self.edge.check_invariants()
+
+    def rows(self, subscription: str) -> list[int]:
+        """The ticks of the rows that a subscriber was given."""
+        return [
+            int(tick)
+            for effect in self.out
+            if isinstance(effect, Send)
+            and isinstance(effect.message, Delivery)
+            and effect.message.subscription == subscription
+            for tick in effect.message.frame.ticks
+        ]
+
+    def save(self, failure: str = "") -> None:
+        """The disk does what was ordered, and what is ordered at once because of that."""
+        self.deadline(self.now)
+        for order in self.ordered(PersistState):
+            self.edge.resolved(order.token, failure, self.out)
+        self.edge.check_invariants()
+
+    def deadline(self, now: int) -> None:
+        self.now = now
+        self.edge.deadline(now, self.out)
+        self.edge.check_invariants()
+
+
+# -- making a subscription ------------------------------------------------------------------
+
+
+def test_a_subscription_is_announced_when_the_source_has_confirmed_it() -> None:
+    bench = Bench()
+    bench.subscribe("s", "even = TRUE")
+    assert bench.said(Subscribed) == []
+    assert bench.said(SubscriptionUpdate) == [SubscriptionUpdate("pb", 1, True, ("even = TRUE",))]
+    bench.version = 1
+    bench.confirm(START)
+
+    assert bench.said(Subscribed) == [Subscribed("s", {"p": START})]
+
+
+def test_a_subscription_is_not_announced_before_the_overlay_is_known() -> None:
+    bench = Bench()
+    bench.edge = Edge("sb", GuaranteedParameters(), Tokens(), {}, 0)
+    bench.subscribe("s")
+    assert bench.said(Subscribed) == []
+
+    bench.edge.overlay_settled(bench.out)
+    assert bench.said(Subscribed) == [Subscribed("s", {})]
+
+
+def test_a_second_subscriber_with_the_same_selector_needs_nobody() -> None:
+    bench = Bench()
+    bench.subscribe("s")
+    bench.confirm()
+    bench.said(Subscribed)
+    bench.subscribe("t", session="d")
+
+    assert bench.said(SubscriptionUpdate) == []
+    assert bench.said(Subscribed) == [Subscribed("t", {"p": START})]
+
+
+def test_a_source_that_turns_up_later_is_registered_with() -> None:
+    bench = Bench()
+    bench.subscribe("s")
+    bench.confirm()
+    bench.edge.trees_changed({"pb": TREE, "pb2": Tree("pb2", "ib", (), 1, ("q",))}, bench.out)
+
+    assert bench.said(SubscriptionUpdate) == [SubscriptionUpdate("pb2", 1, True, ("TRUE",))]
+
+
+def test_what_cannot_be_is_refused_with_the_reason() -> None:
+    bench = Bench(subscriptions_per_session=1)
+    bench.subscribe("bad", "n >")
+    bench.subscribe("s")
+    bench.subscribe("s")
+    bench.subscribe("t")
+
+    reasons = [refusal.reason for refusal in bench.said(SubscribeRefused)]
+    assert reasons[0].startswith("selector: ")
+    assert "already has a subscription named 's'" in reasons[1]
+    assert "already has 1 subscriptions" in reasons[2]
+
+
+# -- live -----------------------------------------------------------------------------------
+
+
+def test_each_subscriber_gets_the_rows_that_match_in_order() -> None:
+    bench = Bench()
+    bench.subscribe("all")
+    bench.subscribe("even", "even = TRUE")
+    bench.confirm()
+    bench.hear(frame(START, START + 10, 1001, 1002))
+    bench.hear(frame(START + 10, START + 20, 1013, 1014))
+
+    assert bench.rows("all") == [1001, 1002, 1013, 1014]
+    assert bench.rows("even") == [1002, 1014]
+
+
+def test_a_gap_is_asked_for_and_nothing_behind_it_is_delivered_before() -> None:
+    bench = Bench()
+    bench.subscribe("s")
+    bench.confirm()
+    bench.hear(frame(START + 10, START + 20, 1015))
+    assert bench.rows("s") == []
+    assert bench.said(Nack) == [Nack("p", ((START, START + 10),), LIVE_FILTER)]
+
+    bench.hear(frame(START, START + 10, 1005), LIVE_FILTER)
+    assert bench.rows("s") == [1005, 1015]
+
+
+def test_a_request_without_answer_is_repeated() -> None:
+    bench = Bench()
+    bench.subscribe("s")
+    bench.confirm()
+    bench.hear(frame(START + 10, START + 20))
+    (nack,) = bench.said(Nack)
+    bench.deadline(SECOND)
+
+    assert bench.said(Nack) == [nack]
+
+
+def test_when_the_way_up_changes_what_is_missing_is_asked_for_at_once() -> None:
+    bench = Bench()
+    bench.subscribe("s")
+    bench.confirm()
+    bench.hear(frame(START + 10, START + 20))
+    (nack,) = bench.said(Nack)
+    bench.edge.path_changed("pb", 1, bench.out)
+
+    assert bench.said(Nack) == [nack]
+
+
+def test_ticks_that_are_lost_are_told_to_everybody_who_is_live() -> None:
+    bench = Bench()
+    bench.subscribe("s", "even = TRUE")
+    bench.confirm()
+    bench.hear(Frame(START, START + 10, final=True), LIVE_FILTER)
+
+    (delivery,) = bench.said(Delivery)
+    assert delivery.frame == Frame(START, START + 10, final=True)
+
+
+# -- the past -------------------------------------------------------------------------------
+
+
+def test_a_subscriber_that_starts_in_the_past_catches_up_and_joins_live() -> None:
+    bench = Bench()
+    bench.subscribe("s", "even = TRUE", start="earliest")
+    bench.confirm(START, earliest=900)
+    assert bench.said(Nack) == [Nack("p", ((900, START),), "even = TRUE")]
+
+    bench.hear(frame(START, START + 10, 1002, 1003))
+    bench.hear(frame(900, START, 902, 950), "even = TRUE")
+    bench.hear(frame(START + 10, START + 20, 1012))
+
+    assert bench.rows("s") == [902, 950, 1002, 1012]
+    (subscription,) = bench.edge.subscriptions()
+    assert list(subscription.live) == ["p"]
+    assert subscription.catching_up == {}
+
+
+def test_catching_up_goes_on_where_an_answer_stopped() -> None:
+    bench = Bench()
+    bench.subscribe("s", start="earliest")
+    bench.confirm(START, earliest=900)
+    bench.said(Nack)
+    bench.hear(frame(900, 940, 910), "TRUE", more=True)
+
+    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE")]
+
+
+def test_a_subscriber_that_does_not_read_does_not_fetch_more_of_the_past() -> None:
+    bench = Bench()
+    bench.subscribe("s", start="earliest", window_bytes=1)
+    bench.confirm(START, earliest=900)
+    bench.said(Nack)
+    bench.hear(frame(900, 940, 910), "TRUE", more=True)
+    assert bench.said(Nack) == []
+
+    bench.edge.taken("c", Taken("s", 1 << 20), 1, bench.out)
+    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE")]
+
+
+def test_a_start_by_time_or_by_position() -> None:
+    bench = Bench()
+    bench.subscribe("time", start="time", start_time=950)
+    bench.subscribe("position", "even = TRUE", positions={"p": 970})
+    bench.confirm(START, earliest=900)
+
+    asked = {(nack.filter, nack.intervals) for nack in bench.said(Nack)}
+    assert asked == {("TRUE", ((950, START),)), ("even = TRUE", ((970, START),))}
+
+
+def test_a_position_below_the_log_is_told_as_lost() -> None:
+    bench = Bench()
+    bench.subscribe("s", positions={"p": 100})
+    bench.confirm(START, earliest=900)
+
+    (delivery,) = bench.said(Delivery)
+    assert delivery.frame == Frame(100, 900, final=True)
+
+
+def test_a_live_subscriber_is_not_disturbed_by_one_that_catches_up() -> None:
+    bench = Bench()
+    bench.subscribe("live")
+    bench.confirm()
+    bench.subscribe("late", session="d", positions={"p": 900})
+    bench.hear(frame(START, START + 10, 1001))
+    bench.hear(frame(900, START, 950), "TRUE")
+    bench.hear(frame(START, START + 10, 1001), "TRUE")
+
+    assert bench.rows("live") == [1001]
+    assert bench.rows("late") == [950, 1001]
+
+
+def test_live_knowledge_from_before_its_selector_was_in_force_is_not_taken_for_the_past() -> None:
+    """It was filtered for others: what they did not want would seem to be silence."""
+    bench = Bench()
+    bench.subscribe("even", "even = TRUE")
+    bench.confirm(START)
+    bench.subscribe("all", session="d", positions={"p": START})
+    bench.confirm(START + 10)
+    bench.hear(frame(START, START + 10, 1002))
+    assert bench.rows("all") == []
+
+    bench.hear(frame(START, START + 10, 1002, 1003), "TRUE")
+    assert bench.rows("all") == [1002, 1003]
+    assert bench.rows("even") == [1002]
+
+
+# -- readers --------------------------------------------------------------------------------
+
+
+def test_a_slow_subscriber_is_disconnected_with_the_reason_and_the_others_are_not() -> None:
+    bench = Bench(session_buffer_bytes=300)
+    bench.subscribe("slow", window_bytes=1)
+    bench.subscribe("quick", session="d")
+    bench.confirm()
+    for low in range(START, START + 100, 10):
+        bench.hear(frame(low, low + 10, low))
+
+    (close,) = bench.ordered(CloseSession)
+    assert close.session == "c"
+    assert "slow subscriber: subscription 'slow'" in close.reason
+    assert "300 bytes" in close.reason
+    assert bench.rows("quick") == list(range(START, START + 100, 10))
+
+
+def test_after_the_last_subscriber_was_disconnected_nobody_asks_for_anything() -> None:
+    bench = Bench(session_buffer_bytes=1)
+    bench.subscribe("slow", window_bytes=1)
+    bench.confirm()
+    bench.hear(frame(START, START + 10, START))
+    bench.hear(frame(START + 30, START + 40, START + 30))
+    assert bench.said(Nack)
+    bench.hear(frame(START + 10, START + 20, START + 10), LIVE_FILTER)
+    assert len(bench.ordered(CloseSession)) == 1
+
+    bench.deadline(60 * SECOND)
+    assert bench.said(Nack) == []
+
+
+def test_ending_a_subscription_gives_up_what_nobody_else_wants() -> None:
+    bench = Bench()
+    bench.subscribe("s", "even = TRUE")
+    bench.subscribe("t", "even = TRUE", session="d")
+    bench.said(SubscriptionUpdate)
+    bench.edge.unsubscribe("c", Unsubscribe("s"), bench.out)
+    assert bench.said(SubscriptionUpdate) == []
+    assert bench.said(Unsubscribed) == [Unsubscribed("s")]
+
+    bench.edge.session_closed("d", bench.out)
+    assert bench.said(SubscriptionUpdate) == [
+        SubscriptionUpdate("pb", 2, False, (), ("even = TRUE",))
+    ]
+
+
+def test_an_edge_acknowledges_how_far_its_live_stream_has_come() -> None:
+    bench = Bench()
+    bench.subscribe("s")
+    bench.confirm()
+    bench.hear(frame(START, START + 10, 1001))
+    bench.deadline(SECOND)
+
+    assert bench.said(Acknowledgement) == [Acknowledgement("pb", "sb", False, {"p": START + 10})]
+
+
+# -- durable --------------------------------------------------------------------------------
+
+
+def durable(**parameters: Any) -> Bench:
+    bench = Bench(**parameters)
+    bench.subscribe("s", durable=True)
+    bench.confirm()
+    return bench
+
+
+def test_a_durable_subscription_is_announced_when_it_is_saved() -> None:
+    bench = durable()
+    assert bench.said(Subscribed) == []
+
+    bench.save()
+    assert bench.said(Subscribed) == [Subscribed("s", {"p": START})]
+
+
+def test_where_a_durable_subscription_starts_is_saved_before_it_is_announced() -> None:
+    bench = Bench()
+    bench.subscribe("s", durable=True)
+    bench.save()
+    bench.confirm()
+    assert bench.said(Subscribed) == []
+
+    bench.edge.deadline(0, bench.out)
+    (order,) = bench.ordered(PersistState)
+    bench.edge.resolved(order.token, "", bench.out)
+    assert bench.said(Subscribed) == [Subscribed("s", {"p": START})]
+    restarted = Bench(saved=order.values)
+    restarted.subscribe("s", durable=True)
+    restarted.confirm(START + 500)
+    assert restarted.said(Nack) == [Nack("p", ((START, START + 500),), "TRUE")]
+
+
+def test_a_durable_subscription_that_cannot_be_saved_is_refused() -> None:
+    bench = durable()
+    bench.save("the disk is full")
+
+    (refusal,) = bench.said(SubscribeRefused)
+    assert "the disk is full" in refusal.reason
+    assert bench.edge.subscriptions() == []
+
+
+def test_a_durable_subscription_is_taken_over_by_another_connection() -> None:
+    bench = durable()
+    bench.save()
+    bench.subscribe("s", session="d", durable=True)
+
+    (close,) = bench.ordered(CloseSession)
+    assert close.session == "c"
+    assert "taken over" in close.reason
+    (subscription,) = bench.edge.subscriptions()
+    assert subscription.session == "d"
+
+
+def test_a_durable_subscription_resumes_at_what_was_consumed() -> None:
+    bench = durable()
+    bench.save()
+    bench.hear(frame(START, START + 10, 1001, 1005))
+    bench.edge.consumed("c", Consumed("s", {"p": 1002}), 0)
+    bench.edge.session_closed("c", bench.out)
+    bench.said(Subscribed)
+    bench.subscribe("s", session="d", durable=True)
+    bench.confirm(START + 10)
+
+    assert bench.said(Subscribed) == [Subscribed("s", {"p": 1002})]
+    assert bench.said(Nack)[-1] == Nack("p", ((1002, START + 10),), "TRUE")
+
+
+def test_the_claim_of_a_durable_subscription_follows_what_was_saved() -> None:
+    bench = durable()
+    bench.save()
+    bench.hear(frame(START, START + 10, 1001, 1005))
+    bench.edge.consumed("c", Consumed("s", {"p": 1002}), 0)
+    bench.deadline(SECOND // 2)
+    bench.deadline(SECOND)
+    assert bench.said(Acknowledgement) == [Acknowledgement("pb", "sb", True, {"p": START})]
+
+    bench.save()
+    bench.deadline(2 * SECOND)
+    assert bench.said(Acknowledgement) == [Acknowledgement("pb", "sb", True, {"p": 1002})]
+
+
+# -- congestion -----------------------------------------------------------------------------
+
+
+def test_an_edge_that_lags_answers_a_query_with_an_alert_to_its_relay() -> None:
+    bench = Bench()
+    bench.subscribe("s")
+    bench.confirm()
+    position = START + 5 * SECOND
+    bench.edge.query(DownstreamCongestionQuery("p", 1, 9, position), bench.out)
+
+    (alert,) = bench.said(UpstreamCongestionAlert)
+    assert (alert.pubend, alert.sequence) == ("p", 9)
+    bench.edge.query(DownstreamCongestionQuery("unknown", 1, 9, position), bench.out)
+    assert bench.said(UpstreamCongestionAlert) == []
+    assert all(e.link == LOCAL_RELAY for e in bench.out if isinstance(e, Send) and e.link[0] == "@")

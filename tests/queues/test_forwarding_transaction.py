@@ -1,0 +1,289 @@
+"""The forwarding transaction under any interleaving of losses, repeats, reorderings and crashes.
+
+Three brokers' queue services, a network that delivers any message at any time, again, or never,
+and disks that lose what was not synced.  At the end everything heals, and every row that was
+confirmed to its producer must be in exactly one queue, once.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.content.batch import Batch
+from penstock.core.clock import SECOND, Instant
+from penstock.core.machine import (
+    Effect,
+    LogRead,
+    Persist,
+    PersistState,
+    ReadLog,
+    Send,
+    TrimLog,
+)
+from penstock.core.tokens import Tokens
+from penstock.queues.broker import QueueBroker
+from penstock.queues.messages import Forward, Receive, SendReceipt, SendToQueue
+from penstock.queues.parameters import AliasConfig, QueueConfig, QueueParameters
+from penstock.store.faulty import MemoryStore
+
+NAMES = ("home", "east", "west")
+PARAMETERS = QueueParameters()
+
+
+class Harness:
+    """The brokers, their disks, and whatever is under way between them."""
+
+    def __init__(self) -> None:
+        self.now: Instant = 1000 * SECOND
+        self.stores = {name: MemoryStore[Any](lambda entry: entry.frame.weight) for name in NAMES}
+        self.brokers: dict[str, QueueBroker] = {}
+        self.under_way: list[tuple[str, str, Any]] = []
+        self.confirmed: set[int] = set()
+        self.sent = 0
+        self.unreachable: set[str] = set()
+        for name in NAMES:
+            self.start(name)
+
+    def start(self, name: str) -> None:
+        store = self.stores[name]
+        logs = {}
+        for log in store.log_names():
+            bounds = store.bounds(log)
+            logs[log] = (bounds.first_low, bounds.end_high, bounds.stored_bytes)
+        aliases = (AliasConfig("orders", ("work@east", "work@west")),) if name == "home" else ()
+        queues = () if name == "home" else (QueueConfig("work", dead_letter_queue=""),)
+        saved = store.load_state()
+        broker = QueueBroker(
+            name, queues, aliases, PARAMETERS, Tokens(), saved=saved, logs=logs, now=self.now
+        )
+        self.brokers[name] = broker
+        self.carry_out(name, broker.start())
+        away = self.unreachable if name == "home" else set()
+        hops = {each: each for each in NAMES if each != name and each not in away}
+        self.carry_out(name, broker.routes_changed({}, hops, self.now))
+        if name != "home":
+            # A consumer without credit: the queue counts as served and keeps what it gets.
+            self.carry_out(name, broker.received("client", Receive("c", "work"), self.now))
+
+    def carry_out(self, name: str, effects: list[Effect]) -> None:
+        store = self.stores[name]
+        for effect in effects:
+            match effect:
+                case Send(link, message):
+                    if link in NAMES:
+                        self.under_way.append((name, link, message))
+                    elif isinstance(message, SendReceipt):
+                        first = message.first_sequence
+                        self.confirmed.update(range(first, first + message.count))
+                case Persist(token, log, entry):
+                    frame = entry.frame
+                    store.append(token, log, frame.low, frame.high, entry)
+                case PersistState(token, values):
+                    store.set_state(token, values)
+                case ReadLog(token, log, low, high, limit):
+                    found = store.read(log, low, high, limit)
+                    frames = tuple(record.data for record in found.records)
+                    fact = LogRead(token, frames, found.complete_to)
+                    self.carry_out(name, self.brokers[name].log_read(fact, self.now))
+                case TrimLog(log, below):
+                    store.trim(log, below)
+        self.brokers[name].check_invariants()
+
+    def sync(self, name: str) -> None:
+        commit = self.stores[name].sync()
+        for token in commit.durable:
+            self.carry_out(name, self.brokers[name].resolved(token, "", self.now))
+        for failure in commit.failed:
+            self.stores[name].resume_after(failure)
+            answer = self.brokers[name].resolved(failure.token, failure.reason, self.now)
+            self.carry_out(name, answer)
+
+    def deliver(self, index: int, *, keep: bool) -> None:
+        if self.under_way:
+            at = index % len(self.under_way)
+            source, target, message = self.under_way[at]
+            if not keep:
+                del self.under_way[at]
+            self.carry_out(target, self.brokers[target].received(source, message, self.now))
+
+    def run(self, steps: int) -> None:
+        """Let things go their way for a while."""
+        for _ in range(steps):
+            for name in NAMES:
+                self.sync(name)
+            self.deliver(0, keep=False)
+
+    def run_forwards(self) -> None:
+        """Deliver what was forwarded, and let the destinations store it."""
+        forwards = [each for each in self.under_way if isinstance(each[2], Forward)]
+        self.under_way = [each for each in self.under_way if each not in forwards]
+        for source, target, message in forwards:
+            self.carry_out(target, self.brokers[target].received(source, message, self.now))
+            self.sync(target)
+
+    def set_reachable(self, site: str, *, reachable: bool) -> None:
+        """Whether the overlay knows a way from home to a site; what is under way stays so."""
+        self.unreachable.discard(site)
+        if not reachable:
+            self.unreachable.add(site)
+        hops = {each: each for each in ("east", "west") if each not in self.unreachable}
+        self.carry_out("home", self.brokers["home"].routes_changed({}, hops, self.now))
+
+    def send(self, count: int) -> None:
+        rows = [({"n": self.sent + each}, b"") for each in range(count)]
+        message = SendToQueue("p", "orders", self.sent, Batch.from_rows(rows))
+        self.sent += count
+        self.carry_out("home", self.brokers["home"].received("client", message, self.now))
+
+    def pass_time(self) -> None:
+        self.now += 2 * SECOND
+        for name in NAMES:
+            deadline = self.brokers[name].next_deadline()
+            if deadline is not None and deadline <= self.now:
+                self.carry_out(name, self.brokers[name].deadline(self.now))
+
+    def crash(self, name: str, random: Random) -> None:
+        self.stores[name].crash(random)
+        self.start(name)
+
+    def heal(self) -> None:
+        for name in NAMES:
+            self.stores[name].full = False
+        for site in ("east", "west"):
+            self.set_reachable(site, reachable=True)
+        for _ in range(12):
+            for _ in range(400):
+                if not self.under_way:
+                    break
+                self.deliver(0, keep=False)
+                for name in NAMES:
+                    self.sync(name)
+            for name in NAMES:
+                self.sync(name)
+            self.pass_time()
+
+    def stored(self, name: str) -> list[int]:
+        rows = self.brokers[name].queues["work"].rows
+        found = []
+        for priority, level in rows.ready.levels():
+            for low, high in level:
+                for entry in rows.entries.within(low, high):
+                    assert entry.frame is not None
+                    part = entry.frame.slice(low, high)
+                    found += [int(each["n"]) for each in part.batch.attribute_rows()]
+            assert priority == 4
+        return found
+
+
+ACTIONS = st.one_of(
+    st.tuples(st.just("send"), st.integers(1, 5)),
+    st.tuples(st.just("deliver"), st.integers(0, 50)),
+    st.tuples(st.just("repeat"), st.integers(0, 50)),
+    st.tuples(st.just("lose"), st.integers(0, 50)),
+    st.tuples(st.just("sync"), st.sampled_from(NAMES)),
+    st.tuples(st.just("crash"), st.sampled_from(NAMES)),
+    st.tuples(st.just("full"), st.sampled_from(NAMES)),
+    st.tuples(st.just("time"), st.just(0)),
+    st.tuples(st.just("run"), st.integers(1, 20)),
+    st.tuples(st.just("cut"), st.sampled_from(NAMES[1:])),
+    st.tuples(st.just("mend"), st.sampled_from(NAMES[1:])),
+)
+
+
+def act(harness: Harness, random: Random, name: str, argument: Any) -> None:
+    """Do one thing."""
+    match name:
+        case "send":
+            harness.send(argument)
+        case "deliver":
+            harness.deliver(argument, keep=False)
+        case "repeat":
+            harness.deliver(argument, keep=True)
+        case "lose":
+            if harness.under_way:
+                del harness.under_way[argument % len(harness.under_way)]
+        case "sync":
+            harness.sync(argument)
+        case "crash":
+            harness.crash(argument, random)
+        case "full":
+            harness.stores[argument].full = not harness.stores[argument].full
+        case "run":
+            harness.run(argument)
+        case "cut" | "mend":
+            harness.set_reachable(argument, reachable=name == "mend")
+        case "time":
+            harness.pass_time()
+
+
+def judge(harness: Harness) -> None:
+    """Everything heals: each confirmed row is in one queue, once, and nothing is left in doubt."""
+    harness.heal()
+    stored = harness.stored("east") + harness.stored("west")
+    assert len(stored) == len(set(stored)), "a row is in two places"
+    assert harness.confirmed <= set(stored), "a confirmed row is lost"
+    for site in ("east", "west"):
+        assert harness.brokers[site].queues["work"].rows.doubt.rows == 0
+    alias = harness.brokers["home"].aliases["orders"]
+    assert alias.rows.entries.rows == 0
+    assert all(each.is_done for each in alias.all_destinations())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ACTIONS, max_size=60), st.integers(0, 10))
+def test_every_confirmed_row_ends_in_exactly_one_queue(
+    actions: list[tuple[str, Any]], seed: int
+) -> None:
+    harness = Harness()
+    random = Random(seed)
+    for name, argument in actions:
+        act(harness, random, name, argument)
+    judge(harness)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_long_walks_end_in_exactly_one_queue(seed: int) -> None:
+    harness = Harness()
+    random = Random(seed)
+    for _ in range(150):
+        name = random.choices(
+            ("send", "run", "deliver", "repeat", "lose", "sync", "crash", "full", "cut", "mend"),
+            (8, 12, 12, 4, 2, 12, 1, 1, 3, 5),
+        )[0]
+        argument: Any = random.randrange(1, 6)
+        if name in ("sync", "crash", "full"):
+            argument = random.choice(NAMES)
+        elif name in ("cut", "mend"):
+            argument = random.choice(NAMES[1:])
+        act(harness, random, name, argument)
+        if random.random() < 0.05:
+            harness.pass_time()
+    judge(harness)
+
+
+def test_a_row_that_two_destinations_stored_is_withdrawn_from_the_second() -> None:
+    harness = Harness()
+    harness.run(10)
+    harness.send(4)
+    harness.sync("home")
+    # Both destinations got two rows each and store them; nobody hears of it.
+    assert [type(message) for _, _, message in harness.under_way].count(Forward) == 2
+    harness.run_forwards()
+    said_by_east = [each for each in harness.under_way if each[0] == "east"]
+    harness.under_way = [each for each in harness.under_way if each[0] != "east"]
+    # East cannot be reached: its rows go to west, which says first that it has them.
+    harness.set_reachable("east", reachable=False)
+    harness.run(30)
+    assert sorted(harness.stored("west")) == [0, 1, 2, 3]
+    assert harness.brokers["east"].queues["work"].rows.doubt.rows == 2
+    # East's word comes at last, and is answered.
+    harness.under_way += said_by_east
+    harness.set_reachable("east", reachable=True)
+    harness.run(30)
+    assert harness.brokers["east"].queues["work"].rows.entries.rows == 0
+    judge(harness)
