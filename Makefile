@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: up test install lint types bench lock clean
+.PHONY: up test install lint types bench papers live lock clean
 
 up: install
 	$(BIN)/penstock up
@@ -29,6 +29,13 @@ lint: install
 
 types: install
 	$(BIN)/mypy
+
+# The papers' experiments in the simulator, and those that run as processes.
+papers: install
+	$(BIN)/penstock papers
+
+live: install
+	$(BIN)/penstock papers --service guaranteed --world net
 
 bench: install
 	$(BIN)/python -m benchmarks

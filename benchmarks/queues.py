@@ -28,7 +28,6 @@ import uvloop
 
 import penstock
 from benchmarks.amqp_peer import AmqpConnection
-from penstock.client.queues import Queues
 from penstock.net.config import BrokerConfig
 from penstock.net.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
@@ -42,7 +41,7 @@ PREFETCH = 16_384
 def _send(url: str, queue: str, count: int, times: multiprocessing.Queue[float]) -> None:
     async def work() -> None:
         async with penstock.connect(url) as client:
-            sender = Queues(client).sender(queue)
+            sender = client.queues.sender(queue)
             await sender.open()
             times.put(time.time())
             for number in range(count):
@@ -56,7 +55,7 @@ def _receive(url: str, queue: str, count: int, times: multiprocessing.Queue[floa
     async def work() -> None:
         async with (
             penstock.connect(url) as client,
-            Queues(client).receive(queue, prefetch=PREFETCH) as receiver,
+            client.queues.receive(queue, prefetch=PREFETCH) as receiver,
         ):
             left = count
             async for message in receiver:

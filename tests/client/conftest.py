@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import random
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from penstock.net.process import BrokerProcess, free_port
+from penstock.net.process import BrokerProcess
 
 StartBroker = Callable[..., BrokerProcess]
+
+
+FIRST_PORT, LAST_PORT = 20_000, 32_000
+"""Below the ports that the system gives to outgoing connections: while a broker is down, nobody
+who dials anything may get its port, or it could not come back."""
+
+
+def steady_port() -> int:
+    """A port that is free now and stays free while its broker is being restarted."""
+    while True:
+        port = random.randint(FIRST_PORT, LAST_PORT)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def write_config(directory: Path, name: str, extra: str = "") -> Path:
@@ -17,7 +36,7 @@ def write_config(directory: Path, name: str, extra: str = "") -> Path:
     path = directory / f"{name}.toml"
     path.write_text(
         f'name = "{name}"\n'
-        f'listen = "127.0.0.1:{free_port()}"\n'
+        f'listen = "127.0.0.1:{steady_port()}"\n'
         f'data_dir = "{directory / name}"\n'
         f"{extra}\n"
     )

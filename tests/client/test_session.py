@@ -35,14 +35,15 @@ Answer = Callable[["ScriptedBroker", Connection, Message], None]
 class ScriptedBroker:
     """Shakes hands like a broker and then does what its script says with each message."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, role: str = "broker") -> None:
         self.answer = answer
+        self.role = role
         self.received: list[Message] = []
         self.connections: list[Connection] = []
         self.url = ""
 
     async def __aenter__(self) -> ScriptedBroker:
-        hello = Hello("broker", "scripted", 0, "test")
+        hello = Hello(self.role, "scripted", 0, "test")
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: Connection(hello, self), "127.0.0.1", 0)
         self.url = f"penstock://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
@@ -192,6 +193,18 @@ async def test_the_cause_of_a_delay_is_known_while_it_lasts() -> None:
         broker.answer = well_behaved
         broker.connections[0].close("again")
         await publisher.flush(deadline_s=DEADLINE_S)
+
+
+async def test_only_a_broker_will_do() -> None:
+    async with ScriptedBroker(well_behaved, role="client") as impostor:
+        with pytest.raises(penstock.ConnectionFailed, match="not a broker"):
+            await penstock.connect(impostor.url, deadline_s=0.1)
+        async with (
+            ScriptedBroker(well_behaved) as broker,
+            penstock.connect([impostor.url, broker.url]) as client,
+        ):
+            assert (await client.status())["name"] == "scripted"
+        assert impostor.received == []
 
 
 async def test_messages_for_somebody_who_has_left_are_passed_over(broker: ScriptedBroker) -> None:

@@ -133,7 +133,9 @@ def test_an_event_that_fits_no_datagram_is_refused_and_the_largest_that_fits_is_
     assert "datagram" in refused[0].reason
     sizes = range(1100, 1400)
     largest = max(
-        size for size in sizes if isinstance(machine.handle(Publish(2, bytes(size)), now=0)[0], Published)
+        size
+        for size in sizes
+        if isinstance(machine.handle(Publish(2, bytes(size)), now=0)[0], Published)
     )
     assert largest > 1150
     assert all(encoded_size(send.message) <= 1400 for send in next_round(machine))

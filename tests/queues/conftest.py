@@ -29,7 +29,7 @@ class Sites:
         rate: Callable[[Instant], float] = lambda now: 600.0,
         **alias: object,
     ) -> None:
-        self.world = SimWorld(seed, checked=True)
+        self.world = SimWorld(seed, checked=True, digested=True)
         self.sites = sites
         self.seen: dict[int, list[tuple[str, bool]]] = {}
         self.consumers: dict[str, RatedConsumer] = {}

@@ -66,7 +66,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 async def _work(url: str, seen: Counter[int], unmarked: Counter[int]) -> None:
     async with penstock.connect(url) as client:
-        async for message in Queues(client).receive("work", prefetch=100):
+        async for message in client.queues.receive("work", prefetch=100):
             seen[int(message["n"])] += 1
             unmarked[int(message["n"])] += not message.redelivered
             message.ack()
@@ -89,7 +89,7 @@ async def test_killing_either_side_loses_nothing_and_doubles_nothing(cluster: Cl
             group.create_task(_work(cluster.url(site), seen[site], unmarked[site])) for site in seen
         ]
         async with penstock.connect(cluster.url("home")) as client:
-            sender = Queues(client).sender("orders")
+            sender = client.queues.sender("orders")
             for n in range(TOTAL):
                 await sender.send({"n": n}, b"x" * 1000)
                 if n in (TOTAL // 3, 2 * TOTAL // 3):
@@ -109,7 +109,7 @@ async def test_killing_either_side_loses_nothing_and_doubles_nothing(cluster: Cl
 
 async def test_bad_input_gets_a_clear_answer(cluster: Cluster) -> None:
     async with penstock.connect(cluster.url("home")) as client:
-        queues = Queues(client)
+        queues = client.queues
         with pytest.raises(penstock.PublishRefusedError, match="has no queue 'nowhere'"):
             await queues.send("nowhere", {}, b"")
         with pytest.raises(ReceiveRefusedError, match="write-only"):
@@ -122,7 +122,7 @@ async def test_bad_input_gets_a_clear_answer(cluster: Cluster) -> None:
 
 async def test_a_poison_message_becomes_a_dead_letter(cluster: Cluster) -> None:
     async with penstock.connect(cluster.url("east")) as client:
-        queues = Queues(client)
+        queues = client.queues
         await queues.send("work", {"n": 1}, b"poison")
         async with queues.receive("work") as receiver:
             tries = 0
@@ -147,7 +147,7 @@ async def test_a_poison_message_becomes_a_dead_letter(cluster: Cluster) -> None:
 
 async def test_browse_purge_and_priorities(cluster: Cluster) -> None:
     async with penstock.connect(cluster.url("east")) as client:
-        queues = Queues(client)
+        queues = client.queues
         for n, priority in ((0, 4), (1, 9), (2, 0)):
             await queues.send("work", {"n": n}, b"", priority=priority)
         assert [each[1]["n"] for each in await queues.browse("work")] == [0, 1, 2]
@@ -168,7 +168,7 @@ async def test_a_destination_is_retired_and_added_while_messages_flow(cluster: C
     seen: Counter[int] = Counter()
     unmarked: Counter[int] = Counter()
     async with penstock.connect(cluster.url("home")) as client:
-        queues = Queues(client)
+        queues = client.queues
         assert await queues.retire("orders", "work@west") == ["work@east"]
         for n in range(50):
             await queues.send("orders", {"n": n}, b"")
@@ -180,10 +180,10 @@ async def test_a_destination_is_retired_and_added_while_messages_flow(cluster: C
 
 async def test_a_client_sends_through_one_broker_to_a_queue_on_another(cluster: Cluster) -> None:
     async with penstock.connect(cluster.url("home")) as client:
-        queues = Queues(client)
+        queues = client.queues
         await _until_accepted(queues, "work@east")
     async with penstock.connect(cluster.url("east")) as client:
-        found = await Queues(client).browse("work")
+        found = await client.queues.browse("work")
         assert [each[1]["n"] for each in found] == [7]
 
 
@@ -228,3 +228,20 @@ async def test_why_names_what_holds_an_alias_queue_back(cluster: Cluster) -> Non
     why = await commands.why_sender("orders", cluster.url("home"))
     assert "work@east" in why["because"]
     assert "work@west" in why["because"]
+
+
+def test_scripts_need_no_event_loop(cluster: Cluster) -> None:
+    with penstock.blocking.connect(cluster.url("west")) as client:
+        with client.queues.sender("work") as sender:
+            for n in range(10):
+                sender.send({"n": n}, b"")
+        with client.queues.receive("work") as receiver:
+            seen = []
+            for message in receiver.messages(deadline_s=30):
+                with message.process():
+                    seen.append(message["n"])
+                if len(seen) == 10:
+                    break
+            receiver.flush()
+        assert seen == list(range(10))
+        assert client.queues.status("work")[0]["messages"] == 0

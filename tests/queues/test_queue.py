@@ -326,7 +326,16 @@ def test_a_full_queue_and_bad_requests_say_what_is_wrong():
     desk.say(SendToQueue("p", "other", 0, rows(0, 1)))
     assert "has no queue 'other'; it has dead-letters, work" in desk.take(SendRefused)[0].reason
     send(desk, 0, 1, priority=10)
-    assert "a priority is 0 to 9" in desk.take(SendRefused)[0].reason
+    assert "priority 10 is not one of 0 to 9" in desk.take(SendRefused)[0].reason
+    for wrong in ({"time_to_live_ns": -1}, {"time_to_live_ns": 2**63 - 1}):
+        send(desk, 0, 1, **wrong)
+        assert "time to live" in desk.take(SendRefused)[0].reason
+    desk.say(SendToQueue("p", "work", 2**63 - 1, rows(0, 1)))
+    assert "sequence number" in desk.take(SendRefused)[0].reason
+    desk.say(SendToQueue("p" * 600, "work", 0, rows(0, 1)))
+    assert "producer's name" in desk.take(SendRefused)[0].reason
+    desk.say(SendToQueue("p", "work", 0, rows(0, 0)))
+    assert "no messages" in desk.take(SendRefused)[0].reason
     desk.say(Receive("c", "other", "", 1))
     assert "has no queue 'other'" in desk.take(Receiving)[0].problem
     desk.say(PurgeQueue(1, "other"))

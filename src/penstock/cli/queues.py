@@ -38,7 +38,7 @@ queue = App(name="queue", help="Look at queues and alias queues, and change them
 @asynccontextmanager
 async def _queues(url: str | None) -> AsyncIterator[Queues]:
     async with connect(url) as client:
-        yield Queues(client)
+        yield client.queues
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

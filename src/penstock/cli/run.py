@@ -69,9 +69,7 @@ def _file(plan: Scenario, world: str, seed: int, out: Path | None) -> TelemetryF
 
 
 def _run(plan: Scenario, world: str, seed: int, telemetry: Telemetry) -> RunResult:
-    made: World = (
-        SimRun(plan, seed, telemetry) if world == "sim" else NetRun(plan, seed, telemetry)
-    )
+    made: World = SimRun(plan, seed, telemetry) if world == "sim" else NetRun(plan, seed, telemetry)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(plan.name, total=plan.duration_s)

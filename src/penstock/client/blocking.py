@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from penstock.client import client as asynchronous
 from penstock.client import publisher as asynchronous_publisher
@@ -36,6 +36,10 @@ from penstock.client.start import StartWish
 from penstock.content.batch import Batch, Row
 from penstock.content.columns import Buffer
 from penstock.core.intervals import Interval, Tick
+
+if TYPE_CHECKING:
+    from penstock.client import queues as asynchronous_queues
+    from penstock.client.blocking_queues import Queues
 
 logger = logging.getLogger(__name__)
 
@@ -200,6 +204,16 @@ class Client:
         self._thread.call(self._client.delete_subscription(durable, deadline_s=deadline_s))
 
     # -- asking the broker ------------------------------------------------------------------
+
+    @property
+    def queues(self) -> Queues:
+        """The queues and alias queues of the broker (docs/reference/queues.md)."""
+        from penstock.client.blocking_queues import Queues
+
+        async def ask() -> asynchronous_queues.Queues:
+            return self._client.queues
+
+        return Queues(self._thread, self._thread.call(ask()))
 
     def status(self, *, deadline_s: float | None = None) -> dict[str, Any]:
         """The broker's account of itself (docs/reference/status.md)."""

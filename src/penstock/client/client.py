@@ -14,7 +14,7 @@ import logging
 import secrets
 from collections.abc import Generator, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -34,6 +34,9 @@ from penstock.content.batch import Batch, Row
 from penstock.content.columns import Buffer
 from penstock.guaranteed.messages import WhyRequest
 from penstock.overlay.messages import LinkControl, StatusRequest
+
+if TYPE_CHECKING:
+    from penstock.client.queues import Queues
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +87,7 @@ class Client:
         self._default: Publisher | None = None
         self._questions: Questions | None = None
         self._last_subscription = 0
+        self._queues: Queues | None = None
 
     # -- opening and closing ----------------------------------------------------------------
 
@@ -148,14 +152,14 @@ class Client:
         return self._session_or_none is not None and self._session_or_none.connected
 
     @property
-    def options(self) -> ClientOptions:
-        """What was set for the client as a whole."""
-        return self._options
+    def queues(self) -> Queues:
+        """The queues and alias queues of the broker (docs/reference/queues.md)."""
+        # Imported here because it stands on this module's options, and most clients use no queue.
+        from penstock.client.queues import Queues
 
-    @property
-    def queue_session(self) -> Session:
-        """The connection, for ``penstock.client.queues`` to share."""
-        return self._session
+        if self._queues is None:
+            self._queues = Queues(self._session, self.name, self._options)
+        return self._queues
 
     @property
     def _session(self) -> Session:

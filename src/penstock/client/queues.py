@@ -1,8 +1,7 @@
 """Work queues, as the application sees them.
 
-    queues = Queues(client)
-    await queues.send("orders", {"customer": 7}, b"...")
-    async for message in queues.receive("work"):
+    await client.queues.send("orders", {"customer": 7}, b"...")
+    async for message in client.queues.receive("work"):
         async with message.process():
             ...
 
@@ -22,11 +21,11 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from penstock.client.client import Client
+from penstock.client.client import ClientOptions
 from penstock.client.errors import Disconnected, PenstockError
 from penstock.client.publish_limits import PublishLimits
 from penstock.client.publisher import Publisher
-from penstock.client.queue_message import QueueBatch, QueueMessage
+from penstock.client.queue_message import QueueBatch, QueueMessage, SettleRows
 from penstock.client.queue_producer import QueueProducer
 from penstock.client.queue_reader import Outcome, Phase, QueueReader
 from penstock.client.queue_requests import QueueRequests
@@ -76,12 +75,13 @@ class QueueSender(Publisher):
 class Queues:
     """The queues that a client's broker hosts or can reach."""
 
-    def __init__(self, client: Client) -> None:
-        """The client must be connected."""
-        self._client = client
-        self._session: Session = client.queue_session
-        self._requests = QueueRequests(self._session)
-        self._deadline_s = client.options.deadline_s
+    def __init__(self, session: Session, name: str, options: ClientOptions) -> None:
+        """Made by ``Client.queues``; ``name`` is the client's."""
+        self._session = session
+        self._name = name
+        self._options = options
+        self._requests = QueueRequests(session)
+        self._deadline_s = options.deadline_s
         self._senders: dict[tuple[str, int, float | None], QueueSender] = {}
         self._last_consumer = 0
 
@@ -121,9 +121,9 @@ class Queues:
         Its ``publish`` waits for the receipt, its ``send`` only for room, its ``flush`` for all
         receipts.  A ``name`` that is used again continues the numbering of its messages.
         """
-        limits = limits or self._client.options.publish
+        limits = limits or self._options.publish
         producer = QueueProducer(
-            name or f"{self._client.name}/{secrets.token_hex(8)}",
+            name or f"{self._name}/{secrets.token_hex(8)}",
             limits,
             queue=queue,
             priority=priority,
@@ -148,7 +148,7 @@ class Queues:
         if prefetch <= 0:
             raise ValueError(f"prefetch={prefetch!r}: use a positive number")
         self._last_consumer += 1
-        name = f"{self._client.name}/{self._last_consumer}"
+        name = f"{self._name}/{self._last_consumer}"
         reader = QueueReader(name, queue, selector, prefetch)
         return Receiver(self._session, reader, automatic=ack == "auto", deadline_s=self._deadline_s)
 
@@ -243,7 +243,7 @@ class Receiver:
         self._changed = asyncio.Event()
         self._joined = False
         self._end: PenstockError | None = None
-        self._before: QueueMessage | None = None
+        self._settle_through: SettleRows = self.settle
 
     @property
     def stale_messages(self) -> int:
@@ -304,7 +304,7 @@ class Receiver:
         """The same; raises ``DeadlineExceeded`` if none comes for so long."""
         async for batch in self.batches(deadline_s=deadline_s):
             for message in batch:
-                if batch.generation != self._reader.generation:
+                if not self.is_current(batch):
                     break
                 yield message
                 if self._automatic:
@@ -326,9 +326,18 @@ class Receiver:
                     return None
                 self._raise_end()
                 await self._wait()
-        return QueueBatch(reader.deliveries.popleft(), reader.generation, self._settle)
+        return QueueBatch(reader.deliveries.popleft(), reader.generation, self._settle_through)
 
-    def _settle(self, batch: QueueBatch, row: int | None, outcome: Outcome) -> None:
+    def is_current(self, batch: QueueBatch) -> bool:
+        """Whether the connection on which these messages came is still there."""
+        return batch.generation == self._reader.generation
+
+    def settle_through(self, settle: SettleRows) -> None:
+        """Messages settle themselves by this, for programs that live in other threads."""
+        self._settle_through = settle
+
+    def settle(self, batch: QueueBatch, row: int | None, outcome: Outcome) -> None:
+        """A message, or all of a batch, have their outcome."""
         if row is None:
             self._reader.settle_all(batch.generation, batch.positions, outcome)
         else:

@@ -178,7 +178,10 @@ class Session:
     # -- the connection's calls -------------------------------------------------------------
 
     def on_open(self, connection: Connection) -> None:
-        """A broker has accepted us."""
+        """Somebody has accepted us; only a broker is of use."""
+        if not _is_broker(connection):
+            connection.close("a client was dialling, and only brokers answer clients")
+            return
         self._connection = connection
         for key, participant in self._participants.items():
             participant.connected()
@@ -316,7 +319,7 @@ class Session:
         hello = Hello("client", self.name, self._clock.now(), f"penstock {__version__}")
         self._lost = self._loop.create_future()
         try:
-            await connect(
+            connection = await connect(
                 address.host,
                 address.port,
                 hello,
@@ -329,7 +332,8 @@ class Session:
         except OSError as error:
             # The loop's own text repeats the address; resolvers have numbers of their own, below 0.
             return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        return None
+        # Who dials a port of this machine that nobody listens on may, rarely, reach itself.
+        return None if _is_broker(connection) else "what answers there is not a broker"
 
     def _end(self, error: PenstockError) -> None:
         if self.failure is not None:
@@ -349,3 +353,7 @@ def publisher_key(producer: str) -> str:
 def subscription_key(subscription: str) -> str:
     """The key under which a subscription joins."""
     return SUBSCRIPTION + subscription
+
+
+def _is_broker(connection: Connection) -> bool:
+    return connection.peer is not None and connection.peer.role == "broker"

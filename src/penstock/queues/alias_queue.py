@@ -65,7 +65,6 @@ class AliasQueue:
         self.config = config
         self._broker = broker
         self._parameters = parameters
-        self._tokens = tokens
         self.log = f"alias/{config.name}"
         self.rows = AliasRows(self.log, parameters, tokens, saved=saved, logs=logs, now=now)
         self._journal = self.rows.journal
@@ -166,7 +165,7 @@ class AliasQueue:
         assert entry.frame is not None
         frame = entry.frame.slice(low, high)
         self.rows.waiting.remove(entry.priority, low, high)
-        destination.sent(low, high, frame.weight, now)
+        destination.sent(low, high, self.rows.weight_bytes(low, high), now)
         message = Forward(
             self._broker,
             destination.broker,
@@ -177,7 +176,7 @@ class AliasQueue:
             entry.priority,
             entry.expires_at,
         )
-        out.append(Send(ROUTE, message, Priority.DATA))
+        out.append(Send(ROUTE, message, Priority.DATA, self.log))
 
     # -- what destinations say --------------------------------------------------------------
 

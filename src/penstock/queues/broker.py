@@ -18,8 +18,8 @@ from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
 from penstock.queues.administration import Administration, Hosted, with_saved_destinations
 from penstock.queues.alias_queue import AliasQueue
+from penstock.queues.entrance import objection
 from penstock.queues.messages import (
-    HIGHEST_PRIORITY,
     Browse,
     ChangeDestination,
     Credit,
@@ -232,10 +232,7 @@ class QueueBroker:
         hosted = self._administration.find(name)
         if not problem and hosted is None:
             problem = self._administration.no_such_queue(name)
-        if not 0 <= message.priority <= HIGHEST_PRIORITY or message.time_to_live_ns < 0:
-            problem = "a priority is 0 to 9, and a time to live is not negative"
-        if not len(message.batch):
-            problem = "there are no messages to send"
+        problem = problem or objection(message)
         if problem or hosted is None:
             first, count = message.first_sequence, len(message.batch)
             refusal = SendRefused(message.producer, message.queue, first, count, problem)
@@ -356,7 +353,7 @@ class QueueBroker:
             else:
                 hop = self._next_hops.get(effect.message.destination)
                 if hop is not None:
-                    finished.append(Send(hop, effect.message, effect.priority))
+                    finished.append(Send(hop, effect.message, effect.priority, effect.flow))
         return finished
 
     def _letter(self, message: Message, now: Instant, out: list[Effect]) -> None:

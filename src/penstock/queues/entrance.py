@@ -10,19 +10,38 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from penstock.core.clock import Instant
 from penstock.core.machine import Effect
 from penstock.queues.entries import Entries
 from penstock.queues.intake import Intake
 from penstock.queues.journal import Journal
-from penstock.queues.messages import SendRefused, SendToQueue
+from penstock.queues.messages import HIGHEST_PRIORITY, SendRefused, SendToQueue
 from penstock.queues.parameters import AliasConfig, QueueConfig, QueueParameters
 from penstock.queues.replies import answer_client
 from penstock.queues.senders import ClientSender, Sender
 
+LONGEST_NAME: Final = 512
+"""Characters of a producer's or consumer's name: it is kept for as long as it is remembered."""
+
+LARGEST_NUMBER: Final = 2**62
+"""Sequence numbers and times to live stay below this, so that no sum of them leaves 64 bits."""
+
 Step: TypeAlias = Callable[[Instant, list[Effect]], None]
+
+
+def objection(message: SendToQueue) -> str:
+    """What is wrong with a request to send, whatever queue it is for; or nothing."""
+    if not 0 <= message.priority <= HIGHEST_PRIORITY:
+        return f"priority {message.priority} is not one of 0 to {HIGHEST_PRIORITY}"
+    if not 0 <= message.time_to_live_ns < LARGEST_NUMBER:
+        return f"a time to live of {message.time_to_live_ns} ns is not possible"
+    if not 0 <= message.first_sequence < LARGEST_NUMBER:
+        return f"sequence number {message.first_sequence} is not possible"
+    if len(message.producer) > LONGEST_NAME:
+        return f"a producer's name is longer than {LONGEST_NAME} characters"
+    return "" if len(message.batch) else "there are no messages to send"
 
 
 class Entrance:

@@ -22,7 +22,7 @@ from penstock.queues.browse import Browser
 from penstock.queues.busy_clock import BusyClock
 from penstock.queues.consumers import Consumer
 from penstock.queues.dispatch import Dispatcher
-from penstock.queues.entrance import Entrance
+from penstock.queues.entrance import LONGEST_NAME, Entrance
 from penstock.queues.forwarded import ForwardedRows
 from penstock.queues.intake import Intake
 from penstock.queues.messages import (
@@ -199,6 +199,8 @@ class Queue:
             problem = str(error)
         if consumers.get(session, message.consumer) is not None:
             problem = f"consumer {message.consumer!r} exists on this connection already"
+        elif len(message.consumer) > LONGEST_NAME:
+            problem = f"a consumer's name is longer than {LONGEST_NAME} characters"
         elif len(consumers) >= self._parameters.consumers_per_queue:
             problem = f"queue {self.name!r} has {len(consumers)} consumers, the most allowed"
         out.append(Send(session, Receiving(message.consumer, problem), Priority.CONTROL))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -25,8 +26,12 @@ from penstock.lab.papers.gossip_scenario import GossipResult
 from penstock.lab.papers.table import SHOWN, PaperRow, at_least, at_most, row, within
 
 SERVICE = "gossip"
-STABLE_WITHIN = 0.1
-"""A rate is stable from the round on after which it stays within this of where it ends up."""
+STABLE_WITHIN = 0.05
+"""A rate is stable from the round on after which it stays within this of its later mean: one step
+of the paper's law (r_H and r_L are 5 %)."""
+
+SMOOTHED_ROUNDS = 5
+"""Rates are averaged over so many rounds before they are judged stable."""
 
 
 def run(*, world: str, seeds: int, out: Path, progress: Callable[[str], None]) -> list[PaperRow]:
@@ -198,7 +203,7 @@ def _dynamic(results: Results) -> list[PaperRow]:
             bar=at_most(15),
             paper_law=[settling_rounds(each) for each in paper],
             improved_law=[settling_rounds(each) for each in improved],
-            note="within 10 % of the mean over the rest of the phase, from 5-round averages",
+            note="within 5 % of the mean over the last two thirds of the phase, from 5-round averages",
         ),
         row(
             SERVICE,
@@ -209,7 +214,7 @@ def _dynamic(results: Results) -> list[PaperRow]:
             bar=at_least(0.87),
             paper_law=over(paper, "atomic_by_round"),
             improved_law=over(improved, "atomic_by_round"),
-            note="the improved law aims at 95 % receivers and takes the rate instead",
+            note="the improved law aims at receivers and takes the rate: it is less atomic",
         ),
         row(
             SERVICE,
@@ -230,6 +235,8 @@ def _dynamic(results: Results) -> list[PaperRow]:
             stretch=at_least(18.5),
             paper_law=over(paper, "input_by_round"),
             improved_law=over(improved, "input_by_round"),
+            note=f"the 20 msg/s offered are about what the mean of the buffers carries: plain "
+            f"lpbcast reaches {median(over(plain, 'receivers_by_round')):.3f} receivers with them",
         ),
         row(
             SERVICE,
@@ -248,10 +255,12 @@ def _dynamic(results: Results) -> list[PaperRow]:
 def settling_rounds(result: GossipResult) -> float:
     """Rounds after the first change until the allowed rate stays near its level."""
     phase = np.array(result.allowed_by_round[FIRST_CHANGE_ROUND:SECOND_CHANGE_ROUND])
-    smooth = np.convolve(phase, np.ones(5) / 5, mode="valid")
+    window = np.ones(SMOOTHED_ROUNDS) / SMOOTHED_ROUNDS
+    smooth = np.convolve(phase, window, mode="valid")
     level = smooth[len(smooth) // 3 :].mean()
     off = np.flatnonzero(np.abs(smooth / level - 1) > STABLE_WITHIN)
-    return float(off[-1] + 1) if len(off) else 0.0
+    # An average belongs to the middle of its rounds.
+    return float(off[-1] + 1 + SMOOTHED_ROUNDS // 2) if len(off) else 0.0
 
 
 def _one_poor(results: Results) -> list[PaperRow]:
@@ -266,7 +275,7 @@ def _one_poor(results: Results) -> list[PaperRow]:
             paper_law=_each(results, "input_rate_msgs_per_s", "one poor", rank),
         )
         for rank, name, paper, bar in (
-            (1, "smallest", "held back", at_most(5.0)),
+            (1, "smallest", "held back", SHOWN),
             (2, "second smallest", "not held back", at_least(18.0)),
         )
     ]

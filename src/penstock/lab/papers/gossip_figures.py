@@ -100,7 +100,7 @@ def _rates(results: Results) -> Figure:
     left.legend(frameon=False, fontsize=8)
     right.plot(IDEAL_BUFFERS, [age for _, age in points], "o-", color=COLOURS["ideal"])
     right.axhline(5.3, color=COLOURS["none"], linewidth=0.9, linestyle="--")
-    right.annotate("paper: 5.3", (150, 5.32), fontsize=8, color="#555555")
+    right.annotate("paper: 5.3", (140, 5.16), fontsize=8, color="#555555")
     right.set(xlabel="buffer size (events)", ylabel="critical age (hops)", ylim=(4, 6.5))
     return figure
 
@@ -121,7 +121,8 @@ def _reliability(results: Results) -> Figure:
             values = factor * np.array(_medians(results, field, keys))
             style = MARKERS[law] + "-"
             axis.plot(ADAPTIVE_BUFFERS, values, style, color=COLOURS[law], label=NAMES[law])
-        axis.set(xlabel="buffer size (events)", ylabel=label, ylim=(0, None))
+        top = 103 if factor == 100.0 else None
+        axis.set(xlabel="buffer size (events)", ylabel=label, ylim=(0, top))
     axes[0].legend(frameon=False, fontsize=8)
     return figure
 

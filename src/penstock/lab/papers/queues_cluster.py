@@ -15,7 +15,6 @@ import msgspec
 import uvloop
 
 from penstock.client.client import connect
-from penstock.client.queues import Queues
 from penstock.net.config import BrokerConfig, NeighbourConfig
 from penstock.net.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
@@ -72,12 +71,16 @@ class Producer(msgspec.Struct, frozen=True):
 
 
 class Consumer(msgspec.Struct, frozen=True):
-    """Works on messages: ``rates`` are (from second, messages a second); none is without work."""
+    """Works on messages: ``rates`` are (from second, messages a second); none is without work.
+
+    One that knows how many messages to expect tells only when all of them are done.
+    """
 
     url: str
     queue: str
     rates: tuple[tuple[float, float], ...] = ()
     prefetch: int = 200
+    expected: int = 0
 
 
 def produce(producer: Producer, times: Mailbox[float]) -> None:
@@ -86,7 +89,7 @@ def produce(producer: Producer, times: Mailbox[float]) -> None:
     async def work() -> None:
         payload = bytes(producer.payload_bytes)
         async with connect(producer.url) as client:
-            sender = Queues(client).sender(producer.queue)
+            sender = client.queues.sender(producer.queue)
             began = time.time()
             times.put(began)
             for number in range(producer.messages):
@@ -107,9 +110,10 @@ def consume(consumer: Consumer, done: Mailbox[tuple[float, int]]) -> None:
         began = due = time.time()
         async with (
             connect(consumer.url) as client,
-            Queues(client).receive(consumer.queue, prefetch=consumer.prefetch) as receiver,
+            client.queues.receive(consumer.queue, prefetch=consumer.prefetch) as receiver,
         ):
             done.put((time.time(), 0))
+            count = 0
             async for batch in receiver.batches():
                 if consumer.rates:
                     rate = _rate(consumer.rates, time.time() - began)
@@ -117,8 +121,11 @@ def consume(consumer: Consumer, done: Mailbox[tuple[float, int]]) -> None:
                     await asyncio.sleep(max(0.0, due - time.time()))
                 for message in batch:
                     message.ack()
-                await receiver.flush()
-                done.put((time.time(), len(batch)))
+                count += len(batch)
+                if count >= consumer.expected:
+                    await receiver.flush()
+                    done.put((time.time(), count))
+                    count = 0
 
     uvloop.run(work())
 

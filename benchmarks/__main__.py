@@ -1,0 +1,27 @@
+"""All benchmarks, one after another: ``make bench``."""
+
+from __future__ import annotations
+
+import runpy
+
+BENCHMARKS = (
+    "store_log",
+    "block_format",
+    "struct_cost",
+    "matching",
+    "client_cost",
+    "simulator",
+    "throughput",
+)
+"""Each is a script of its own; ``queues`` compares with another broker and is run by itself."""
+
+
+def main() -> None:
+    """Run them."""
+    for name in BENCHMARKS:
+        print(f"\n== {name}", flush=True)
+        runpy.run_module(f"benchmarks.{name}", run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
