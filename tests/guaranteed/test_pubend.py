@@ -196,6 +196,18 @@ def test_a_repeat_is_not_confirmed_before_the_first_attempt_is_durable() -> None
     assert numbers(bench.spoken) == [0, 1]
 
 
+def test_a_repeat_of_what_is_then_refused_is_refused_too() -> None:
+    bench = Bench()
+    bench.store(0, 2)
+    second = only_persist(bench.publish(2, 2)).token
+    assert bench.publish(0, 4) == []
+
+    out = replies(bench.resolve(second, "the disk is full"))
+    assert [type(each) for each in out] == [PublishRefused, PublishReceipt, PublishRefused]
+    assert out[1] == PublishReceipt("a", 0, 2, 0)
+    assert (out[2].first_sequence, out[2].count) == (2, 2)
+
+
 def test_producers_are_apart() -> None:
     bench = Bench()
     bench.store(0, 1, "a")

@@ -181,3 +181,15 @@ def test_nobody_is_live_and_catching_up_at_once() -> None:
 
     with pytest.raises(InvariantBroken, match="live and catching up"):
         reader.check_invariants()
+
+
+def test_a_reader_that_resumes_above_what_it_consumed_does_not_consume_the_rest() -> None:
+    subscription = Subscription(1, "s", parse(""), durable=True)
+    subscription.consumed = {"p": 10}
+    subscription.connect("client/1", 1000)
+    subscription.resume({"p": 20})
+    subscription.settle({"p": 30})
+    assert subscription.consumed == {"p": 10}
+    subscription.consume({"p": 20})
+    subscription.settle({"p": 30})
+    assert subscription.consumed == {"p": 30}

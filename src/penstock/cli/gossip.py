@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from contextlib import suppress
+from stat import S_ISREG
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -135,21 +137,26 @@ async def _be_a_peer(
         finally:
             publishing.cancel()
             printing.cancel()
+            await asyncio.gather(publishing, printing, return_exceptions=True)
 
 
 async def _publish_lines(
     group: GossipGroup, attributes: dict[str, str | int | float | bool | bytes]
 ) -> None:
+    if S_ISREG(os.fstat(sys.stdin.fileno()).st_mode):
+        # A file can be read at any time, and not be waited for.
+        for line in sys.stdin.buffer:
+            await group.publish(line.rstrip(b"\r\n"), attributes)
+        return
     reader = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+    )
     try:
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    except (ValueError, OSError):
-        # Standard input is a file or closed: nothing that can be waited for, so read it at once.
-        reader.feed_data(await loop.run_in_executor(None, sys.stdin.buffer.read))
-        reader.feed_eof()
-    while line := await reader.readline():
-        await group.publish(line.rstrip(b"\r\n"), attributes)
+        while line := await reader.readline():
+            await group.publish(line.rstrip(b"\r\n"), attributes)
+    finally:
+        transport.close()
 
 
 async def _print_events(group: GossipGroup, count: int | None, *, as_json: bool) -> None:

@@ -78,6 +78,7 @@ class GuaranteedBroker:
             for number, name in enumerate(pubends)
         }
         self._by_log = {pubend.log: pubend for pubend in self._pubends.values()}
+        self._opening: list[tuple[LinkName, OpenProducer]] = []
         self._producers: dict[tuple[LinkName, str], Pubend] = {}
         self._sources: dict[str, SourceRelay] = {}
         self._source_of: dict[str, SourceRelay] = {}
@@ -292,6 +293,10 @@ class GuaranteedBroker:
         self, session: LinkName, message: OpenProducer, now: Instant, out: list[Effect]
     ) -> None:
         pubend = self._choose_pubend(message)
+        if pubend is not None and not pubend.ready:
+            # Which numbers are stored is not known before the log has been read.
+            self._opening.append((session, message))
+            return
         reply: Message
         if pubend is None:
             hosted = ", ".join(sorted(self._pubends)) or "none"
@@ -329,6 +334,7 @@ class GuaranteedBroker:
     def session_closed(self, session: LinkName, now: Instant) -> list[Effect]:
         """A client is gone."""
         out: list[Effect] = []
+        self._opening = [entry for entry in self._opening if entry[0] != session]
         for key in [key for key in self._producers if key[0] == session]:
             self._producers.pop(key).session_closed(session)
         self.edge.session_closed(session, out)
@@ -357,6 +363,10 @@ class GuaranteedBroker:
         pubend = self._by_log.get(self._tokens.settle(fact.token) or "")
         if pubend is not None:
             answer = pubend.log_read(fact, now, out)
+            if pubend.ready and self._opening:
+                opening, self._opening = self._opening, []
+                for session, message in opening:
+                    self._open_producer(session, message, now, out)
             if answer is not None:
                 self._sources[self._broker].read(pubend.name, answer, out)
             self._deadlines.set(pubend.name, pubend.next_deadline())

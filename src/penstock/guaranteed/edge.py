@@ -230,7 +230,7 @@ class Edge:
     ) -> None:
         subscription.connect(session, message.window_bytes)
         subscription.began_at = now
-        subscription.positions = {**subscription.consumed, **message.positions}
+        subscription.resume(message.positions)
         self._by_session.setdefault(session, {})[message.subscription] = subscription
         self._by_key[subscription.key] = subscription
         self._starts[subscription.key] = message

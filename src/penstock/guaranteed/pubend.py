@@ -19,7 +19,7 @@ from collections import deque
 from penstock.content.batch import Batch
 from penstock.content.frame import Frame
 from penstock.core.clock import Duration, Instant, earliest
-from penstock.core.intervals import Interval, Tick
+from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import (
     Effect,
     InvariantBroken,
@@ -266,22 +266,34 @@ class Pubend:
             frame = pending.frame
             if frame is not None:
                 self._pending_bytes -= frame.weight
+            if frame is None:
+                self._answer_repeat(pending, out)
+                continue
             if pending.failure:
                 self._producers.remove(pending.producer, pending.first_sequence, pending.count)
                 self._answer(pending, 0, out)
                 continue
-            first_tick = 0
-            if frame is not None:
-                self._appended_bytes += frame.weight
-                first_tick = int(frame.ticks[0]) if len(frame) else 0
-                # Ticks of a refused publication before this one are silence from now on.
-                whole = Frame(self.spoken_end, frame.high, frame.ticks, frame.batch)
-                spoken.append(whole)
-                self.spoken_end = frame.high
-                self._last_spoken_at = now
-                self.published_messages += len(frame)
-            self._answer(pending, first_tick, out)
+            self._appended_bytes += frame.weight
+            # Ticks of a refused publication before this one are silence from now on.
+            spoken.append(Frame(self.spoken_end, frame.high, frame.ticks, frame.batch))
+            self.spoken_end = frame.high
+            self._last_spoken_at = now
+            self.published_messages += len(frame)
+            self._answer(pending, int(frame.ticks[0]) if len(frame) else 0, out)
         return spoken
+
+    def _answer_repeat(self, pending: _Pending, out: list[Effect]) -> None:
+        """Everything before a repeat is settled: confirm what is stored, refuse what is not."""
+        producer, session = pending.producer, pending.session
+        assert session is not None
+        first, end = pending.first_sequence, pending.first_sequence + pending.count
+        missing = IntervalSet(self._producers.new_numbers(producer, first, pending.count))
+        for low, high in missing.gaps(first, end):
+            receipt = PublishReceipt(producer, low, high - low, 0, pending.waited_ns)
+            out.append(Send(session, receipt, Priority.CONTROL))
+        for low, high in missing:
+            refusal = PublishRefused(producer, low, high - low, "the store refused it just now")
+            out.append(Send(session, refusal, Priority.CONTROL))
 
     def _answer(self, pending: _Pending, first_tick: Tick, out: list[Effect]) -> None:
         if pending.session is None:

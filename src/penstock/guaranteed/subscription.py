@@ -70,6 +70,16 @@ class Subscription:
         self.catching_up.clear()
         self.last_row.clear()
 
+    def resume(self, positions: Mapping[str, Tick]) -> None:
+        """Go on from what was consumed, or from where the reader says that it stands.
+
+        What lies between the two was handed over before and is not consumed yet.
+        """
+        self.positions = {**self.consumed, **positions}
+        for pubend, position in positions.items():
+            if position > self.consumed.get(pubend, position):
+                self.last_row[pubend] = position - 1
+
     def disconnect(self) -> None:
         """The reader is gone; a durable subscription goes on from what was consumed."""
         self.connect("", 0)

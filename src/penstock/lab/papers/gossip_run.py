@@ -1,6 +1,7 @@
 """Run one gossip scenario file in whichever world suits it.
 
-``python -m penstock.lab.papers.gossip_run gossip-dynamic [sim|net] [SEED]``, or with the path of a file
+``python -m penstock.lab.papers.gossip_run gossip-dynamic [sim|net] [SEED]`` runs a shipped one; a
+path runs any other.
 """
 
 from __future__ import annotations
