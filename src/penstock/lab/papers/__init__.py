@@ -1,1 +1,1 @@
-"""The experiments of the five papers: what each paper reports, and what this implementation does."""
+"""The papers' experiments: what each paper reports, and what this implementation does."""
