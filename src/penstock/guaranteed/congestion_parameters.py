@@ -59,6 +59,7 @@ class CongestionParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
     fair_links: bool = True
     """Links serve pubends in turn (part of the improved law)."""
+
     @property
     def links_are_fair(self) -> bool:
         """Whether pubends take turns on a link."""

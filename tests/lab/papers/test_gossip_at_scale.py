@@ -16,7 +16,7 @@ from penstock.lab.papers.gossip_table import EventTable
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_plain_gossip_is_the_same_as_arrays(seed: int) -> None:
-    scenario = plain(30, 8.0)
+    scenario = plain(20, 5.3)
     machines, arrays = simulate(scenario, seed), run_arrays(scenario, seed)
     assert arrays.receivers == pytest.approx(machines.receivers, abs=0.015)
     assert arrays.drop_age == pytest.approx(machines.drop_age, rel=0.05)
@@ -24,10 +24,12 @@ def test_plain_gossip_is_the_same_as_arrays(seed: int) -> None:
 
 @pytest.mark.parametrize("law", ["paper", "improved"])
 def test_both_laws_settle_at_the_same_rate(law: Law) -> None:
-    scenario = msgspec.structs.replace(adaptive(law, 30), rounds=140, warm_up_rounds=70)
+    scenario = msgspec.structs.replace(
+        adaptive(law, 20), rounds=110, warm_up_rounds=60, settle_rounds=14
+    )
     machines, arrays = simulate(scenario, 1), run_arrays(scenario, 1)
-    assert arrays.input_rate_msgs_per_s == pytest.approx(machines.input_rate_msgs_per_s, rel=0.1)
-    assert arrays.receivers == pytest.approx(machines.receivers, abs=0.015)
+    assert arrays.input_rate_msgs_per_s == pytest.approx(machines.input_rate_msgs_per_s, rel=0.05)
+    assert arrays.receivers == pytest.approx(machines.receivers, abs=0.01)
 
 
 def test_arrays_refuse_what_they_do_not_know() -> None:

@@ -31,8 +31,8 @@ STABLE_WITHIN = 0.05
 of the paper's law (r_H and r_L are 5 %)."""
 
 FIXED_MARKS_NOTE = (
-    "marks 5 and 7 are those of 60 peers; 10 msg/s are offered, a quarter above the ideal, and more "
-    "would fall further"
+    "marks 5 and 7 are those of 60 peers; 10 msg/s are offered, a quarter above the ideal, and "
+    "with more the share would fall further"
 )
 
 SMOOTHED_ROUNDS = 5
