@@ -24,6 +24,7 @@ from penstock.core.machine import (
     PersistFailed,
     PersistState,
     Priority,
+    QueuesMeasured,
     ReadLog,
     Received,
     Send,
@@ -44,6 +45,7 @@ FACTS: list[Fact] = [
     Persisted(1),
     PersistFailed(1, "disk full"),
     LogRead(1, ("frame",), 10),
+    QueuesMeasured({"b1": 7}),
 ]
 ORDERS: list[Effect] = [
     Send("b1", "hello"),

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from penstock.content.wire import encoded_size
 from penstock.gossip.datagram_packing import event_bytes, packed
-from penstock.gossip.messages import Event, Gossip, Header, event_id
+from penstock.gossip.messages import Acquaintance, BufferClaim, Event, Gossip, Header, event_id
 from penstock.gossip.parameters import GossipParameters
+from penstock.gossip.view import DEPARTURES_IN_GOSSIP
 
 LIMIT = GossipParameters().datagram_bytes
 
@@ -34,10 +35,24 @@ def test_every_event_goes_in_a_datagram_that_is_small_enough(
         for number, (payload, attributes) in enumerate(written)
     )
     ages = bytes(number % 200 for number in range(len(events)))
-    header = make_header(size_sketch=bytes(64), departed=("10.0.0.1:1234",) * 10)
+    header = make_header(size_sketch=bytes(64), departed=("10.0.0.1:1234",) * 8)
     first = Gossip("g" * 64, "10.255.255.255:65535", header, (), b"")
     parts = packed(first, events, ages, LIMIT)
     assert sum((part.events for part in parts), ()) == events
     assert b"".join(part.ages for part in parts) == ages
     assert max(encoded_size(part) for part in parts) <= LIMIT
     assert [part.header is not None for part in parts] == [True] + [False] * (len(parts) - 1)
+
+
+def test_the_longest_header_fits_the_smallest_datagram(make_header: Callable[..., Header]) -> None:
+    address = "x" * 48
+    header = make_header(
+        members=(Acquaintance(address, 2**16),) * 9,
+        departed=(address,) * (DEPARTURES_IN_GOSSIP + 1),
+        period=2**48,
+        poorest=(BufferClaim(2**31, 2**63),) * 8,
+        size_period=2**48,
+        size_sketch=bytes(64),
+    )
+    parts = packed(Gossip("g" * 64, address, header, (), b""), (), b"", 1200)
+    assert encoded_size(parts[0]) <= 1200

@@ -32,7 +32,7 @@ def test_the_papers_law_explains_itself_by_age(law: Law, age: float, words: str)
 
 @pytest.mark.parametrize(
     ("copies", "words"),
-    [(20, "congestion: 2.00 copies"), (33, "the rate is held"), (60, "the rate is rising")],
+    [(20, "congestion: 2.00 copies"), (34, "the rate is held"), (60, "the rate is rising")],
 )
 def test_the_improved_law_explains_itself_by_copies(copies: int, words: str) -> None:
     sender = peer("improved")

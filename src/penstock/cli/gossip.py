@@ -72,36 +72,24 @@ def gossip(
     json
         Print events as JSON, one in a line.
     """
+    chosen: dict[str, object] = {
+        "group": group,
+        "law": law,
+        "gossip_period_ns": seconds(period),
+        "fanout": fanout,
+        "buffer_events": buffer,
+        "datagram_bytes": datagram_bytes,
+        "adaptation": _rates(period),
+    }
     with told_in_one_line(ValueError, msgspec.ValidationError, status=MISUSED):
-        parameters = msgspec.convert(
-            {
-                "group": group,
-                "law": law,
-                "gossip_period_ns": seconds(period),
-                "fanout": fanout,
-                "buffer_events": buffer,
-                "datagram_bytes": datagram_bytes,
-                "adaptation": _rates(period),
-            },
-            GossipParameters,
-        )
-        parse_address(listen)
-        for address in peer:
+        parameters = msgspec.convert(chosen, GossipParameters)
+        for address in (listen, *peer):
             parse_address(address)
     attributes = parse_attributes(attr)
+    here = GossipPeer(listen, peers=peer, advertise=advertise, buffer_events=buffer)
+    life = _be_a_peer(here, parameters, attributes, count, as_json=json)
     with told_in_one_line(PenstockError, OSError, ValueError), suppress(TimeoutError):
-        asyncio.run(
-            asyncio.wait_for(
-                _be_a_peer(
-                    GossipPeer(listen, peers=peer, advertise=advertise, buffer_events=buffer),
-                    parameters,
-                    attributes,
-                    count,
-                    as_json=json,
-                ),
-                deadline,
-            )
-        )
+        asyncio.run(asyncio.wait_for(life, deadline))
 
 
 def _rates(period_s: float) -> dict[str, float]:

@@ -25,7 +25,8 @@ AttributeValue: TypeAlias = str | int | float | bool | bytes
 
 Estimate = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1)]
-Known = Annotated[Address, msgspec.Meta(min_length=1, max_length=128)]
+Known = Annotated[Address, msgspec.Meta(min_length=1, max_length=48)]
+"""The longest numeric address with its port has 47 characters."""
 
 
 def event_id(origin: int, sequence: int) -> EventId:

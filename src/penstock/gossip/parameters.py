@@ -37,8 +37,8 @@ class AdaptationParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     periods_kept: Positive = 2
     """Δ: how many sample periods the minimum buffer is taken over."""
 
-    poorest_rank: Positive = 1
-    """Adapt to the n-th smallest buffer (Section 6); 1 is the smallest."""
+    poorest_rank: Annotated[int, msgspec.Meta(gt=0, le=8)] = 1
+    """Adapt to the n-th smallest buffer (Section 6); 1 is the smallest.  Every gossip carries n."""
 
     smallest_believed_buffer: Positive = 10
     """A peer that announces less than this is counted as this: it bounds a forged minimum."""
@@ -110,7 +110,7 @@ class GossipParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     view_size: Positive = 30
     """How many members a peer knows (lpbcast's l).  Twice what connects 10,000 peers."""
 
-    view_exchange: Positive = 8
+    view_exchange: Annotated[int, msgspec.Meta(gt=0, le=8)] = 8
     """How many of them each gossip names besides the sender."""
 
     forget_after_rounds: Positive = 40
@@ -120,8 +120,9 @@ class GossipParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     departure_rounds: Positive = 20
     """How many departures a peer passes on, and for how long (lpbcast's unSubs)."""
 
-    datagram_bytes: Annotated[int, msgspec.Meta(ge=512, le=65_000)] = 1400
-    """No datagram is larger: it fits an Ethernet frame with room for tunnels."""
+    datagram_bytes: Annotated[int, msgspec.Meta(ge=1200, le=65_000)] = 1400
+    """No datagram is larger: it fits an Ethernet frame with room for tunnels.  The longest header
+    takes 1,200 bytes, which every IPv6 network carries."""
 
     datagrams_per_source: Positive = 256
     """How many datagrams of one source a peer reads in a round.  A round of 4,096 events of

@@ -36,7 +36,7 @@ from penstock.gossip.facts import (
 )
 from penstock.gossip.flood_gate import FloodGate
 from penstock.gossip.known_events import KnownEvents
-from penstock.gossip.messages import Event, EventId, Gossip, Header, event_id
+from penstock.gossip.messages import EVENT_ID_BYTES, Event, EventId, Gossip, Header, event_id
 from penstock.gossip.parameters import GossipParameters
 from penstock.gossip.token_bucket import TokenBucket
 from penstock.gossip.view import PartialView
@@ -229,7 +229,9 @@ class Peer:
 
     def _publish(self, publication: Publish, now: Instant) -> list[Effect]:
         room = self.parameters.datagram_bytes - FRAME_BYTES - len(self.address.encode())
-        size = event_bytes(Event(bytes(14), publication.payload, publication.attributes))
+        size = event_bytes(
+            Event(bytes(EVENT_ID_BYTES), publication.payload, publication.attributes)
+        )
         if size > room:
             return [
                 PublicationRefused(

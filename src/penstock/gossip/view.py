@@ -19,11 +19,15 @@ member receives.
 from __future__ import annotations
 
 from random import Random
+from typing import Final
 
 from penstock.core.datagrams import Address
 from penstock.core.machine import InvariantBroken
 from penstock.gossip.messages import Acquaintance
 from penstock.gossip.parameters import GossipParameters
+
+DEPARTURES_IN_GOSSIP: Final = 4
+"""With these the longest header still fits the smallest datagram."""
 
 
 class PartialView:
@@ -98,8 +102,8 @@ class PartialView:
 
     @property
     def departed(self) -> tuple[Address, ...]:
-        """Departures to pass on."""
-        return tuple(self._departed)
+        """The latest departures, to be passed on."""
+        return tuple(self._departed)[-DEPARTURES_IN_GOSSIP:]
 
     def merge(self, members: tuple[Acquaintance, ...], departed: tuple[Address, ...]) -> None:
         """Another peer's word about who is there and who has left."""
