@@ -1,0 +1,61 @@
+"""A broker whose disk fills up: the publisher is told, and nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import penstock
+from penstock.net.process import BrokerProcess, free_port
+
+DISK = "100m"
+"""Room for one segment of the log and not for two."""
+
+PAYLOAD = bytes(4000)
+ROWS = 256
+MOST_BATCHES = 200
+"""Far more than the disk holds: a broker that never refuses fails the test and does not hang it."""
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "small"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(place)]
+    subprocess.run(mount, check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+async def test_a_full_disk_is_told_and_loses_nothing(small_disk: Path, tmp_path: Path) -> None:
+    port = free_port()
+    url = f"penstock://127.0.0.1:{port}"
+    config = tmp_path / "b.toml"
+    config.write_text(
+        f'name = "b"\nlisten = "127.0.0.1:{port}"\ndata_dir = "{small_disk / "data"}"\n'
+    )
+    acknowledged = 0
+    with BrokerProcess(config, tmp_path / "b.log") as broker:
+        async with penstock.connect(url) as client:
+            with pytest.raises(penstock.PublishRefusedError, match="space|full|disk"):
+                for _ in range(MOST_BATCHES):
+                    number = {"first": acknowledged}
+                    await client.publish_batch([(number, PAYLOAD)] * ROWS)
+                    acknowledged += ROWS
+        assert acknowledged
+        broker.kill()
+        broker.start()
+        async with (
+            penstock.connect(url) as client,
+            client.subscribe(start="earliest") as subscription,
+        ):
+            received: list[int] = []
+            while len(received) < acknowledged:
+                batch = await subscription.next_batch(deadline_s=30)
+                received += [int(each["first"]) for each in batch.attributes]
+    assert received == [row // ROWS * ROWS for row in range(acknowledged)]
