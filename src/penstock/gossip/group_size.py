@@ -11,7 +11,7 @@
 
 The critical age grows with the logarithm of the group: an event reaches n peers in about
 log n / log(1 + c) hops, and with the copies c that 95 % coverage needs each hop multiplies by a
-constant.  The coefficients below are fitted to the measured critical ages (docs/papers).
+constant.  The coefficient below is fitted to measured critical ages (docs/papers).
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ PAPER_GROUP: Final = 60
 """The group for which the paper's marks were found."""
 
 AGE_FOR_EACH_E: Final = 0.84
-"""By how much the critical age grows when the group grows by a factor of e."""
+"""By how much the marks move when the group grows by a factor of e.  The critical age itself was
+measured to grow by 0.86 between 60 and 10,000 peers."""
 
 
 def drawn_sketch(random: Random) -> bytes:
