@@ -244,4 +244,5 @@ def test_scripts_need_no_event_loop(cluster: Cluster) -> None:
                     break
             receiver.flush()
         assert seen == list(range(10))
-        assert client.queues.status("work")[0]["messages"] == 0
+        # What the queue still counts may be rows of another test whose owner is being decided.
+        assert client.queues.browse("work") == []
