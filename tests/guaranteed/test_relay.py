@@ -56,10 +56,12 @@ class Bench:
         """What goes up because of a request, and what is answered at once."""
         out: list[Effect] = []
         upward = self.stream.request(link, Nack("p", ((low, high),), filter_text), now, out)
-        return upward, [effect.message.frame for effect in sends(out)]
+        self.asked = "" if upward is None else upward.filter
+        intervals = [] if upward is None else list(upward.intervals)
+        return intervals, [effect.message.frame for effect in sends(out)]
 
     def answer(
-        self, part: Frame, filter_text: str = LIVE_FILTER, *, more: bool = False
+        self, part: Frame, filter_text: str = ALL, *, more: bool = False
     ) -> list[tuple[str, Knowledge]]:
         out: list[Effect] = []
         self.stream.answered(part, filter_text, more=more, out=out)
@@ -149,31 +151,60 @@ def test_the_cache_does_not_answer_for_a_selector_that_nobody_registered() -> No
     assert bench.ask("a", 0, 10, ODD) == ([(0, 10)], [])
 
 
-def test_the_same_ticks_go_up_once_for_all_who_wait() -> None:
-    bench = Bench({"a": EVEN, "b": ODD})
+def test_the_same_ticks_go_up_once_for_all_who_wait_for_the_same_or_less() -> None:
+    bench = Bench({"a": ALL, "b": ODD, "c": ALL})
 
     assert bench.ask("a", 0, 10) == ([(0, 10)], [])
     assert bench.ask("b", 0, 10) == ([], [])
-    assert bench.ask("b", 5, 15) == ([(10, 15)], [])
+    assert bench.ask("c", 5, 15) == ([(10, 15)], [])
+
+
+def test_a_request_names_what_waits_behind_the_link_and_nothing_for_the_others() -> None:
+    bench = Bench({"a": EVEN, "b": ODD})
+
+    assert bench.ask("a", 0, 10) == ([(0, 10)], [])
+    assert bench.asked == EVEN
+    assert bench.ask("b", 0, 10) == ([(0, 10)], [])
+    assert bench.asked == ODD
 
 
 def test_an_answer_goes_to_those_who_wait_and_is_filtered_for_each() -> None:
-    """The request carried the union of the waiting filters, so nobody's rows became silence."""
-    bench = Bench({"a": EVEN, "b": ODD, "c": ALL})
+    """Whoever waits for less than was asked for gets its part of the same answer."""
+    bench = Bench({"a": ALL, "b": ODD, "c": EVEN})
     bench.ask("a", 0, 10)
     bench.ask("b", 5, 10)
 
     assert bench.answer(frame(0, 10, 2, 3, 6, 7)) == [
-        ("a", Knowledge("p", frame(0, 10, 2, 6), LIVE_FILTER)),
+        ("a", Knowledge("p", frame(0, 10, 2, 3, 6, 7), LIVE_FILTER)),
         ("b", Knowledge("p", frame(5, 10, 7), LIVE_FILTER)),
     ]
     assert bench.answer(frame(0, 10, 2, 3)) == []
 
 
+def test_a_request_that_waits_for_more_does_not_share_an_answer() -> None:
+    bench = Bench({"a": EVEN, "b": ALL})
+    bench.ask("a", 0, 10)
+    bench.ask("b", 0, 10)
+
+    assert bench.answer(frame(0, 10, 2), EVEN) == [
+        ("a", Knowledge("p", frame(0, 10, 2), LIVE_FILTER))
+    ]
+    assert bench.answer(frame(0, 10, 2, 3)) == [
+        ("b", Knowledge("p", frame(0, 10, 2, 3), LIVE_FILTER))
+    ]
+
+
+def test_the_cache_answers_a_union_of_which_it_holds_every_part() -> None:
+    bench = Bench({"a": EVEN, "b": ODD})
+    bench.live(frame(0, 10, 2, 3))
+
+    assert bench.ask("a", 0, 10, f"{EVEN} OR {ODD}") == ([], [frame(0, 10, 2, 3)])
+
+
 def test_a_request_that_named_a_selector_is_answered_for_that_selector_alone() -> None:
     bench = Bench({"a": ALL}, complete_from=1000)
-    bench.ask("a", 0, 10)
     bench.ask("a", 0, 10, EVEN)
+    bench.ask("a", 0, 10)
 
     assert bench.answer(frame(0, 10, 2, 3), EVEN) == [("a", Knowledge("p", frame(0, 10, 2), EVEN))]
     assert len(bench.answer(frame(0, 10, 2, 3))) == 1

@@ -149,7 +149,7 @@ def test_requests_and_acknowledgements_go_to_the_parent() -> None:
     assert made.acknowledge(acknowledgement, 0, out) == []
 
     assert out == [
-        control("up", Nack("p", ((0, 10),), LIVE_FILTER)),
+        control("up", Nack("p", ((0, 10),), "TRUE")),
         control("up", acknowledgement),
     ]
 
@@ -157,9 +157,9 @@ def test_requests_and_acknowledgements_go_to_the_parent() -> None:
 def test_an_answer_goes_to_whoever_asked() -> None:
     made, out = confirmed(), list[Effect]()
     made.request("a", Nack("p", ((0, 10),), LIVE_FILTER), 0, [])
-    answer = Knowledge("p", frame(0, 10, 5), LIVE_FILTER)
-    made.knowledge(answer, out)
+    made.knowledge(Knowledge("p", frame(0, 10, 5), "TRUE"), out)
 
+    answer = Knowledge("p", frame(0, 10, 5), LIVE_FILTER)
     assert out == [Send("a", answer, Priority.DATA, "p")]
 
 

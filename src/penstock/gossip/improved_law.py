@@ -104,10 +104,11 @@ def improved_rate(
     off = np.clip(copies / target, 1 / LARGEST_CORRECTION, LARGEST_CORRECTION)
     shared = rate_msgs_per_s + EQUALISING * (mean_rate_msgs_per_s - rate_msgs_per_s)
     steered = shared * off**RATE_POWER
+    step = LARGEST_CORRECTION**RATE_POWER
+    carried = used_rate_msgs_per_s * np.minimum(off, SPARE)
+    followed = np.minimum(np.maximum(carried, shared / step), shared * step)
     unused = np.greater(average_tokens, parameters.bucket_tokens / 2)
-    enough = np.maximum(rate_msgs_per_s * (1 - parameters.decrease), SPARE * used_rate_msgs_per_s)
-    decayed = np.minimum(steered, enough)
-    return bounded_rate(np.where(unused, decayed, steered), parameters)
+    return bounded_rate(np.where(unused, followed, steered), parameters)
 
 
 def copies_needed(share: Numbers) -> Numbers:

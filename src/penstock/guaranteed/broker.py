@@ -22,7 +22,13 @@ from penstock.guaranteed.durable import EDGE
 from penstock.guaranteed.edge import Edge
 from penstock.guaranteed.explanation import explain
 from penstock.guaranteed.holds import Holds
-from penstock.guaranteed.links import LOCAL_EDGE, LOCAL_RELAY, stays_inside
+from penstock.guaranteed.links import (
+    LOCAL_EDGE,
+    LOCAL_RELAY,
+    OWN_SESSION,
+    is_own_stream,
+    stays_inside,
+)
 from penstock.guaranteed.messages import (
     Acknowledgement,
     Consumed,
@@ -292,16 +298,16 @@ class GuaranteedBroker:
     def _open_producer(
         self, session: LinkName, message: OpenProducer, now: Instant, out: list[Effect]
     ) -> None:
-        pubend = self._choose_pubend(message)
+        pubend = self._choose_pubend(session, message)
         if pubend is not None and not pubend.ready:
             # Which numbers are stored is not known before the log has been read.
             self._opening.append((session, message))
             return
         reply: Message
         if pubend is None:
-            hosted = ", ".join(sorted(self._pubends)) or "none"
+            hosted = ", ".join(self._open_to_clients()) or "none"
             wanted = f"no pubend {message.pubend!r}" if message.pubend else "no pubend"
-            reason = f"broker {self._broker!r} hosts {wanted} (it hosts: {hosted})"
+            reason = f"broker {self._broker!r} hosts {wanted} for clients (it hosts: {hosted})"
             reply = ProducerRefused(message.producer, reason)
         else:
             self._producers[session, message.producer] = pubend
@@ -311,12 +317,17 @@ class GuaranteedBroker:
         if pubend is not None and pubend.control.limit_msgs_per_s is not None:
             out.append(Send(session, pubend.control.notice(now), Priority.CONTROL))
 
-    def _choose_pubend(self, message: OpenProducer) -> Pubend | None:
+    def _choose_pubend(self, session: LinkName, message: OpenProducer) -> Pubend | None:
         """The one that was asked for; otherwise always the same one for the same producer."""
-        if message.pubend or not self._pubends:
+        if session == OWN_SESSION:
             return self._pubends.get(message.pubend)
-        names = sorted(self._pubends)
-        return self._pubends[names[crc32(message.producer.encode()) % len(names)]]
+        names = self._open_to_clients()
+        if not message.pubend and names:
+            return self._pubends[names[crc32(message.producer.encode()) % len(names)]]
+        return self._pubends[message.pubend] if message.pubend in names else None
+
+    def _open_to_clients(self) -> list[str]:
+        return sorted(name for name in self._pubends if not is_own_stream(name))
 
     def _publish(
         self, session: LinkName, message: Publish, now: Instant, out: list[Effect]

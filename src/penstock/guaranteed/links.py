@@ -1,4 +1,7 @@
-"""The links inside a broker: its edge is a child of its own relays like any neighbour is."""
+"""The links inside a broker: its edge is a child of its own relays like any neighbour is.
+
+A broker also publishes about itself, on a session of its own, to a stream that is marked as such.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,15 @@ LOCAL_EDGE: Final[LinkName] = "@edge"
 
 LOCAL_RELAY: Final[LinkName] = "@relay"
 """What an edge calls the relays of its own broker."""
+
+
+OWN_SESSION: Final[LinkName] = "broker/own"
+"""The session on which a broker publishes what it says of itself."""
+
+
+def is_own_stream(pubend: str) -> bool:
+    """Whether a stream is the broker's own (``telemetry@pb``): no client may publish to it."""
+    return "@" in pubend
 
 
 def stays_inside(link: LinkName) -> bool:

@@ -5,7 +5,8 @@
    whole, since it matches every row against its subscribers anyway.
 2. The latest live knowledge is cached, up to a bound.
 3. A request is answered from the cache as far as the cache is complete for the requester; the rest
-   goes up once for all who wait, and the same ticks go up again only after a pause.
+   goes up once for all who wait for the same or for less, and goes up again only after a pause.
+   What goes up names the selectors that wait (``request_filter``).
 4. An answer from above goes to those who wait for it and to nobody else, filtered for each of
    them.  A request that named a selector is answered for that selector alone.
 """
@@ -13,6 +14,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+
+import msgspec
 
 from penstock.content.frame import Frame
 from penstock.core.clock import Instant
@@ -24,6 +27,7 @@ from penstock.guaranteed.messages import LIVE_FILTER, DownstreamCongestionQuery,
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.registration import LinkRegistration, Registrations
 from penstock.guaranteed.relay_cache import RelayCache
+from penstock.guaranteed.request_filter import includes, parts_of, union_of
 
 FilterFor = Callable[[str, Frame], Frame]
 """Applies a named selector to a frame."""
@@ -32,16 +36,17 @@ MAX_WAITING_REQUESTS = 100_000
 """A relay remembers so many outstanding requests; further ones are dropped, and repeated later."""
 
 
-class _Waiting:
+class _Waiting(msgspec.Struct, frozen=True):
     """A child that waits for an interval."""
 
-    __slots__ = ("filter", "high", "link", "low")
+    link: LinkName
+    low: Tick
+    high: Tick
+    filter: str
+    """As the child named it; its answer repeats it."""
 
-    def __init__(self, link: LinkName, low: Tick, high: Tick, filter_text: str) -> None:
-        self.link = link
-        self.low = low
-        self.high = high
-        self.filter = filter_text
+    asked: str
+    """As it was named above, where the answer comes from."""
 
 
 class RelayStream:
@@ -87,12 +92,17 @@ class RelayStream:
 
     def request(
         self, link: LinkName, nack: Nack, now: Instant, out: list[Effect]
-    ) -> list[Interval]:
+    ) -> Nack | None:
         """A child's request; returns what must be asked for above."""
         registration = self._registrations.links.get(link)
         if registration is None or len(self._waiting) >= MAX_WAITING_REQUESTS:
-            return []
-        selectors = registration.selectors if nack.filter == LIVE_FILTER else [nack.filter]
+            return None
+        if nack.filter == LIVE_FILTER:
+            selectors = registration.selectors
+            asked = union_of(selectors)
+        else:
+            selectors = list(parts_of(nack.filter))
+            asked = nack.filter
         complete = self._registrations.complete_since(selectors, self.pubend)
         upward: list[Interval] = []
         for low, high in nack.intervals:
@@ -103,27 +113,36 @@ class RelayStream:
                 for frame in found:
                     self._answer(link, registration, nack.filter, frame, False, out)
             for part in missing:
-                self._wait(link, part, nack.filter)
-                upward += self._suppressed(nack.filter, part, now)
-        return upward
+                under_way = self._under_way(asked, part, now)
+                self._wait(_Waiting(link, *part, nack.filter, under_way or asked))
+                if under_way is None:
+                    upward += self._suppressed(asked, part)
+        return Nack(self.pubend, tuple(upward), asked) if upward else None
 
-    def _wait(self, link: LinkName, interval: Interval, filter_text: str) -> None:
-        low, high = interval
+    def _wait(self, new: _Waiting) -> None:
         for waiting in self._waiting:
             if (
-                waiting.link == link
-                and waiting.filter == filter_text
-                and waiting.low <= low
-                and waiting.high >= high
+                waiting.link == new.link
+                and waiting.filter == new.filter
+                and waiting.asked == new.asked
+                and waiting.low <= new.low
+                and waiting.high >= new.high
             ):
                 return
-        self._waiting.append(_Waiting(link, low, high, filter_text))
+        self._waiting.append(new)
 
-    def _suppressed(self, filter_text: str, interval: Interval, now: Instant) -> list[Interval]:
-        """The parts of an interval that were not asked for just now."""
+    def _under_way(self, filter_text: str, interval: Interval, now: Instant) -> str | None:
+        """The filter under which the whole interval was asked for just now, if it was."""
         if now >= self._asked_forget_at:
             self._asked_forget_at = now + self._parameters.nack_suppression_ns
             self._asked.clear()
+        for asked_filter, asked in self._asked.items():
+            if not asked.gaps(*interval) and includes(asked_filter, filter_text):
+                return asked_filter
+        return None
+
+    def _suppressed(self, filter_text: str, interval: Interval) -> list[Interval]:
+        """The parts of an interval that were not asked for just now."""
         asked = self._asked.setdefault(filter_text, IntervalSet())
         parts = asked.gaps(*interval)
         for low, high in parts:
@@ -138,7 +157,7 @@ class RelayStream:
         still: list[_Waiting] = []
         for waiting in self._waiting:
             overlaps = waiting.low < frame.high and waiting.high > frame.low
-            if waiting.filter != filter_text or not overlaps:
+            if waiting.asked != filter_text or not overlaps:
                 still.append(waiting)
                 continue
             registration = self._registrations.links.get(waiting.link)
@@ -148,7 +167,7 @@ class RelayStream:
                 asked.remove(frame.high, waiting.high)
             if registration is not None:
                 part = frame.slice(waiting.low, waiting.high)
-                self._answer(waiting.link, registration, filter_text, part, unfinished, out)
+                self._answer(waiting.link, registration, waiting.filter, part, unfinished, out)
             still += self._rest(waiting, frame, more=more)
         self._waiting = still
 
@@ -156,9 +175,9 @@ class RelayStream:
         """What a child still waits for after a frame."""
         rest = []
         if waiting.low < frame.low:
-            rest.append(_Waiting(waiting.link, waiting.low, frame.low, waiting.filter))
+            rest.append(msgspec.structs.replace(waiting, high=frame.low))
         if waiting.high > frame.high and not more:
-            rest.append(_Waiting(waiting.link, frame.high, waiting.high, waiting.filter))
+            rest.append(msgspec.structs.replace(waiting, low=frame.high))
         return rest
 
     def _answer(

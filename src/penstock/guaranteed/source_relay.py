@@ -147,12 +147,13 @@ class SourceRelay:
             return
         upward = stream.request(link, nack, now, out)
         pubend = self._pubends.get(nack.pubend)
+        if upward is None:
+            return
         if pubend is not None:
-            for low, high in upward:
-                pubend.request(low, high, nack.filter, out)
-        elif upward and self.parent is not None:
-            message = Nack(nack.pubend, tuple(upward), nack.filter)
-            out.append(Send(self.parent, message, Priority.CONTROL))
+            for low, high in upward.intervals:
+                pubend.request(low, high, upward.filter, out)
+        elif self.parent is not None:
+            out.append(Send(self.parent, upward, Priority.CONTROL))
 
     def acknowledge(self, message: Acknowledgement, now: Instant, out: list[Effect]) -> list[str]:
         """An edge needs less; returns the pubends whose saved holds changed."""

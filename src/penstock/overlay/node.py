@@ -39,7 +39,7 @@ from penstock.queues.parameters import AliasConfig, QueueConfig, QueueParameters
 SETTLE_WITHIN: Duration = 2 * SECOND
 """After its start a broker waits so long for its neighbours before it goes on without them."""
 
-SERVICES = 2
+SERVICES = 4
 """How many services share a broker's tokens."""
 
 

@@ -1,0 +1,1 @@
+"""Best-effort publish/subscribe by content, with content-aware congestion control."""

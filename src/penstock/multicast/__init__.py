@@ -1,0 +1,1 @@
+"""Reliable multicast to named groups, with cost-benefit flow control."""

@@ -1,0 +1,1 @@
+"""The data pipeline: Spark source and sink, telemetry lake, sweeps."""
