@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from penstock.client.session import SessionOptions
     from penstock.client.subscription import Subscription
     from penstock.content.batch import Batch
+    from penstock.guaranteed.messages import ThrottleNotice
 
 _HOMES = {
     "penstock.client.client": ("Client", "ClientOptions", "connect"),
@@ -60,6 +61,7 @@ _HOMES = {
     "penstock.client.session": ("SessionOptions",),
     "penstock.client.subscription": ("Subscription",),
     "penstock.content.batch": ("Batch",),
+    "penstock.guaranteed.messages": ("ThrottleNotice",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = {"blocking": "penstock.client.blocking", "errors": "penstock.client.errors"}
@@ -88,6 +90,7 @@ __all__ = [
     "SessionOptions",
     "SubscribeRefusedError",
     "Subscription",
+    "ThrottleNotice",
     "__version__",
     "blocking",
     "connect",

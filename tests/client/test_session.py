@@ -195,6 +195,35 @@ async def test_the_cause_of_a_delay_is_known_while_it_lasts() -> None:
         await publisher.flush(deadline_s=DEADLINE_S)
 
 
+async def test_the_application_is_told_of_a_limit_and_each_receipt_of_its_cause() -> None:
+    slow = ThrottleNotice("p", 5.0, 9.0, 7, "nonrecovering alert", "link 'a->b'")
+    lifted = ThrottleNotice("p", 0.0, 4.0, 8, "", "")
+
+    def throttles(broker: ScriptedBroker, connection: Connection, message: Message) -> None:
+        if isinstance(message, Publish):
+            connection.send(slow)
+            connection.send(lifted)
+            first, count = message.first_sequence, len(message.batch)
+            waited_ns = 3 * 10**9 if first == 0 else 0
+            connection.send(PublishReceipt(message.producer, first, count, 100, waited_ns))
+        else:
+            well_behaved(broker, connection, message)
+
+    told: list[ThrottleNotice] = []
+
+    def tell(notice: ThrottleNotice) -> None:
+        told.append(notice)
+        raise RuntimeError("a mistake of the application")
+
+    async with ScriptedBroker(throttles) as broker, penstock.connect(broker.url) as client:
+        publisher = client.publisher(on_throttle=tell)
+        held_back = await publisher.publish({}, deadline_s=DEADLINE_S)
+        at_once = await publisher.publish({}, deadline_s=DEADLINE_S)
+    assert told == [slow, lifted, slow, lifted]
+    assert (held_back.waited_ns, held_back.throttle) == (3 * 10**9, slow)
+    assert (at_once.waited_ns, at_once.throttle) == (0, None)
+
+
 async def test_only_a_broker_will_do() -> None:
     async with ScriptedBroker(well_behaved, role="client") as impostor:
         with pytest.raises(penstock.ConnectionFailed, match="not a broker"):

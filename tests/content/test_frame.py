@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.content.batch import Batch
-from penstock.content.frame import FRAME_HEADER_BYTES, NO_ROWS, NO_TICKS, Frame, Ticks
+from penstock.content.frame import FRAME_HEADER_BYTES, NO_ROWS, NO_TICKS, Frame, Ticks, fold_silence
 from penstock.core.clock import NEVER
 
 moderate = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -223,3 +223,18 @@ def test_a_new_frame_is_silence() -> None:
     assert len(silence) == 0
     assert silence.ticks == NO_TICKS
     assert not silence.final
+
+
+@moderate
+@given(st.lists(frames(), max_size=6))
+def test_folding_silence_says_the_same_in_fewer_frames(parts: list[Frame]) -> None:
+    folded = fold_silence(parts)
+
+    def all_said(sayings: list[Frame]) -> list[tuple[bool, int, bytes | None]]:
+        return [(part.final, *each) for part in sayings for each in said(part).items()]
+
+    assert all_said(folded) == all_said(parts)
+    for first, second in zip(folded, folded[1:], strict=False):
+        if first.high == second.low and first.final == second.final:
+            assert len(first)
+            assert len(second)

@@ -43,6 +43,10 @@ SPECIMENS: list[Message] = [
     m.Consumed("s", {"p": 9}),
     m.Unsubscribe("s", True),
     m.Unsubscribed("s"),
+    m.DescribeStreams(),
+    m.StreamsDescribed({"p": m.StreamBounds("pb", 1, 9, 5)}, "problem"),
+    m.MoveCursor("job", {"p": 9}, True),
+    m.CursorMoved("job", {"p": 9}, "problem"),
 ]
 
 

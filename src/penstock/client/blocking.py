@@ -36,6 +36,7 @@ from penstock.client.start import StartWish
 from penstock.content.batch import Batch, Row
 from penstock.content.columns import Buffer
 from penstock.core.intervals import Interval, Tick
+from penstock.guaranteed.messages import StreamBounds
 
 if TYPE_CHECKING:
     from penstock.client import queues as asynchronous_queues
@@ -161,12 +162,20 @@ class Client:
         pubend: str = "",
         first_sequence: int | None = None,
         limits: PublishLimits | None = None,
+        on_throttle: asynchronous_publisher.OnThrottle | None = None,
     ) -> Publisher:
-        """A publisher of its own order, for high rates or for one particular pubend."""
+        """A publisher of its own order, for high rates or for one particular pubend.
+
+        ``on_throttle`` is called on the client's own thread, and must not wait for it.
+        """
 
         async def make() -> asynchronous_publisher.Publisher:
             return self._client.publisher(
-                name, pubend=pubend, first_sequence=first_sequence, limits=limits
+                name,
+                pubend=pubend,
+                first_sequence=first_sequence,
+                limits=limits,
+                on_throttle=on_throttle,
             )
 
         publisher = Publisher(self._thread, self._thread.call(make()))
@@ -182,6 +191,7 @@ class Client:
         *,
         durable: str | None = None,
         start: StartWish = "now",
+        end: Mapping[str, Tick] | None = None,
         ack: AckMode = "auto",
         on_loss: LossMode = "raise",
         window_bytes: int = WINDOW_BYTES,
@@ -192,6 +202,7 @@ class Client:
             selector,
             durable=durable,
             start=start,
+            end=end,
             ack=ack,
             on_loss=on_loss,
             window_bytes=window_bytes,
@@ -218,6 +229,20 @@ class Client:
     def status(self, *, deadline_s: float | None = None) -> dict[str, Any]:
         """The broker's account of itself (docs/reference/status.md)."""
         return self._thread.call(self._client.status(deadline_s=deadline_s))
+
+    def streams(self, *, deadline_s: float | None = None) -> dict[str, StreamBounds]:
+        """All pubends of the network that this broker knows, and what of each can be read."""
+        return self._thread.call(self._client.streams(deadline_s=deadline_s))
+
+    def move_cursor(
+        self, cursor: str, ticks: Mapping[str, Tick], *, deadline_s: float | None = None
+    ) -> dict[str, Tick]:
+        """Have the logs keep everything from these ticks on; returns where the cursor stands."""
+        return self._thread.call(self._client.move_cursor(cursor, ticks, deadline_s=deadline_s))
+
+    def delete_cursor(self, cursor: str, *, deadline_s: float | None = None) -> None:
+        """Let the logs go that a cursor holds; one that does not exist is deleted already."""
+        self._thread.call(self._client.delete_cursor(cursor, deadline_s=deadline_s))
 
     def why(self, pubend: str, *, deadline_s: float | None = None) -> dict[str, Any]:
         """What slows the publishers of a pubend of this broker down, and since when."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,7 +22,7 @@ from penstock.client.addresses import Address, parse_addresses
 from penstock.client.errors import Disconnected, InvalidAttribute, PenstockError
 from penstock.client.producer import Producer
 from penstock.client.publish_limits import PublishLimits
-from penstock.client.publisher import Publication, Publisher
+from penstock.client.publisher import OnThrottle, Publication, Publisher
 from penstock.client.questions import Question, Questions
 from penstock.client.reader import MAX_UNFINISHED, WINDOW_BYTES, ReaderOptions
 from penstock.client.receipts import BatchReceipt, Receipt
@@ -32,7 +32,9 @@ from penstock.client.start import StartWish, parse_start
 from penstock.client.subscription import Subscription
 from penstock.content.batch import Batch, Row
 from penstock.content.columns import Buffer
-from penstock.guaranteed.messages import WhyRequest
+from penstock.core.intervals import Tick
+from penstock.guaranteed.messages import DescribeStreams, MoveCursor, StreamBounds, WhyRequest
+from penstock.guaranteed.subscription import NOTHING
 from penstock.overlay.messages import LinkControl, StatusRequest
 
 if TYPE_CHECKING:
@@ -88,6 +90,7 @@ class Client:
         self._questions: Questions | None = None
         self._last_subscription = 0
         self._queues: Queues | None = None
+        self._observer: Subscription | None = None
 
     # -- opening and closing ----------------------------------------------------------------
 
@@ -214,6 +217,7 @@ class Client:
         pubend: str = "",
         first_sequence: int | None = None,
         limits: PublishLimits | None = None,
+        on_throttle: OnThrottle | None = None,
     ) -> Publisher:
         """A publisher of its own order, for high rates or for one particular pubend.
 
@@ -221,6 +225,10 @@ class Client:
         in the network may use it at a time.  With ``first_sequence`` the caller numbers: a program
         that is run again and publishes the same messages under the same name and numbers has each
         of them stored once.
+
+        ``on_throttle`` is called on the event loop with a ``ThrottleNotice`` whenever the rate that
+        the pubend allows changes: how fast, since when, by which rule, and who or what is the
+        cause.
         """
         limits = limits or self._options.publish
         unique = name or f"{self.name}/{secrets.token_hex(8)}"
@@ -230,6 +238,7 @@ class Client:
             producer,
             batch_rows=limits.batch_rows,
             deadline_s=self._options.deadline_s,
+            on_throttle=on_throttle,
         )
 
     # -- subscribing ------------------------------------------------------------------------
@@ -240,6 +249,7 @@ class Client:
         *,
         durable: str | None = None,
         start: StartWish = "now",
+        end: Mapping[str, Tick] | None = None,
         ack: AckMode = "auto",
         on_loss: LossMode = "raise",
         window_bytes: int = WINDOW_BYTES,
@@ -251,6 +261,9 @@ class Client:
         connected, and goes on behind what was acknowledged.  ``start`` is "now", "earliest", a
         datetime, or a position for each pubend; a durable subscription that exists goes on where
         it stands.  With ``ack="explicit"`` a message is done when ``message.ack()`` says so.
+
+        With ``end``, a tick for each pubend, it reads those pubends up to (excluding) these ticks
+        and is over then: iterating ends by itself.  It reads at the pace that the network spares.
         """
         _check_choice("ack", ack, ("auto", "explicit"))
         _check_choice("on_loss", on_loss, ("raise", "skip"))
@@ -258,6 +271,8 @@ class Client:
         _check_positive("max_unacknowledged", max_unacknowledged)
         if durable == "":
             raise ValueError("durable is the name of the subscription; it cannot be empty")
+        if end is not None and not end:
+            raise ValueError("end names no pubend: give a tick for each one that is to be read")
         self._last_subscription += 1
         options = ReaderOptions(
             durable=durable is not None,
@@ -270,7 +285,7 @@ class Client:
             self._session,
             durable or f"{self.name}/{self._last_subscription}",
             selector,
-            parse_start(start),
+            msgspec.structs.replace(parse_start(start), ends=dict(end or {})),
             options,
             deadline_s=self._options.deadline_s,
         )
@@ -287,6 +302,40 @@ class Client:
         answer = await self._ask(StatusRequest(), deadline_s)
         document: dict[str, Any] = msgspec.json.decode(answer.document)
         return document
+
+    async def streams(self, *, deadline_s: float | None = None) -> dict[str, StreamBounds]:
+        """All pubends of the network that this broker knows, and what of each can be read.
+
+        The first call subscribes to nothing, so that the broker follows the streams from then on.
+        """
+        if self._observer is None:
+            self._observer = self.subscribe(NOTHING)
+        await self._observer.open(deadline_s=deadline_s)
+        answer = await self._ask(DescribeStreams(), deadline_s)
+        if answer.problem:
+            raise PenstockError(answer.problem)
+        streams: dict[str, StreamBounds] = answer.streams
+        return streams
+
+    async def move_cursor(
+        self, cursor: str, ticks: Mapping[str, Tick], *, deadline_s: float | None = None
+    ) -> dict[str, Tick]:
+        """Have the logs keep everything from these ticks on; returns where the cursor stands.
+
+        A cursor only moves forward, and holds the logs until it is moved or deleted.
+        """
+        return await self._move(MoveCursor(cursor, dict(ticks)), deadline_s)
+
+    async def delete_cursor(self, cursor: str, *, deadline_s: float | None = None) -> None:
+        """Let the logs go that a cursor holds; one that does not exist is deleted already."""
+        await self._move(MoveCursor(cursor, {}, forget=True), deadline_s)
+
+    async def _move(self, question: MoveCursor, deadline_s: float | None) -> dict[str, Tick]:
+        answer = await self._ask(question, deadline_s)
+        if answer.problem:
+            raise PenstockError(f"cursor {question.cursor!r} was not moved: {answer.problem}")
+        ticks: dict[str, Tick] = answer.ticks
+        return ticks
 
     async def why(self, pubend: str, *, deadline_s: float | None = None) -> dict[str, Any]:
         """What slows the publishers of a pubend of this broker down, and since when."""

@@ -45,6 +45,7 @@ from penstock.guaranteed.messages import (
     Publish,
     PublishReceipt,
     PublishRefused,
+    ThrottleNotice,
 )
 
 ROW_BYTES: Final = 64
@@ -76,6 +77,9 @@ class Producer:
         self.pubend = pubend
         self.phase = Phase.AWAY
         self.refusal: str | None = None
+        self.throttle: ThrottleNotice | None = None
+        """How fast the pubend may be published to at present, and why."""
+        self._last_throttle: ThrottleNotice | None = None
         self._limits = limits
         self._window_bytes = limits.window_bytes
         self._pinned = bool(pubend)
@@ -176,6 +180,7 @@ class Producer:
     def disconnected(self) -> None:
         """The connection is gone; what was in flight may be stored or not."""
         self.phase = Phase.AWAY
+        self.throttle = None
         self._resend.clear()
         self._linger_until = None
 
@@ -216,9 +221,9 @@ class Producer:
     ) -> None:
         """The broker's answer; raises ``ProtocolViolation`` if it answers nothing."""
         match message:
-            case PublishReceipt(first_sequence=first, count=count, first_tick=tick):
-                shipment = self._answered(first, count)
-                self._settle(shipment, BatchReceipt(self.pubend, tick or None, first, count))
+            case PublishReceipt():
+                shipment = self._answered(message.first_sequence, message.count)
+                self._settle(shipment, self._receipt(message))
             case PublishRefused(first_sequence=first, count=count, reason=reason):
                 shipment = self._answered(first, count)
                 self._settle(shipment, PublishRefusedError(self.pubend, first, count, reason))
@@ -226,6 +231,27 @@ class Producer:
                 self._opened(message)
             case ProducerRefused(reason=reason):
                 self._refused(reason)
+
+    def _receipt(self, message: PublishReceipt) -> BatchReceipt:
+        waited_ns = message.waited_ns
+        return BatchReceipt(
+            self.pubend,
+            message.first_tick or None,
+            message.first_sequence,
+            message.count,
+            waited_ns,
+            self._last_throttle if waited_ns else None,
+        )
+
+    def throttled(self, notice: ThrottleNotice) -> bool:
+        """The pubend's word on the rate that it allows; False if it is about another one."""
+        if notice.pubend != self.pubend:
+            return False
+        limited = notice.allowed_msgs_per_s > 0
+        self.throttle = notice if limited else None
+        # What waited may be confirmed after the limit was lifted; its cause is still the last one.
+        self._last_throttle = notice if limited else self._last_throttle
+        return True
 
     def take_settled(self) -> list[Parcel]:
         """The parcels that settled since this was last asked."""

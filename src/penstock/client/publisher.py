@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -35,6 +35,9 @@ from penstock.core.message import Message
 from penstock.guaranteed.messages import ProducerOpened, ProducerRefused, ThrottleNotice
 
 logger = logging.getLogger(__name__)
+
+OnThrottle: TypeAlias = Callable[[ThrottleNotice], object]
+"""Called with the pubend's word whenever the rate that it allows changes; a rate of 0 is none."""
 
 
 class Publication(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -63,7 +66,15 @@ class Publication(msgspec.Struct, frozen=True, eq=False, gc=False):
 class Publisher:
     """Publishes to one pubend, in order.  Made by ``Client.publisher``."""
 
-    def __init__(self, session: Session, producer: Producer, *, batch_rows: int, deadline_s: float):
+    def __init__(
+        self,
+        session: Session,
+        producer: Producer,
+        *,
+        batch_rows: int,
+        deadline_s: float,
+        on_throttle: OnThrottle | None = None,
+    ):
         """``deadline_s`` holds for every call that is not given another one."""
         self._session = session
         self._producer = producer
@@ -75,7 +86,7 @@ class Publisher:
         self._open_waiters: list[asyncio.Future[None]] = []
         self._failure: PenstockError | InvalidAttribute | None = None
         self._end: PenstockError | None = None
-        self._throttle: ThrottleNotice | None = None
+        self._on_throttle = on_throttle
         session.join(self._key, self)
 
     @property
@@ -101,7 +112,7 @@ class Publisher:
     @property
     def throttle(self) -> ThrottleNotice | None:
         """How fast the pubend may be published to at present, and why; None without a limit."""
-        return self._throttle
+        return self._producer.throttle
 
     # -- publishing -------------------------------------------------------------------------
 
@@ -255,7 +266,6 @@ class Publisher:
 
     def disconnected(self, reason: str) -> None:
         """The connection has ended."""
-        self._throttle = None
         self._producer.disconnected()
 
     def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
@@ -271,13 +281,20 @@ class Publisher:
     def received(self, message: Any) -> None:
         """An answer, or the reason for a delay."""
         if isinstance(message, ThrottleNotice):
-            if message.pubend == self.pubend:
-                self._throttle = message if message.allowed_msgs_per_s else None
+            if self._producer.throttled(message) and self._on_throttle is not None:
+                self._tell_application(self._on_throttle, message)
             return
         self._producer.received(message)
         self._settle()
         if isinstance(message, ProducerOpened | ProducerRefused):
             self._resolve_open()
+
+    def _tell_application(self, on_throttle: OnThrottle, notice: ThrottleNotice) -> None:
+        """Its own mistakes must not end the connection."""
+        try:
+            on_throttle(notice)
+        except Exception:
+            logger.exception("publisher %r: on_throttle failed", self.name)
 
     def ended(self, error: PenstockError) -> None:
         """No connection follows any more."""
@@ -375,7 +392,7 @@ class Publisher:
             raise end.with_traceback(None)
 
     def _describe(self, what: str) -> str:
-        notice = self._throttle
+        notice = self._producer.throttle
         slowed = (
             f", which allows {notice.allowed_msgs_per_s:g} messages/s because {notice.cause}"
             if notice is not None

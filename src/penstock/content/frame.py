@@ -15,6 +15,7 @@ ticks are a ``range`` of step one.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -139,3 +140,20 @@ class Frame:
         if isinstance(ticks, range):
             return np.arange(ticks.start, ticks.stop, dtype="<i8")
         return ticks
+
+
+def fold_silence(frames: Iterable[Frame]) -> list[Frame]:
+    """The same knowledge in fewer frames: silence joins the frame that it touches.
+
+    A filter leaves many frames without rows, and on a wire each of them would cost a message.
+    """
+    folded: list[Frame] = []
+    for frame in frames:
+        last = folded[-1] if folded else None
+        touching = last is not None and last.high == frame.low and last.final == frame.final
+        if last is None or not touching or (len(last) and len(frame)):
+            folded.append(frame)
+        else:
+            rows = last if len(last) else frame
+            folded[-1] = Frame(last.low, frame.high, rows.ticks, rows.batch, final=last.final)
+    return folded

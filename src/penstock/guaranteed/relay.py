@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from penstock.content.frame import Frame
+from penstock.content.frame import Frame, fold_silence
 from penstock.core.clock import Instant
 from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import Effect, LinkName, Priority, Send
@@ -87,8 +87,7 @@ class RelayStream:
             part = frame if frame.low >= start else frame.slice(start, frame.high)
             if len(part.ticks) and link != LOCAL_EDGE:
                 part = part.select(registration.index.match_any(part.batch))
-            message = whole if part is frame else Knowledge(self.pubend, part)
-            out.append(Send(link, message, Priority.DATA, self.pubend))
+            self._tell(link, whole if part is frame else Knowledge(self.pubend, part), out)
 
     def request(
         self, link: LinkName, nack: Nack, now: Instant, out: list[Effect]
@@ -110,8 +109,9 @@ class RelayStream:
             if high > complete:
                 found, gaps = self._cache.find(max(low, complete), high)
                 missing += gaps
-                for frame in found:
-                    self._answer(link, registration, nack.filter, frame, False, out)
+                chosen = [self._chosen(registration, nack.filter, frame) for frame in found]
+                for frame in fold_silence(chosen):
+                    self._tell(link, Knowledge(self.pubend, frame, nack.filter), out)
             for part in missing:
                 under_way = self._under_way(asked, part, now)
                 self._wait(_Waiting(link, *part, nack.filter, under_way or asked))
@@ -167,7 +167,9 @@ class RelayStream:
                 asked.remove(frame.high, waiting.high)
             if registration is not None:
                 part = frame.slice(waiting.low, waiting.high)
-                self._answer(waiting.link, registration, waiting.filter, part, unfinished, out)
+                part = self._chosen(registration, waiting.filter, part)
+                message = Knowledge(self.pubend, part, waiting.filter, unfinished)
+                self._tell(waiting.link, message, out)
             still += self._rest(waiting, frame, more=more)
         self._waiting = still
 
@@ -180,20 +182,15 @@ class RelayStream:
             rest.append(msgspec.structs.replace(waiting, low=frame.high))
         return rest
 
-    def _answer(
-        self,
-        link: LinkName,
-        registration: LinkRegistration,
-        filter_text: str,
-        frame: Frame,
-        more: bool,
-        out: list[Effect],
-    ) -> None:
-        if filter_text == LIVE_FILTER and len(frame):
-            frame = frame.select(registration.index.match_any(frame.batch))
-        elif len(frame):
-            frame = self._filter_for(filter_text, frame)
-        message = Knowledge(self.pubend, frame, filter_text, more)
+    def _chosen(self, registration: LinkRegistration, filter_text: str, frame: Frame) -> Frame:
+        """What of a frame the requester wants."""
+        if not len(frame):
+            return frame
+        if filter_text == LIVE_FILTER:
+            return frame.select(registration.index.match_any(frame.batch))
+        return self._filter_for(filter_text, frame)
+
+    def _tell(self, link: LinkName, message: Knowledge, out: list[Effect]) -> None:
         out.append(Send(link, message, Priority.DATA, self.pubend))
 
     def query(self, query: DownstreamCongestionQuery, out: list[Effect]) -> None:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Final
 
 from penstock.content.covering import covers
-from penstock.content.expressions import Or
+from penstock.content.expressions import Condition, Or
 from penstock.content.parser import parse
 from penstock.content.selector import Selector
 from penstock.guaranteed.messages import LIVE_FILTER
@@ -42,27 +42,24 @@ def _union_of(selectors: tuple[str, ...]) -> str:
             continue
         widest = [wide for wide in widest if not covers(candidate, wide)]
         widest.append(candidate)
-    conditions = [
-        part
-        for wide in widest
-        for part in (wide.condition.operands if isinstance(wide.condition, Or) else [wide.condition])
-    ]
+    conditions = [part for wide in widest for part in _alternatives(wide.condition)]
     union = widest[0] if len(widest) == 1 else Selector.of(Or(tuple(conditions)))
     return union.text if len(union.text) <= MAX_UNION_CHARACTERS else LIVE_FILTER
+
+
+def _alternatives(condition: Condition) -> tuple[Condition, ...]:
+    return condition.operands if isinstance(condition, Or) else (condition,)
 
 
 @lru_cache(maxsize=1024)
 def parts_of(filter_text: str) -> tuple[str, ...]:
     """The selectors of which a named filter is the union."""
-    condition = parse(filter_text).condition
-    if not isinstance(condition, Or):
-        return (filter_text,)
-    return tuple(Selector.of(part).text for part in condition.operands)
+    return tuple(Selector.of(part).text for part in _alternatives(parse(filter_text).condition))
 
 
 @lru_cache(maxsize=4096)
 def includes(wide: str, narrow: str) -> bool:
     """Whether an answer to ``wide``, asked of the same link, holds everything for ``narrow``."""
-    if wide == narrow or wide == LIVE_FILTER:
+    if wide in (narrow, LIVE_FILTER):
         return True
     return narrow != LIVE_FILTER and covers(parse(wide), parse(narrow))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from penstock.content.frame import Frame
+from penstock.content.frame import Frame, fold_silence
 from penstock.content.parser import parse
 from penstock.content.selector_index import SelectorIndex
 from penstock.core.clock import Instant
@@ -18,6 +18,7 @@ from penstock.core.machine import Effect, LinkName, Priority, Send
 from penstock.core.trees import Tree
 from penstock.guaranteed.alert_aggregation import blaming
 from penstock.guaranteed.messages import (
+    LIVE_FILTER,
     Acknowledgement,
     DownstreamCongestionQuery,
     Knowledge,
@@ -201,8 +202,11 @@ class SourceRelay:
     def read(self, pubend: str, answer: LogAnswer, out: list[Effect]) -> None:
         """A piece of the log that somebody waits for."""
         stream = self.streams[pubend]
-        for number, frame in enumerate(answer.frames, 1):
-            last = number == len(answer.frames)
+        frames = answer.frames
+        if answer.filter != LIVE_FILTER:
+            frames = fold_silence(filtered(answer.filter, frame) for frame in frames)
+        for number, frame in enumerate(frames, 1):
+            last = number == len(frames)
             stream.answered(frame, answer.filter, more=answer.more and last, out=out)
 
     # -- congestion -------------------------------------------------------------------------
