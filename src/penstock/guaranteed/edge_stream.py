@@ -7,7 +7,8 @@
 3. Unknown ticks inside the NACK window, below the highest tick seen in data, are asked for in units
    of ``nack_unit_ns``.  Each unit has its own repetition timer.
 4. Links keep the order, so a request is lost when one that was sent later is answered: it is
-   repeated after the usual time, without the back-off that silence calls for.
+   repeated after the usual time, without the back-off that silence calls for.  What answers a
+   repeated request may have been sent for its first copy, so it proves nothing of those between.
 5. An answer that stopped at a limit frees the units behind it, which are asked for at once: the
    answers themselves are the clock.
 """
@@ -30,12 +31,13 @@ MAX_UNITS = 64
 class _Request:
     """One unit that was asked for."""
 
-    __slots__ = ("asked_high", "attempts", "deadline", "high", "low", "sent_at")
+    __slots__ = ("asked_high", "attempts", "deadline", "first_sent_at", "high", "low", "sent_at")
 
     def __init__(self, low: Tick, high: Tick, asked_high: Tick, now: Instant) -> None:
         self.low = low
         self.high = high
         self.asked_high = asked_high
+        self.first_sent_at = now
         self.sent_at = now
         self.attempts = 0
         self.deadline = now
@@ -53,8 +55,13 @@ class EdgeStream:
         parameters: GuaranteedParameters,
         *,
         receive_window: Duration,
+        unit_ns: Duration | None = None,
+        most_units: int = MAX_UNITS,
     ) -> None:
-        """Everything below ``start`` is none of this stream's business."""
+        """Everything below ``start`` is none of this stream's business.
+
+        ``unit_ns`` is the smallest piece that is asked for, if not the usual one.
+        """
         self.pubend = pubend
         self.filter = filter_text
         self.horizon = start
@@ -63,6 +70,8 @@ class EdgeStream:
         self.ignored_at: Instant | None = None
         self._parameters = parameters
         self._receive_window = receive_window
+        self._unit_ns = unit_ns or parameters.nack_unit_ns
+        self._most_units = most_units
         self._known = KnowledgeMap()
         self._requests: list[_Request] = []
         self._answered_sent_at: Instant = 0
@@ -125,7 +134,7 @@ class EdgeStream:
                 low = max(request.low, self.horizon)
                 if low >= request.high or not self._known.gaps(low, request.high):
                     self._outstanding.remove(request.low, request.high)
-                    self._answered_sent_at = max(self._answered_sent_at, request.sent_at)
+                    self._answered_sent_at = max(self._answered_sent_at, request.first_sent_at)
                     if request.attempts == 1:
                         self._round_trip.sample(now - request.sent_at)
                     continue
@@ -148,8 +157,8 @@ class EdgeStream:
         """What to ask for now: new unknown ticks in the NACK window, and overdue ones again."""
         due = [request for request in self._requests if now >= self._due_at(request)]
         size = self.window.size_ns
-        # A wide window is cut into at most 64 pieces, or the bookkeeping would grow with it.
-        unit = max(self._parameters.nack_unit_ns, size // MAX_UNITS)
+        # A wide window is cut into a few pieces at most, or the bookkeeping would grow with it.
+        unit = max(self._unit_ns, size // self._most_units)
         # Whole units only, or the window would slide, and be asked for, message by message.
         window_end = max(self.horizon + size, self.horizon + unit) // unit * unit
         limit = min(self.highest, window_end)
