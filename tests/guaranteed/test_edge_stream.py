@@ -166,6 +166,20 @@ def test_karn_an_answer_to_a_repeated_request_is_not_measured() -> None:
     assert edge._round_trip.smoothed_ns == MILLISECOND
 
 
+def test_the_late_answer_to_a_first_copy_does_not_make_the_others_look_lost() -> None:
+    """Otherwise one request that was repeated too early would have all of them repeated."""
+    edge = stream(nack_timeout_initial_ns=SECOND, nack_timeout_min_ns=MILLISECOND)
+    edge.receive(frame(10, 20), 0)
+    edge.requests_due(0)
+    edge.receive(frame(40, 50), SECOND // 2)
+    assert edge.requests_due(SECOND // 2) == ((20, 40),)
+    assert edge.requests_due(SECOND) == ((0, 10),)
+    waited_for = edge.next_deadline()
+    edge.answered(frame(0, 10), more=False, now=SECOND + MILLISECOND)
+
+    assert edge.next_deadline() == waited_for
+
+
 def test_an_answer_that_hit_a_limit_frees_what_lies_behind_it() -> None:
     """The answers themselves are the clock: no time-out is waited for."""
     edge = stream()

@@ -8,7 +8,12 @@ import pytest
 
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.guaranteed.congestion_parameters import CongestionParameters
-from penstock.guaranteed.improved_rate_law import PROBE_SHARE, ImprovedRateLaw
+from penstock.guaranteed.improved_rate_law import (
+    GIVE_BACK,
+    PROBE_SHARE,
+    SHARE_MARGIN,
+    ImprovedRateLaw,
+)
 from penstock.guaranteed.rate_law import AlertReading, Reading
 from penstock.guaranteed.rate_meter import PublicationHistory
 
@@ -80,7 +85,7 @@ def test_share_takes_what_a_recovering_edge_lacks() -> None:
     policy = law()
 
     assert alert(policy, recovering(1.5))
-    assert policy.limit_msgs_per_s == pytest.approx(RATE - 0.5 * RATE)
+    assert policy.limit_msgs_per_s == pytest.approx(RATE - (0.5 + SHARE_MARGIN) * RATE)
     assert policy.rule == "share with a recovering edge"
 
 
@@ -102,9 +107,11 @@ def test_share_does_not_limit_a_pubend_whose_edges_recover_fast_enough() -> None
 def test_share_gives_back_what_a_recovering_edge_has_too_much() -> None:
     policy = law()
     alert(policy, recovering(1.5), query=1)
-    alert(policy, recovering(2.1, sequence=1), query=2, now=NOW + SECOND)
+    taken = policy.limit_msgs_per_s
+    assert taken is not None
+    alert(policy, recovering(2.1 + SHARE_MARGIN, sequence=1), query=2, now=NOW + SECOND)
 
-    assert policy.limit_msgs_per_s == pytest.approx(0.5 * RATE + 0.1 * RATE)
+    assert policy.limit_msgs_per_s == pytest.approx(taken + GIVE_BACK * 0.1 * RATE)
 
 
 def test_of_a_live_and_a_recovering_edge_the_lower_target_counts() -> None:

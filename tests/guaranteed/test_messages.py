@@ -9,6 +9,7 @@ from penstock.content.frame import Frame
 from penstock.content.wire import encode
 from penstock.core.message import Message
 from penstock.guaranteed import messages as m
+from penstock.guaranteed import staging_messages as staging
 from penstock.guaranteed.rate_law import AlertReading
 from penstock.overlay.wire import GUARANTEED_MESSAGES, connection_decoder, log_decoder
 
@@ -47,6 +48,12 @@ SPECIMENS: list[Message] = [
     m.StreamsDescribed({"p": m.StreamBounds("pb", 1, 9, 5)}, "problem"),
     m.MoveCursor("job", {"p": 9}, True),
     m.CursorMoved("job", {"p": 9}, "problem"),
+    staging.StageRows("job", 3, "part", 7, ROWS),
+    staging.RowsStaged("job", 3, "part", 7, True, "problem"),
+    staging.CommitStages("job", 3, (("part", 7),), "p"),
+    staging.StagesCommitted("job", 3, 7, "problem"),
+    staging.DropStages("job", 3),
+    staging.StagesDropped("job", 3),
 ]
 
 

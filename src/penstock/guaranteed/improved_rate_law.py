@@ -6,10 +6,11 @@ more than that something is slow, and this law uses it:
 1. *Match.*  A live edge that falls behind receives ``latest rate × density of the stream where it
    stands`` messages a second: the capacity of the way to it.  The limit becomes that capacity, less
    what drains the backlog in ``drain_ns``.
-2. *Share.*  A recovering edge needs ``1 + recovering_threshold`` tick seconds a second.  What it
-   lacks, in messages, is taken from the publication rate; what it has too much is given back.  A
-   share of the rate before stays for live traffic.  A recovering edge answers every query, so the
-   end of a recovery is known.
+2. *Share.*  A recovering edge needs ``1 + recovering_threshold`` tick seconds a second, and a
+   margin, since a rate that is measured over a second wavers.  What it lacks, in messages, is taken
+   from the publication rate; what it has too much is given back, a part at a time.  A share of the
+   rate before stays for live traffic.  A recovering edge answers every query, so the end of a
+   recovery is known.
 3. *Return.*  When the backlog is drained the limit goes back to the capacity that was measured;
    when a recovery is over, to what it was before.
 4. *Probe.*  Without alerts the limit rises by steps that double each time, so a new optimum is
@@ -26,6 +27,13 @@ from penstock.guaranteed.rate_meter import PublicationHistory
 
 PROBE_SHARE = 0.02
 """The first step of a probe, as a share of the limit: below the threshold that raises an alert."""
+
+SHARE_MARGIN = 0.1
+"""How far above its threshold a recovering edge is kept, in tick seconds a second."""
+
+GIVE_BACK = 0.25
+"""What of an excess is given back at once: taking is answered once for each decrease, giving for
+each query, so that giving everything would win."""
 
 RELEASE_FACTOR = 2.0
 """A limit that is twice what is published limits nothing, and is dropped."""
@@ -87,13 +95,15 @@ class ImprovedRateLaw:
         return capacity - backlog * SECOND / self._parameters.drain_ns
 
     def _share(self, worst: AlertReading, observed: float) -> float | None:
-        needed = 1 + self._parameters.recovering_threshold
+        needed = 1 + self._parameters.recovering_threshold + SHARE_MARGIN
         density = self._history.density(worst.horizon)
         limit = self.limit_msgs_per_s
         now_published = observed if limit is None else min(limit, observed)
         lacking = (needed - worst.latest_rate) * density
-        if lacking <= 0 and limit is None:
-            return None
+        if lacking <= 0:
+            if limit is None:
+                return None
+            lacking *= GIVE_BACK
         return max(now_published - lacking, self._floor)
 
     def elapse(self, *, observed: float, position: Tick, waiting: bool, now: Instant) -> bool:

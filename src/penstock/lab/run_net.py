@@ -1,9 +1,10 @@
 """A scenario in the network world: real broker processes, sockets and disks on this machine.
 
 1. Every broker is a process of its own with a data directory of its own; a crash is ``kill -9``.
-2. A link's bandwidth, queue and cuts are the brokers' own (an operator does the same).  Latency,
-   jitter and loss are those of the machine: what a scenario says of them counts in the simulator
-   alone, and so do the time of a sync and faults of disks and of single connections.
+2. A link's bandwidth, queue and cuts are the brokers' own (an operator does the same), or the
+   kernel's between network namespaces, as the layout has it.  Latency, jitter and loss are those
+   of the machine: what a scenario says of them counts in the simulator alone, and so do the time
+   of a sync and faults of disks and of single connections.
 3. Publishers and subscribers are applications of the client library, in this process.
 """
 
@@ -17,7 +18,6 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import msgspec
 import uvloop
 
 from penstock.client.client import connect
@@ -25,6 +25,7 @@ from penstock.core.clock import in_seconds, seconds
 from penstock.core.randomness import random_stream
 from penstock.core.trace import TraceRecord
 from penstock.lab.net_clients import NetPublisher, NetSubscriber
+from penstock.lab.net_layout import Layout, Loopback
 from penstock.lab.result import RunResult
 from penstock.lab.run import UnsupportedFault
 from penstock.lab.run_sim import subscriber_history
@@ -34,14 +35,13 @@ from penstock.lab.telemetry import Telemetry
 from penstock.lab.traced_broker import COMMAND, read_trace, trace_path
 from penstock.net.config import BrokerConfig, NeighbourConfig, TelemetryConfig
 from penstock.net.config_file import write_config
-from penstock.net.process import BrokerProcess, free_port
+from penstock.net.process import BrokerProcess
 from penstock.sim.history import History, PublisherHistory
 from penstock.sim.judgement import judge
 from penstock.sim.message_source import MessageSource
 from penstock.sim.workload import Pace
 
 UNSUPPORTED: Final = ("fill_disk", "free_disk", "drop_client")
-LINK_METRICS: Final = ("queue_bytes", "sent_bytes", "sent_messages", "dropped_messages")
 CONTROL_WITHIN_S: Final = 10.0
 
 Result = TypeVar("Result")
@@ -59,8 +59,11 @@ class NetRun:
         telemetry: Telemetry | None = None,
         *,
         directory: Path | None = None,
+        layout: Layout | None = None,
     ) -> None:
         """Data go to ``directory``, or to a temporary one that is removed at the end.
+
+        The brokers stand on ``layout``, on loopback without one.
 
         Raises ``UnsupportedFault`` if the scenario has a fault that only the simulator knows.
         """
@@ -76,6 +79,7 @@ class NetRun:
         self.history = History()
         self.telemetry = telemetry or Telemetry()
         self.urls: dict[str, str] = {}
+        self._layout = layout or Loopback()
         self._temporary = directory is None
         self._directory = directory or Path(tempfile.mkdtemp(prefix="penstock-run-"))
         self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
@@ -92,33 +96,34 @@ class NetRun:
 
     def open(self) -> None:
         """Start every broker; the links come up by themselves."""
-        ports = {name: free_port() for name in self.scenario.brokers}
+        self._layout.open(self.scenario)
         for name in self.scenario.brokers:
-            self.urls[name] = f"penstock://127.0.0.1:{ports[name]}"
+            self.urls[name] = f"penstock://{self._layout.address(name)}"
             path = self._directory / f"{name}.toml"
-            write_config(path, self._config(name, ports))
+            write_config(path, self._config(name))
             log = path.with_suffix(".log")
-            self._processes[name] = BrokerProcess(path, log, COMMAND)
+            command = self._layout.command(name, COMMAND)
+            self._processes[name] = BrokerProcess(path, log, command)
         for process in self._processes.values():
             process.start()
         self._run(self._links_are_up())
         self._started_at = time.time_ns()
 
-    def _config(self, name: str, ports: dict[str, int]) -> BrokerConfig:
+    def _config(self, name: str) -> BrokerConfig:
         neighbours = {}
         for link in self.scenario.links:
             if name in link.between:
                 other = link.between[0] if link.between[1] == name else link.between[1]
                 neighbours[other] = NeighbourConfig(
-                    f"127.0.0.1:{ports[other]}",
+                    self._layout.neighbour_address(name, other),
                     link.cost,
-                    link.bandwidth_bytes_per_s,
+                    link.bandwidth_bytes_per_s if self._layout.limits_by_broker else 0,
                     link.queue_bytes,
                 )
         return BrokerConfig(
             name=name,
             data_dir=str(self._directory / f"{name}.data"),
-            listen=f"127.0.0.1:{ports[name]}",
+            listen=self._layout.listen(name),
             pubends=self.scenario.pubends_of(name),
             neighbours=neighbours,
             guaranteed=guaranteed_parameters(self.scenario, name),
@@ -221,14 +226,15 @@ class NetRun:
                 await self._control(link.between)
 
     async def _control(self, pair: tuple[str, str]) -> None:
-        """Bring both ends of a link, as far as they run, to its present state."""
+        """Bring a link to its present state."""
         key = frozenset(pair)
-        for here, there in (pair, pair[::-1]):
-            if self._processes[here].running:
-                async with connect(self.urls[here], deadline_s=CONTROL_WITHIN_S) as client:
-                    await client.control_link(
-                        there, bandwidth_bytes_per_s=self._bandwidth[key], cut=key in self._cut
-                    )
+        await self._layout.set_link(pair, self._bandwidth[key], key in self._cut, self._tell)
+
+    async def _tell(self, here: str, there: str, bandwidth: int, cut: bool) -> None:
+        """Tell one end of a link, if it runs."""
+        if self._processes[here].running:
+            async with connect(self.urls[here], deadline_s=CONTROL_WITHIN_S) as client:
+                await client.control_link(there, bandwidth_bytes_per_s=bandwidth, cut=cut)
 
     # -- the end ----------------------------------------------------------------------------
 
@@ -241,18 +247,12 @@ class NetRun:
         for process in self._processes.values():
             if process.running:
                 process.terminate()
-            records += map(self._renamed, read_trace(trace_path(process.config_path)))
+            records += read_trace(trace_path(process.config_path))
         self.telemetry.extend(sorted(records, key=lambda record: record.at))
         self.telemetry.close()
+        self._layout.close()
         if self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
-
-    def _renamed(self, record: TraceRecord) -> TraceRecord:
-        """A link is called by both its ends in telemetry; a broker knows its neighbour's name."""
-        if record.metric in LINK_METRICS and record.subject in self.scenario.brokers:
-            subject = f"{record.node}->{record.subject}"
-            return msgspec.structs.replace(record, subject=subject)
-        return record
 
     def result(self) -> RunResult:
         """What is left of the run."""

@@ -1,0 +1,163 @@
+"""A scenario's brokers in network namespaces, with the kernel's token buckets on their links.
+
+1. Every broker has a namespace of its own, and a pair of virtual interfaces to the host over which
+   clients reach it.
+2. Every link is a pair of virtual interfaces between two namespaces; a limit is a ``tbf`` queue at
+   both ends, and a cut sets an end down, so that the brokers find out by themselves.
+3. Needs root and the programs ``ip`` and ``tc`` (Debian's package iproute2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from typing import Final
+
+from penstock.lab.net_layout import LinkControl
+from penstock.lab.scenario import Scenario
+
+PORT: Final = 7777
+"""The same in every namespace."""
+
+BURST_BYTES: Final = 8 * 1024
+"""What a token bucket lets through at once: a few packets, a fraction of a second at 60 KB/s."""
+
+KERNEL_QUEUE_BYTES: Final = 24 * 1024
+"""What waits in the kernel; the rest waits in the broker, where it has priorities and a bound."""
+
+MAX_BROKERS: Final = 250
+"""One number of an address for each of them."""
+
+
+class NoNamespaces(RuntimeError):
+    """Network namespaces cannot be made here, and why."""
+
+
+def check_possible() -> None:
+    """Raise ``NoNamespaces`` if this process cannot lay out namespaces."""
+    if os.geteuid() != 0:
+        raise NoNamespaces("network namespaces need root; run it as root, or without namespaces")
+    for program in ("ip", "tc"):
+        if shutil.which(program) is None:
+            raise NoNamespaces(
+                f"the program {program!r} is not installed; install the package iproute2"
+            )
+    probe = f"penstock-{os.getpid()}-probe"
+    try:
+        _ip("netns", "add", probe)
+    finally:
+        subprocess.run(["ip", "netns", "delete", probe], capture_output=True, check=False)
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NoNamespaces(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+
+
+def _ip(*arguments: str) -> None:
+    _run("ip", *arguments)
+
+
+class Namespaces:
+    """One namespace for each broker, one pair of interfaces for each link."""
+
+    limits_by_broker = False
+
+    def __init__(self) -> None:
+        """Raises ``NoNamespaces`` where they cannot be made."""
+        check_possible()
+        self._tag = f"{os.getpid() % 46656:x}"
+        self._numbers: dict[str, int] = {}
+        self._link_numbers: dict[frozenset[str], int] = {}
+        self._ends: dict[tuple[str, str], str] = {}
+
+    def open(self, scenario: Scenario) -> None:
+        """Make namespaces, interfaces and the limits that the scenario starts with."""
+        if len(scenario.brokers) > MAX_BROKERS or len(scenario.links) > MAX_BROKERS:
+            raise NoNamespaces(f"at most {MAX_BROKERS} brokers and links have addresses here")
+        for number, name in enumerate(scenario.brokers, 1):
+            self._numbers[name] = number
+            self._add_broker(name, number)
+        for number, link in enumerate(scenario.links, 1):
+            self._add_link(link.between, number)
+            self._limit(link.between, link.bandwidth_bytes_per_s)
+
+    def _add_broker(self, name: str, number: int) -> None:
+        namespace, outside, inside = self._namespace(name), f"pm{self._tag}h{number}", "clients"
+        _ip("netns", "add", namespace)
+        _ip("-n", namespace, "link", "set", "lo", "up")
+        _ip("link", "add", outside, "type", "veth", "peer", "name", inside, "netns", namespace)
+        _ip("address", "add", f"10.201.{number}.1/30", "dev", outside)
+        _ip("link", "set", outside, "up")
+        _ip("-n", namespace, "address", "add", f"10.201.{number}.2/30", "dev", inside)
+        _ip("-n", namespace, "link", "set", inside, "up")
+
+    def _add_link(self, pair: tuple[str, str], number: int) -> None:
+        self._link_numbers[frozenset(pair)] = number
+        ends = [f"link{number}a", f"link{number}b"]
+        spaces = [self._namespace(name) for name in pair]
+        _ip("-n", spaces[0], "link", "add", ends[0], "type", "veth",
+            "peer", "name", ends[1], "netns", spaces[1])  # fmt: skip
+        for index, (end, space) in enumerate(zip(ends, spaces, strict=True)):
+            self._ends[pair[index], pair[1 - index]] = end
+            _ip("-n", space, "address", "add", f"10.202.{number}.{index + 1}/30", "dev", end)
+            _ip("-n", space, "link", "set", end, "up")
+
+    def _namespace(self, broker: str) -> str:
+        return f"penstock-{os.getpid()}-{broker}"
+
+    def address(self, broker: str) -> str:
+        """Where clients find a broker."""
+        return f"10.201.{self._numbers[broker]}.2:{PORT}"
+
+    def listen(self, broker: str) -> str:
+        """A broker listens on all its interfaces; its namespace holds nobody else."""
+        return f"0.0.0.0:{PORT}"
+
+    def neighbour_address(self, broker: str, other: str) -> str:
+        """The other end of the link."""
+        number = self._link_numbers[frozenset((broker, other))]
+        end = 1 if self._ends[other, broker].endswith("a") else 2
+        return f"10.202.{number}.{end}:{PORT}"
+
+    def command(self, broker: str, command: Sequence[str]) -> tuple[str, ...]:
+        """Inside the broker's namespace."""
+        return ("ip", "netns", "exec", self._namespace(broker), *command)
+
+    async def set_link(
+        self, pair: tuple[str, str], bandwidth: int, cut: bool, control: LinkControl
+    ) -> None:
+        """The kernel is told; the brokers are not."""
+        await asyncio.to_thread(self._limit, pair, bandwidth)
+        await asyncio.to_thread(self._set_cut, pair, cut)
+
+    def _limit(self, pair: tuple[str, str], bandwidth: int) -> None:
+        for here, there in (pair, pair[::-1]):
+            space, end = self._namespace(here), self._ends[here, there]
+            if not bandwidth:
+                subprocess.run(
+                    ["tc", "-n", space, "qdisc", "delete", "dev", end, "root"],
+                    capture_output=True,
+                    check=False,  # there may be no limit to take away
+                )
+                continue
+            _run("tc", "-n", space, "qdisc", "replace", "dev", end, "root", "tbf",
+                 "rate", f"{8 * bandwidth}bit", "burst", str(BURST_BYTES),
+                 "limit", str(KERNEL_QUEUE_BYTES))  # fmt: skip
+
+    def _set_cut(self, pair: tuple[str, str], cut: bool) -> None:
+        first, second = pair
+        state = "down" if cut else "up"
+        _ip("-n", self._namespace(first), "link", "set", self._ends[first, second], state)
+
+    def close(self) -> None:
+        """Take the namespaces away, and with them all interfaces."""
+        for name in self._numbers:
+            subprocess.run(
+                ["ip", "netns", "delete", self._namespace(name)], capture_output=True, check=False
+            )
+        self._numbers.clear()
