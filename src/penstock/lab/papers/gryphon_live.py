@@ -1,7 +1,8 @@
 """E1 and E2 as processes on this machine: real rates and limits, durations cut to 40 %.
 
 The brokers are real, and so are their sockets, logs and link limits; only the outage and the phases
-are shorter, and with them the time that a recovery takes.
+are shorter, and with them the time that a recovery takes.  Each runs twice: with the links' own
+limits on loopback, and, as root, over network namespaces where the kernel limits them (tc tbf).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from penstock.lab.namespaces import Namespaces, NoNamespaces, check_possible
 from penstock.lab.papers.gryphon_runs import (
     Job,
     Kept,
@@ -43,23 +45,43 @@ def shortened(scenario: Scenario, share: float = SHARE) -> Scenario:
     )
 
 
-def run_live_job(job: Job) -> Kept:
+LiveRuns = dict[tuple[str, str], Kept]
+"""By experiment and law."""
+
+
+def run_live_job(job: Job, *, share: float = SHARE, namespaces: bool = False) -> Kept:
     """Run one experiment as processes."""
-    scenario = shortened(scenario_of(job))
-    return keep(job, run(scenario, NetRun(scenario, job.seed)))
+    scenario = shortened(scenario_of(job), share)
+    layout = Namespaces() if namespaces else None
+    return keep(job, run(scenario, NetRun(scenario, job.seed, layout=layout)))
 
 
 def run_live(*, out: Path, progress: Callable[[str], None]) -> list[PaperRow]:
     """Both experiments under both laws, one after another: they share two cores."""
-    kept: dict[tuple[str, str], Kept] = {}
+    rows = _rows(_run_all("live", progress, namespaces=False), "live")
+    try:
+        check_possible()
+    except NoNamespaces as why:
+        progress(f"without network namespaces: {why}")
+        return rows
+    return rows + _rows(_run_all("over tc tbf", progress, namespaces=True), "over tc tbf")
+
+
+def _run_all(label: str, progress: Callable[[str], None], *, namespaces: bool) -> LiveRuns:
+    kept: LiveRuns = {}
     for law in ("paper", "improved"):
         for experiment in ("gryphon-e1", "gryphon-e2"):
-            progress(f"{experiment}, {law} law, live")
-            kept[experiment, law] = run_live_job(Job(experiment, law, 1))
-    return [*_e1(kept), *_e2(kept), *_exact(kept)]
+            progress(f"{experiment}, {law} law, {label}")
+            job = Job(experiment, law, 1)
+            kept[experiment, law] = run_live_job(job, namespaces=namespaces)
+    return kept
 
 
-def _e1(kept: dict[tuple[str, str], Kept]) -> list[PaperRow]:
+def _rows(kept: LiveRuns, label: str) -> list[PaperRow]:
+    return [*_e1(kept, label), *_e2(kept, label), *_exact(kept, label)]
+
+
+def _e1(kept: LiveRuns, label: str) -> list[PaperRow]:
     mended = 150 * SHARE
     paper, improved = kept["gryphon-e1", "paper"], kept["gryphon-e1", "improved"]
     took = [recovery_s(each.lag_s["sb2"], mended) for each in (paper, improved)]
@@ -67,25 +89,22 @@ def _e1(kept: dict[tuple[str, str], Kept]) -> list[PaperRow]:
         first_at_least(each.published, 450, mended + time)
         for each, time in zip((paper, improved), took, strict=True)
     ]
+    name = f"E1 {label}, 40 % of the time"
     return [
         row(
-            SERVICE, "E1 live, 40 % of the time", "recovery", "s", paper="160 for 120 s",
+            SERVICE, name, "recovery", "s", paper="160 for 120 s",
             bar=at_most(160 * SHARE), stretch=at_most(86 * SHARE),
             paper_law=took[:1], improved_law=took[1:],
         ),
         row(
-            SERVICE, "E1 live, 40 % of the time", "450 msg/s again after", "s", paper="then 500",
+            SERVICE, name, "450 msg/s again after", "s", paper="then 500",
             bar=at_most(90), stretch=at_most(15), paper_law=back[:1], improved_law=back[1:],
         ),
-        row(
-            SERVICE, "E1 live, 40 % of the time", "largest queue", "B", paper="–",
-            bar=at_most(1_000_000), paper_law=[largest(paper.queue_bytes)],
-            improved_law=[largest(improved.queue_bytes)],
-        ),
+        _queue_row(name, paper, improved),
     ]  # fmt: skip
 
 
-def _e2(kept: dict[tuple[str, str], Kept]) -> list[PaperRow]:
+def _e2(kept: LiveRuns, label: str) -> list[PaperRow]:
     paper, improved = kept["gryphon-e2", "paper"], kept["gryphon-e2", "improved"]
     rows = []
     for start, limit in ((30, 60), (150, 150), (270, 60)):
@@ -93,27 +112,28 @@ def _e2(kept: dict[tuple[str, str], Kept]) -> list[PaperRow]:
         capacity = limit * KB / MESSAGE_BYTES
         rows.append(
             row(
-                SERVICE, f"E2 live, {limit} KB/s", "utilisation in the second half", "share",
+                SERVICE, f"E2 {label}, {limit} KB/s", "utilisation in the second half", "share",
                 paper="near the optimum", bar=at_least(0.80), stretch=at_least(0.95),
                 paper_law=[mean_between(paper.delivered["s1"], low, high) / capacity],
                 improved_law=[mean_between(improved.delivered["s1"], low, high) / capacity],
                 note="the second 24 s of 48 s: the paper's law still climbs",
             )
         )  # fmt: skip
-    rows.append(
-        row(
-            SERVICE, "E2 live", "largest queue", "B", paper="< 1 MB", bar=at_most(1_000_000),
-            stretch=at_most(128 * KB), paper_law=[largest(paper.queue_bytes)],
-            improved_law=[largest(improved.queue_bytes)],
-        )
+    return [*rows, _queue_row(f"E2 {label}", paper, improved)]
+
+
+def _queue_row(name: str, paper: Kept, improved: Kept) -> PaperRow:
+    return row(
+        SERVICE, name, "largest queue", "B", paper="< 1 MB", bar=at_most(1_000_000),
+        stretch=at_most(128 * KB), paper_law=[largest(paper.queue_bytes)],
+        improved_law=[largest(improved.queue_bytes)],
     )  # fmt: skip
-    return rows
 
 
-def _exact(kept: dict[tuple[str, str], Kept]) -> list[PaperRow]:
+def _exact(kept: LiveRuns, label: str) -> list[PaperRow]:
     return [
         row(
-            SERVICE, "every live run", metric.replace("_", " "), "messages", paper="never",
+            SERVICE, f"every run {label}", metric.replace("_", " "), "messages", paper="never",
             bar=at_most(0), stretch=at_most(0),
             paper_law=[float(getattr(k, metric)) for (_, law), k in kept.items() if law == "paper"],
             improved_law=[
