@@ -475,4 +475,4 @@ async def test_little_waits_in_the_kernel(listen: Any, dial_client: Any) -> None
 
     raw_socket = transport.get_extra_info("socket")
 
-    assert raw_socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) == bound
+    assert raw_socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) <= bound

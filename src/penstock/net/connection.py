@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from typing import Annotated, Any, Final, Protocol, cast
 
 import msgspec
@@ -32,6 +31,7 @@ from penstock.content.columns import Buffer
 from penstock.content.wire import MalformedMessage, encode
 from penstock.core.message import Message
 from penstock.net.receive_buffer import ReceiveBuffer
+from penstock.net.write_room import WriteRoom, apply_room
 from penstock.overlay.messages import Goodbye, Heartbeat, Hello
 from penstock.overlay.wire import connection_decoder
 
@@ -54,8 +54,8 @@ class ConnectionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """The largest frame that is read: far above any sensible batch, far below the memory."""
 
     write_room_bytes: Bytes = 256 * 1024
-    """What may be handed over before the socket has taken it: enough for one turn of the loop at
-    full speed, and little enough that an urgent message does not wait behind megabytes."""
+    """What may be handed over before the socket has taken it, at most: enough for one turn of the
+    loop at full speed.  On a slow way it is less (``write_room``)."""
 
     kernel_unsent_bytes: Bytes = 128 * 1024
     """What the kernel may hold beyond what is in flight, for the same reason."""
@@ -114,6 +114,9 @@ class Connection(asyncio.BufferedProtocol):
         self._pieces_bytes = 0
         self._flush_scheduled = False
         self._paused = False
+        self._paused_at = 0.0
+        self._paused_with_bytes = 0
+        self._room = WriteRoom(self._options.write_room_bytes)
         self._reading_paused = False
         self._received_at_last_beat = 0
         self._sent_at_last_beat = 0
@@ -176,7 +179,7 @@ class Connection(asyncio.BufferedProtocol):
         """How much can be sent without waiting here; 0 means to wait for ``on_writable``."""
         if self._paused or self._close_reason is not None:
             return 0
-        return max(0, self._options.write_room_bytes - self.unsent_bytes)
+        return max(0, self._room.size_bytes - self.unsent_bytes)
 
     # -- ending -----------------------------------------------------------------------------
 
@@ -234,10 +237,7 @@ class Connection(asyncio.BufferedProtocol):
         # Not an isinstance check: uvloop's transports are not subclasses.
         self._transport = cast(asyncio.Transport, transport)
         self.peer_address = _address(transport.get_extra_info("peername"))
-        room = self._options.write_room_bytes
-        # Half, so that there is room whenever the transport has not asked for a pause.
-        self._transport.set_write_buffer_limits(high=room // 2, low=room // 8)
-        _bound_kernel_buffer(transport, self._options.kernel_unsent_bytes)
+        self._apply_room()
         if self._close_reason is not None:
             self._abort_transport()
             return
@@ -271,13 +271,23 @@ class Connection(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         """The transport holds more than it should."""
         self._paused = True
+        self._paused_at = self._loop.time()
+        self._paused_with_bytes = self.unsent_bytes - self._pieces_bytes
 
     def resume_writing(self) -> None:
         """The transport has room again."""
         self._paused = False
+        drained = self._paused_with_bytes - (self.unsent_bytes - self._pieces_bytes)
+        self._room.drained(drained, self._loop.time() - self._paused_at)
+        self._apply_room()
         if not self._flush_scheduled:
             self._flush_scheduled = True
             self._loop.call_soon(self._scheduled_flush)
+
+    def _apply_room(self) -> None:
+        if self._transport is not None:
+            kernel_bytes = self._options.kernel_unsent_bytes
+            apply_room(self._transport, self._room.size_bytes, kernel_bytes)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""
@@ -376,15 +386,3 @@ def _address(peername: Any) -> str:
         host = f"[{peername[0]}]" if ":" in peername[0] else peername[0]
         return f"{host}:{peername[1]}"
     return str(peername or "unknown address")
-
-
-def _bound_kernel_buffer(transport: asyncio.BaseTransport, unsent_bytes: int) -> None:
-    """Keep what waits in our queue, where it has a priority, and not in the kernel's."""
-    raw = transport.get_extra_info("socket")
-    if raw is None:
-        return
-    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
-        # Bounds what is not in flight yet; the window itself may grow with the path.
-        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, unsent_bytes)
-    else:
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, unsent_bytes)

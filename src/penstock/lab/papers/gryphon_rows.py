@@ -116,7 +116,7 @@ def e1_rows(runs: Runs) -> list[PaperRow]:
             SERVICE, "E1, PB-IB 500 KB/s", "NACK window: plateau / start", "×",
             paper="900 / 200 ms", bar=at_least(3),
             paper_law=[_window_growth(k)[0] for k in runs["E1 window"]],
-            note="mean over the middle third of the recovery",
+            note="mean over the middle third of the recovery / over its first second",
         ),
         row(
             SERVICE, "E1, PB-IB 500 KB/s", "NACK window: end / plateau", "×",
@@ -145,7 +145,7 @@ def _spike(kept: Kept) -> float:
 def _window_growth(kept: Kept) -> tuple[float, float]:
     took = recovery_s(kept.lag_s["sb2"], E1_MENDED)
     window = kept.nack_window_ms["sb2"]
-    start = mean_between(window, E1_MENDED, E1_MENDED + 3)
+    start = mean_between(window, E1_MENDED, E1_MENDED + 1)
     plateau = mean_between(window, E1_MENDED + took / 3, E1_MENDED + 2 * took / 3)
     end = max(value for at, value in window if E1_MENDED < at < E1_MENDED + took + 3)
     return plateau / max(start, 1.0), end / max(plateau, 1.0)
