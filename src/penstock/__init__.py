@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         PublishUncertain,
         SubscribeRefusedError,
     )
+    from penstock.client.gossip import EventRefused, GossipGroup, GossipPeer, gossip_peer
     from penstock.client.message import Message, MessageBatch
     from penstock.client.publish_limits import PublishLimits
     from penstock.client.publisher import Publication, Publisher
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from penstock.client.session import SessionOptions
     from penstock.client.subscription import Subscription
     from penstock.content.batch import Batch
+    from penstock.gossip.parameters import GossipParameters
     from penstock.guaranteed.messages import ThrottleNotice
 
 _HOMES = {
@@ -54,6 +56,7 @@ _HOMES = {
         "PublishUncertain",
         "SubscribeRefusedError",
     ),
+    "penstock.client.gossip": ("EventRefused", "GossipGroup", "GossipPeer", "gossip_peer"),
     "penstock.client.message": ("Message", "MessageBatch"),
     "penstock.client.publish_limits": ("PublishLimits",),
     "penstock.client.publisher": ("Publication", "Publisher"),
@@ -61,6 +64,7 @@ _HOMES = {
     "penstock.client.session": ("SessionOptions",),
     "penstock.client.subscription": ("Subscription",),
     "penstock.content.batch": ("Batch",),
+    "penstock.gossip.parameters": ("GossipParameters",),
     "penstock.guaranteed.messages": ("ThrottleNotice",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -75,6 +79,10 @@ __all__ = [
     "DataLoss",
     "DeadlineExceeded",
     "Disconnected",
+    "EventRefused",
+    "GossipGroup",
+    "GossipParameters",
+    "GossipPeer",
     "InvalidAddress",
     "InvalidAttribute",
     "Message",
@@ -95,6 +103,7 @@ __all__ = [
     "blocking",
     "connect",
     "errors",
+    "gossip_peer",
 ]
 
 

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 
-COMMAND = [sys.executable, "-c", "from penstock.cli.main import run; run()", "up"]
+COMMAND = [sys.executable, "-c", "from penstock.cli.main import run; run()", "up", "--no-spark"]
 
 
 def test_up_runs_for_a_while_and_says_what_happened() -> None:

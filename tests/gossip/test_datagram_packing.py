@@ -10,13 +10,23 @@ from hypothesis import strategies as st
 
 from penstock.content.wire import encoded_size
 from penstock.gossip.datagram_packing import event_bytes, packed
-from penstock.gossip.messages import Acquaintance, BufferClaim, Event, Gossip, Header, event_id
+from penstock.gossip.messages import (
+    LATEST_PERIOD,
+    Acquaintance,
+    BufferClaim,
+    Event,
+    Gossip,
+    Header,
+    event_id,
+)
 from penstock.gossip.parameters import GossipParameters
 from penstock.gossip.view import DEPARTURES_IN_GOSSIP
 
 LIMIT = GossipParameters().datagram_bytes
 
-values = st.one_of(st.text(max_size=20), st.integers(-(2**63), 2**63), st.floats(), st.booleans())
+values = st.one_of(
+    st.text(max_size=20), st.integers(-(2**63), 2**63 - 1), st.floats(), st.booleans()
+)
 contents = st.lists(
     st.tuples(
         st.binary(max_size=900), st.dictionaries(st.text(max_size=9), values, max_size=4)
@@ -49,9 +59,9 @@ def test_the_longest_header_fits_the_smallest_datagram(make_header: Callable[...
     header = make_header(
         members=(Acquaintance(address, 2**16),) * 9,
         departed=(address,) * (DEPARTURES_IN_GOSSIP + 1),
-        period=2**48,
+        period=LATEST_PERIOD,
         poorest=(BufferClaim(2**31, 2**63),) * 8,
-        size_period=2**48,
+        size_period=LATEST_PERIOD,
         size_sketch=bytes(64),
     )
     parts = packed(Gossip("g" * 64, address, header, (), b""), (), b"", 1200)

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from penstock.gossip.improved_law import (
     HIGHEST_YIELD,
     LARGEST_CORRECTION,
+    LARGEST_STEP,
     LOWEST_YIELD,
-    RATE_POWER,
     copies_for_each_event,
     copies_needed,
     copies_target,
     improved_rate,
+    is_held_back,
     mixed,
     observed_yield,
     with_own,
@@ -55,18 +56,44 @@ def test_the_rate_rests_at_the_target_and_moves_towards_it() -> None:
     assert law(1.0, 2.8, 3.3) < 1.0
 
 
-@given(st.floats(0.1, 100), st.floats(1, 50), st.floats(2.6, 6))
-def test_a_round_changes_little(rate: float, copies: float, target: float) -> None:
-    changed = law(rate, copies, target) / rate
-    most = LARGEST_CORRECTION**RATE_POWER
-    assert 1 / most - 1e-9 <= changed <= most + 1e-9
+@given(
+    st.floats(0.1, 100), st.floats(0, 50), st.floats(2.6, 6), st.floats(0, 10), st.floats(0, 1000)
+)
+def test_a_round_changes_little(
+    rate: float, copies: float, target: float, tokens: float, used: float
+) -> None:
+    changed = law(rate, copies, target, tokens=tokens, used=used) / rate
+    assert 1 / LARGEST_STEP - 1e-9 <= changed <= LARGEST_STEP + 1e-9
 
 
-def test_an_unused_rate_decays_to_a_little_more_than_what_is_used() -> None:
-    rate = 10.0
-    for _ in range(300):
-        rate = law(rate, 9.0, 3.3, tokens=9.0, used=2.0)
-    assert rate == pytest.approx(2.4)
+@given(st.floats(0.1, 100), st.floats(0, 1e9), st.floats(0, 50))
+def test_whatever_the_mean_is_said_to_be_a_round_changes_a_bounded_part(
+    rate: float, mean: float, copies: float
+) -> None:
+    changed = improved_rate(
+        rate,
+        copies=copies,
+        target=3.3,
+        average_tokens=0.0,
+        used_rate_msgs_per_s=rate,
+        mean_rate_msgs_per_s=mean,
+        parameters=PARAMETERS,
+    )
+    assert 0.9 * rate / LARGEST_STEP - 1e-9 <= changed <= 1.2 * rate * LARGEST_STEP + 1e-9
+
+
+@pytest.mark.parametrize("begin", [10.0, 0.1])
+@pytest.mark.parametrize(
+    ("copies", "settled"), [(9.0, 2.4), (3.3, 2.0), (2.97, 1.8), (0.1, 2.0 / LARGEST_CORRECTION)]
+)
+def test_an_unused_rate_goes_to_what_the_group_can_carry_of_its_use(
+    begin: float, copies: float, settled: float
+) -> None:
+    """And rests there, although copies stay off their target: nothing winds up."""
+    rate = begin
+    for _ in range(100):
+        rate = law(rate, copies, 3.3, tokens=9.0, used=2.0)
+    assert rate == pytest.approx(settled)
 
 
 def test_senders_become_equal() -> None:
@@ -84,6 +111,26 @@ def test_senders_become_equal() -> None:
             )
         )
     assert rates.max() / rates.min() < 1.01
+
+
+def test_who_wants_little_does_not_draw_the_others_down() -> None:
+    """A light sender follows its use, whatever the mean is; only a held-back one moves to it."""
+    assert not is_held_back(9.0, PARAMETERS)
+    assert is_held_back(0.5, PARAMETERS)
+    rate = 0.1
+    for _ in range(50):
+        rate = float(
+            improved_rate(
+                rate,
+                copies=3.3,
+                target=3.3,
+                average_tokens=9.0,
+                used_rate_msgs_per_s=0.1,
+                mean_rate_msgs_per_s=5.0,
+                parameters=PARAMETERS,
+            )
+        )
+    assert rate == pytest.approx(0.1)
 
 
 def test_the_yield_is_one_where_the_theory_holds_and_is_bounded() -> None:

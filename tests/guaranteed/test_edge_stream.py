@@ -166,18 +166,28 @@ def test_karn_an_answer_to_a_repeated_request_is_not_measured() -> None:
     assert edge._round_trip.smoothed_ns == MILLISECOND
 
 
-def test_the_late_answer_to_a_first_copy_does_not_make_the_others_look_lost() -> None:
+@pytest.mark.parametrize(("answered_after_ms", "looks_lost"), [(10, False), (100, True)])
+def test_the_late_answer_to_a_first_copy_does_not_make_the_others_look_lost(
+    answered_after_ms: int, looks_lost: bool
+) -> None:
     """Otherwise one request that was repeated too early would have all of them repeated."""
-    edge = stream(nack_timeout_initial_ns=SECOND, nack_timeout_min_ns=MILLISECOND)
+    edge = stream(nack_timeout_min_ns=MILLISECOND)
     edge.receive(frame(10, 20), 0)
     edge.requests_due(0)
-    edge.receive(frame(40, 50), SECOND // 2)
-    assert edge.requests_due(SECOND // 2) == ((20, 40),)
-    assert edge.requests_due(SECOND) == ((0, 10),)
-    waited_for = edge.next_deadline()
-    edge.answered(frame(0, 10), more=False, now=SECOND + MILLISECOND)
+    edge.answered(frame(0, 10), more=False, now=100 * MILLISECOND)
+    usual = 300 * MILLISECOND
+    edge.receive(frame(30, 40), SECOND)
+    assert edge.requests_due(SECOND) == ((20, 30),)
+    assert edge.requests_due(SECOND + usual) == ((20, 30),)
+    between = SECOND + 400 * MILLISECOND
+    edge.receive(frame(50, 60), between)
+    assert edge.requests_due(between) == ((40, 50),)
+    again = SECOND + 3 * usual
+    assert edge.requests_due(again) == ((20, 30),)
+    edge.answered(frame(20, 30), more=False, now=again + answered_after_ms * MILLISECOND)
 
-    assert edge.next_deadline() == waited_for
+    backed_off = between + 2 * usual
+    assert edge.next_deadline() == (between + usual if looks_lost else backed_off)
 
 
 def test_an_answer_that_hit_a_limit_frees_what_lies_behind_it() -> None:

@@ -20,7 +20,7 @@ READING = AlertReading(0.5, "sb", 0.25, 1234, "ib->sb", 99)
 SPECIMENS: list[Message] = [
     m.Knowledge("p", FRAME),
     m.Knowledge("p", Frame(1, 2, final=True), "n > 3", True),
-    m.Nack("p", ((1, 2), (5, 9)), m.LIVE_FILTER),
+    m.Nack("p", ((1, 2), (5, 9)), m.LIVE_FILTER, 100),
     m.SubscriptionUpdate("pb", 3, True, ("a = 1",), ("b = 2",)),
     m.SubscriptionConfirmed("pb", 3, {"p": 1}, {"p": 0}),
     m.Withdrawal("pb"),

@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
+import msgspec
 import pytest
+from xxhash import xxh3_64_intdigest
 
-from penstock.content.wire import encode
-from penstock.core.clock import MILLISECOND
+from penstock.content.wire import CHECKSUM, MAGIC, PREAMBLE, WIRE_VERSION, encode
+from penstock.core.clock import HOUR, MILLISECOND
 from penstock.core.machine import Effect
 from penstock.gossip.facts import DeliverEvents, InGroup, JoinGroup, Leave, Publish
-from penstock.gossip.messages import Event, Gossip, WhyRequest, event_id
+from penstock.gossip.messages import BufferClaim, Event, Gossip, WhyRequest, event_id
 from penstock.gossip.parameters import GossipParameters
 from penstock.net.datagrams import GossipEndpoint, parse_address, written_address
 
 PARAMETERS = GossipParameters(group="g", gossip_period_ns=10 * MILLISECOND)
 PATIENCE_S = 20.0
+
+SLOW = GossipParameters(group="g", gossip_period_ns=HOUR, datagrams_per_source=5)
+"""No round ends during a test."""
 
 
 class Inbox:
@@ -53,11 +59,13 @@ class Group:
         self.endpoints: list[GossipEndpoint] = []
         self.inboxes: list[Inbox] = []
 
-    async def add(self, *, loss: float = 0.0) -> GossipEndpoint:
+    async def add(
+        self, *, loss: float = 0.0, parameters: GossipParameters = PARAMETERS
+    ) -> GossipEndpoint:
         inbox = Inbox()
         endpoint = await GossipEndpoint.open("127.0.0.1:0", 50, inbox.take, loss=loss, seed=1)
         contacts = tuple(each.address for each in self.endpoints[:1])
-        endpoint.tell(JoinGroup(PARAMETERS, contacts))
+        endpoint.tell(JoinGroup(parameters, contacts))
         self.endpoints.append(endpoint)
         self.inboxes.append(inbox)
         return endpoint
@@ -97,11 +105,93 @@ async def test_a_garbled_datagram_is_counted_and_touches_nothing(
 
 
 @pytest.fixture
-def make_gossip() -> Callable[[bytes], Gossip]:
-    def make(payload: bytes) -> Gossip:
-        return Gossip("g", "127.0.0.1:9", None, (Event(event_id(5, 1), payload),), b"\x00")
+def make_gossip() -> Callable[..., Gossip]:
+    def make(
+        payload: bytes, *, origin: int = 5, sequence: int = 1, age: int = 0, header: Any = None
+    ) -> Gossip:
+        event = Event(event_id(origin, sequence), payload)
+        return Gossip("g", "127.0.0.1:9", header, (event,), bytes([age]))
 
     return make
+
+
+async def test_a_buffer_that_shrinks_while_running_is_heard_of_by_the_group(group: Group) -> None:
+    first, second = await group.add(), await group.add()
+    estimate = first.host.peers["g"].adaptation.minimum_buffer
+    await turns_until(lambda: second.address in first.host.peers["g"].view)
+    assert estimate.estimate == 50
+    second.resize(20)
+    await turns_until(lambda: estimate.estimate == 20)
+    second.resize(40)
+    await turns_until(lambda: estimate.estimate == 40)
+
+
+async def test_a_peer_in_two_groups_divides_its_buffers_between_them(group: Group) -> None:
+    first, second = await group.add(), await group.add()
+    estimate = first.host.peers["g"].adaptation.minimum_buffer
+    second.tell(JoinGroup(msgspec.structs.replace(PARAMETERS, group="h"), ()))
+    await turns_until(lambda: estimate.estimate == 25)
+    second.tell(InGroup("h", Leave()))
+    await turns_until(lambda: estimate.estimate == 50)
+
+
+async def test_forged_ages_and_buffers_have_a_bounded_influence(
+    group: Group, make_gossip: Callable[..., Gossip]
+) -> None:
+    """An age counts for at most 8 rounds more than was known, a buffer for at least 10 events."""
+    endpoint = await group.add(parameters=SLOW)
+    peer, inbox = endpoint.host.peers["g"], group.inboxes[0]
+    header = peer._gossip()[0].header
+    assert header is not None
+    claims = (BufferClaim(0, 666), BufferClaim(1, 667))
+    forged = msgspec.structs.replace(header, members=(), poorest=claims)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        for gossip in (
+            make_gossip(b"honest"),
+            make_gossip(b"honest", age=255, header=forged),
+            make_gossip(b"last", sequence=2),
+        ):
+            stranger.sendto(b"".join(encode(gossip)), parse_address(endpoint.address))
+        await inbox.until(lambda: b"last" in inbox.payloads)
+    assert peer.buffer.age(event_id(5, 1)) == SLOW.age_raise_limit
+    assert [claim.events for claim in peer.adaptation.minimum_buffer.claims] == [10]
+    peer.check_invariants()
+
+
+async def test_a_flood_from_one_peer_leaves_the_others_heard(
+    group: Group, make_gossip: Callable[..., Gossip]
+) -> None:
+    endpoint = await group.add(parameters=SLOW)
+    inbox = group.inboxes[0]
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as bad,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as good,
+    ):
+        for number in range(40):
+            flood = make_gossip(b"flood", origin=666, sequence=number)
+            bad.sendto(b"".join(encode(flood)), parse_address(endpoint.address))
+        good.sendto(b"".join(encode(make_gossip(b"honest"))), parse_address(endpoint.address))
+        await inbox.until(lambda: b"honest" in inbox.payloads)
+    assert inbox.payloads == [b"flood"] * SLOW.datagrams_per_source + [b"honest"]
+    assert endpoint.host.peers["g"].gate.refused_datagrams == 40 - SLOW.datagrams_per_source
+
+
+async def test_values_nested_without_end_are_no_message(
+    group: Group, make_gossip: Callable[..., Gossip]
+) -> None:
+    """A decoder that recurses for each level would otherwise raise in the event loop."""
+    endpoint = await group.add()
+    event = Event(event_id(5, 2), b"", {"deep": 0})
+    shallow = msgspec.msgpack.encode(Gossip("g", "127.0.0.1:9", None, (event,), b"\x00"))
+    head = shallow.replace(b"deep", b"deep" + b"\x91" * 50_000)
+    padded = head + bytes(-len(head) & 7)
+    preamble = PREAMBLE.pack(MAGIC, WIRE_VERSION, 0, len(head), len(padded))
+    checksum = CHECKSUM.pack(xxh3_64_intdigest(preamble + padded))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        for data in (preamble + checksum + padded, b"".join(encode(make_gossip(b"real")))):
+            stranger.sendto(data, parse_address(endpoint.address))
+        await group.inboxes[0].until(lambda: bool(group.inboxes[0].payloads))
+    assert endpoint.malformed_datagrams == 1
 
 
 async def test_a_member_whose_address_is_made_up_is_not_resolved(group: Group) -> None:

@@ -26,7 +26,12 @@ from penstock.net.ingress import (
     check_neighbour,
 )
 from penstock.overlay.messages import Hello, LinkState
-from penstock.overlay.wire import GUARANTEED_MESSAGES, OVERLAY_MESSAGES, QUEUES_MESSAGES
+from penstock.overlay.wire import (
+    DATAGRAM_MESSAGES,
+    GUARANTEED_MESSAGES,
+    OVERLAY_MESSAGES,
+    QUEUES_MESSAGES,
+)
 
 LIMITS = Limits(
     max_batch_rows=3,
@@ -132,7 +137,7 @@ def test_neighbours_speak_of_streams_and_of_the_overlay() -> None:
 
 
 def test_the_vocabularies_are_on_the_wire_and_apart() -> None:
-    every = {*OVERLAY_MESSAGES, *GUARANTEED_MESSAGES, *QUEUES_MESSAGES}
+    every = {*OVERLAY_MESSAGES, *GUARANTEED_MESSAGES, *QUEUES_MESSAGES, *DATAGRAM_MESSAGES}
 
     assert every >= CLIENT_REQUESTS | CLIENT_REPLIES
     assert not CLIENT_REQUESTS & CLIENT_REPLIES

@@ -60,7 +60,7 @@ async def test_the_machine_hears_what_waits_and_once_that_nothing_does(
     monkeypatch.setattr(link_monitor, "MEASURE_QUEUES_EVERY_S", 0.001)
     clock, listener = WallClock(), Listener()
     links = {name: make_link(name, clock) for name in ("idle", "busy")}
-    monitor = LinkMonitor(links, clock, Telemetry("b", None), 0, listener.feed)
+    monitor = LinkMonitor(links, clock, Telemetry("b"), 0, listener.feed)
     outbox = links["busy"].outbox
     outbox.put(Taken("s", 1), Priority.CONTROL)
 

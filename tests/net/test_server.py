@@ -201,7 +201,7 @@ async def test_telemetry_is_handed_to_its_sink(brokers: Any) -> None:
     async with asyncio.timeout(60):
         await told.wait()
     assert {record.node for record in records} == {"b"}
-    assert {r.subject for r in records if r.metric == "queue_bytes"} == {"c"}
+    assert {r.subject for r in records if r.metric == "queue_bytes"} == {"b->c"}
 
 
 async def test_a_directory_belongs_to_one_broker(brokers: Any) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 from penstock.core.trace import TraceRecord
-from penstock.net.telemetry import Telemetry
+from penstock.net.telemetry import LinkMeasure, Telemetry
 from penstock.overlay.link_queue import LinkStatistics
 
 COUNTS = LinkStatistics(
@@ -35,21 +35,33 @@ async def test_links_are_measured_by_their_counts() -> None:
     batches: list[list[TraceRecord]] = []
     telemetry = Telemetry("b", batches.append)
 
-    telemetry.measure_links([("c", COUNTS)], 9)
+    telemetry.measure_links([LinkMeasure("c", COUNTS, 800)], 9)
     telemetry.flush()
 
     assert batches == [
         [
-            TraceRecord(9, "b", "c", "queue_bytes", 1),
-            TraceRecord(9, "b", "c", "sent_bytes", 4),
-            TraceRecord(9, "b", "c", "sent_messages", 5),
-            TraceRecord(9, "b", "c", "dropped_messages", 6),
+            TraceRecord(9, "b", "b->c", "queue_bytes", 1),
+            TraceRecord(9, "b", "b->c", "sent_bytes", 4),
+            TraceRecord(9, "b", "b->c", "sent_messages", 5),
+            TraceRecord(9, "b", "b->c", "dropped_messages", 6),
+            TraceRecord(9, "b", "b->c", "bandwidth_bytes_per_s", 800),
         ]
     ]
 
 
+async def test_every_sink_gets_everything() -> None:
+    first: list[list[TraceRecord]] = []
+    second: list[list[TraceRecord]] = []
+    telemetry = Telemetry("b", first.append)
+    telemetry.add_sink(second.append)
+    telemetry.add(TraceRecord(1, "b", "s", "m", 1.0))
+    telemetry.flush()
+
+    assert first == second == [[TraceRecord(1, "b", "s", "m", 1.0)]]
+
+
 async def test_without_a_sink_nothing_is_kept() -> None:
-    telemetry = Telemetry("b", None)
+    telemetry = Telemetry("b")
     telemetry.add(TraceRecord(1, "b", "s", "m", 1.0))
     telemetry.flush()
 

@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 import penstock
 from penstock.net.process import BrokerProcess, free_port
-
-DISK = "100m"
-"""Room for one segment of the log and not for two."""
 
 PAYLOAD = bytes(4000)
 ROWS = 256
 MOST_BATCHES = 200
 """Far more than the disk holds: a broker that never refuses fails the test and does not hang it."""
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "small"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(place)]
-    subprocess.run(mount, check=True)
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 async def _publish_until_refused(

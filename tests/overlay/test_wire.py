@@ -8,11 +8,16 @@ import pytest
 
 from penstock.content.wire import MalformedMessage, encode
 from penstock.core.message import Message
+from penstock.datagram import messages as datagram
+from penstock.datagram.messages import DATAGRAMS
 from penstock.guaranteed import messages as guaranteed
+from penstock.multicast import messages as multicast
 from penstock.overlay import messages as overlay
 from penstock.overlay.wire import (
+    DATAGRAM_MESSAGES,
     GUARANTEED_MESSAGES,
     LOG_MESSAGES,
+    MULTICAST_MESSAGES,
     OVERLAY_MESSAGES,
     QUEUES_MESSAGES,
     SERVICE_OF_MESSAGE,
@@ -24,7 +29,14 @@ from penstock.queues import messages as queues
 INSIDE = {queues.Routed, queues.DeadLetter, queues.LetterBuried}
 """The base of others, and what one queue of a broker says to another."""
 
-SPOKEN = (*OVERLAY_MESSAGES, *GUARANTEED_MESSAGES, *QUEUES_MESSAGES)
+SPOKEN = (
+    *OVERLAY_MESSAGES,
+    *GUARANTEED_MESSAGES,
+    *QUEUES_MESSAGES,
+    *MULTICAST_MESSAGES,
+    *DATAGRAM_MESSAGES,
+    *DATAGRAMS,
+)
 
 
 def defined_in(module: ModuleType) -> set[type[Message]]:
@@ -37,7 +49,7 @@ def defined_in(module: ModuleType) -> set[type[Message]]:
     }
 
 
-@pytest.mark.parametrize("module", [overlay, guaranteed, queues])
+@pytest.mark.parametrize("module", [overlay, guaranteed, queues, multicast, datagram])
 def test_every_message_that_is_defined_can_be_read(module: ModuleType) -> None:
     assert defined_in(module) <= {*SPOKEN, *LOG_MESSAGES, *INSIDE}
 
@@ -47,7 +59,14 @@ def test_no_message_stands_twice() -> None:
 
 
 def test_every_message_but_those_of_the_overlay_belongs_to_a_service() -> None:
-    assert set(SERVICE_OF_MESSAGE) == set(GUARANTEED_MESSAGES) | set(QUEUES_MESSAGES)
+    services = (
+        GUARANTEED_MESSAGES,
+        QUEUES_MESSAGES,
+        MULTICAST_MESSAGES,
+        DATAGRAM_MESSAGES,
+        DATAGRAMS,
+    )
+    assert set(SERVICE_OF_MESSAGE) == {each for messages in services for each in messages}
 
 
 def test_what_stands_in_a_log_is_not_accepted_from_a_connection() -> None:

@@ -103,7 +103,7 @@ class Sites:
                 assert queue.rows.entries.rows == queue.rows.doubt.rows == 0, f"left at {name}"
             for alias in broker.node.queues.aliases.values():
                 assert alias.rows.entries.rows == 0, f"left at {name}"
-                assert all(each.is_done for each in alias.all_destinations())
+                assert all(each.is_done for each in alias.forwarding.destinations)
 
     def judge_messages(self, total: int) -> None:
         """What the consumers saw."""

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.content.batch import Batch
-from penstock.core.clock import SECOND, Instant
+from penstock.core.clock import NEVER, SECOND, Instant
 from penstock.core.machine import (
     Effect,
     LogRead,
@@ -27,23 +27,35 @@ from penstock.core.machine import (
 )
 from penstock.core.tokens import Tokens
 from penstock.queues.broker import QueueBroker
-from penstock.queues.messages import Forward, Receive, SendReceipt, SendToQueue
+from penstock.queues.messages import (
+    Decision,
+    Forward,
+    Receive,
+    RowsEntry,
+    SendReceipt,
+    SendRefused,
+    SendToQueue,
+)
 from penstock.queues.parameters import AliasConfig, QueueConfig, QueueParameters
 from penstock.store.faulty import MemoryStore
 
 NAMES = ("home", "east", "west")
-PARAMETERS = QueueParameters()
+PARAMETERS = QueueParameters(pass_again_ns=1)
+STORED, PASSING = 0, 3600 * SECOND
+"""How far away a destination may be for rows to pass through: none is near, or all are."""
 
 
 class Harness:
     """The brokers, their disks, and whatever is under way between them."""
 
-    def __init__(self) -> None:
+    def __init__(self, pass_through_ns: int = STORED) -> None:
+        self.pass_through_ns = pass_through_ns
         self.now: Instant = 1000 * SECOND
         self.stores = {name: MemoryStore[Any](lambda entry: entry.frame.weight) for name in NAMES}
         self.brokers: dict[str, QueueBroker] = {}
         self.under_way: list[tuple[str, str, Any]] = []
         self.confirmed: set[int] = set()
+        self.refusals: list[str] = []
         self.sent = 0
         self.unreachable: set[str] = set()
         for name in NAMES:
@@ -55,7 +67,10 @@ class Harness:
         for log in store.log_names():
             bounds = store.bounds(log)
             logs[log] = (bounds.first_low, bounds.end_high, bounds.stored_bytes)
-        aliases = (AliasConfig("orders", ("work@east", "work@west")),) if name == "home" else ()
+        alias = AliasConfig(
+            "orders", ("work@east", "work@west"), pass_through_ns=self.pass_through_ns
+        )
+        aliases = (alias,) if name == "home" else ()
         queues = () if name == "home" else (QueueConfig("work", dead_letter_queue=""),)
         saved = store.load_state()
         broker = QueueBroker(
@@ -80,6 +95,8 @@ class Harness:
                     elif isinstance(message, SendReceipt):
                         first = message.first_sequence
                         self.confirmed.update(range(first, first + message.count))
+                    elif isinstance(message, SendRefused):
+                        self.refusals.append(message.reason)
                 case Persist(token, log, entry):
                     frame = entry.frame
                     store.append(token, log, frame.low, frame.high, entry)
@@ -134,10 +151,12 @@ class Harness:
         hops = {each: each for each in ("east", "west") if each not in self.unreachable}
         self.carry_out("home", self.brokers["home"].routes_changed({}, hops, self.now))
 
-    def send(self, count: int) -> None:
-        rows = [({"n": self.sent + each}, b"") for each in range(count)]
-        message = SendToQueue("p", "orders", self.sent, Batch.from_rows(rows))
-        self.sent += count
+    def send(self, count: int, *, first: int | None = None) -> None:
+        """New rows; with ``first``, rows that were sent before."""
+        first = self.sent if first is None else first
+        rows = [({"n": first + each}, b"") for each in range(count)]
+        message = SendToQueue("p", "orders", first, Batch.from_rows(rows))
+        self.sent = max(self.sent, first + count)
         self.carry_out("home", self.brokers["home"].received("client", message, self.now))
 
     def pass_time(self) -> None:
@@ -167,6 +186,17 @@ class Harness:
                 self.sync(name)
             self.pass_time()
 
+    def stored_at_home(self) -> int:
+        """How many rows were ever written to the alias queue's journal."""
+        store, log = self.stores["home"], "alias/orders"
+        records = store.read(log, 0, store.bounds(log).end_high, 1 << 30).records
+        return sum(len(each.data.frame) for each in records if isinstance(each.data, RowsEntry))
+
+    def passing(self) -> int:
+        """How many rows the alias queue holds without having stored them."""
+        entries = self.brokers["home"].aliases["orders"].rows.entries
+        return sum(entry.live for entry in entries.within(0, NEVER) if not entry.stored)
+
     def stored(self, name: str) -> list[int]:
         rows = self.brokers[name].queues["work"].rows
         found = []
@@ -193,6 +223,14 @@ ACTIONS = st.one_of(
     st.tuples(st.just("cut"), st.sampled_from(NAMES[1:])),
     st.tuples(st.just("mend"), st.sampled_from(NAMES[1:])),
 )
+
+
+WALKS = {
+    STORED: (8, 12, 12, 4, 2, 12, 1, 1, 3, 5),
+    # Rows pass through only where brokers were in touch for a while.
+    PASSING: (12, 24, 12, 4, 0.5, 12, 0.7, 0.7, 0.5, 5),
+}
+"""How often each action of a long walk is taken."""
 
 
 def act(harness: Harness, random: Random, name: str, argument: Any) -> None:
@@ -231,15 +269,15 @@ def judge(harness: Harness) -> None:
         assert harness.brokers[site].queues["work"].rows.doubt.rows == 0
     alias = harness.brokers["home"].aliases["orders"]
     assert alias.rows.entries.rows == 0
-    assert all(each.is_done for each in alias.all_destinations())
+    assert all(each.is_done for each in alias.forwarding.destinations)
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(ACTIONS, max_size=60), st.integers(0, 10))
+@given(st.lists(ACTIONS, max_size=60), st.integers(0, 10), st.sampled_from([STORED, PASSING]))
 def test_every_confirmed_row_ends_in_exactly_one_queue(
-    actions: list[tuple[str, Any]], seed: int
+    actions: list[tuple[str, Any]], seed: int, pass_through_ns: int
 ) -> None:
-    harness = Harness()
+    harness = Harness(pass_through_ns)
     random = Random(seed)
     for name, argument in actions:
         act(harness, random, name, argument)
@@ -247,13 +285,14 @@ def test_every_confirmed_row_ends_in_exactly_one_queue(
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_long_walks_end_in_exactly_one_queue(seed: int) -> None:
-    harness = Harness()
+@pytest.mark.parametrize("pass_through_ns", [STORED, PASSING])
+def test_long_walks_end_in_exactly_one_queue(seed: int, pass_through_ns: int) -> None:
+    harness = Harness(pass_through_ns)
     random = Random(seed)
     for _ in range(150):
         name = random.choices(
             ("send", "run", "deliver", "repeat", "lose", "sync", "crash", "full", "cut", "mend"),
-            (8, 12, 12, 4, 2, 12, 1, 1, 3, 5),
+            WALKS[pass_through_ns],
         )[0]
         argument: Any = random.randrange(1, 6)
         if name in ("sync", "crash", "full"):
@@ -286,4 +325,119 @@ def test_a_row_that_two_destinations_stored_is_withdrawn_from_the_second() -> No
     harness.set_reachable("east", reachable=True)
     harness.run(30)
     assert harness.brokers["east"].queues["work"].rows.entries.rows == 0
+    judge(harness)
+
+
+def test_a_row_went_elsewhere_only_when_that_is_durable() -> None:
+    harness = Harness()
+    harness.run(10)
+    harness.send(2)
+    harness.sync("home")
+    harness.run_forwards()
+    # East's word is lost, east cannot be reached, and its row goes to west as well.
+    harness.under_way = [each for each in harness.under_way if each[0] != "east"]
+    harness.set_reachable("east", reachable=False)
+    harness.run_forwards()
+    # West gets both rows; the note that says so is not on the disk when east asks.
+    for _ in range(len(harness.under_way)):
+        harness.deliver(0, keep=False)
+    harness.set_reachable("east", reachable=True)
+    east = harness.brokers["east"]
+    harness.carry_out("east", east.routes_changed({}, {}, harness.now))
+    harness.carry_out("east", east.routes_changed({}, {"home": "home"}, harness.now))
+    for _ in range(len(harness.under_way)):
+        harness.deliver(0, keep=False)
+    assert not [each for each in harness.under_way if isinstance(each[2], Decision)]
+    # So it may be forgotten again, and any of them may get the rows.
+    harness.crash("home", Random(1))
+    judge(harness)
+
+
+# -- rows that pass through ------------------------------------------------------------------------
+
+
+def in_touch() -> Harness:
+    """Two rows were stored at home and forwarded: the destinations are known to be near."""
+    harness = Harness(PASSING)
+    harness.run(10)
+    harness.send(2)
+    harness.run(40)
+    assert harness.confirmed == {0, 1}
+    assert harness.stored_at_home() == 2
+    return harness
+
+
+def test_rows_for_near_destinations_are_stored_only_there() -> None:
+    harness = in_touch()
+    harness.send(4)
+    assert harness.confirmed == {0, 1}
+    harness.run(40)
+    assert harness.confirmed == {0, 1, 2, 3, 4, 5}
+    assert harness.stored_at_home() == 2
+    judge(harness)
+
+
+def test_rows_that_passed_before_a_crash_could_note_it_are_dropped_and_sent_again() -> None:
+    harness = in_touch()
+    harness.send(4)
+    harness.run_forwards()
+    assert sum(harness.brokers[site].queues["work"].rows.doubt.rows for site in NAMES[1:]) == 4
+    harness.crash("home", Random(1))
+    harness.heal()
+    assert sorted(harness.stored("east") + harness.stored("west")) == [0, 1]
+    harness.send(4, first=2)
+    harness.run(40)
+    assert harness.confirmed == set(range(6))
+    judge(harness)
+
+
+def test_a_repeat_of_rows_that_passed_is_known_after_a_restart() -> None:
+    harness = in_touch()
+    harness.send(4)
+    harness.run(40)
+    harness.crash("home", Random(1))
+    harness.confirmed.clear()
+    harness.send(6, first=0)
+    harness.run(40)
+    assert harness.confirmed == set(range(6))
+    assert harness.stored_at_home() == 2
+    judge(harness)
+
+
+def test_rows_that_pass_are_refused_and_withdrawn_if_the_note_cannot_be_written() -> None:
+    harness = in_touch()
+    harness.stores["home"].full = True
+    harness.send(4)
+    harness.run(40)
+    # The second destination's note was waiting for the first one's.
+    harness.pass_time()
+    harness.run(40)
+    assert harness.refusals
+    assert all("full" in reason for reason in harness.refusals)
+    judge(harness)
+    assert sorted(harness.stored("east") + harness.stored("west")) == [0, 1]
+
+
+def test_rows_that_find_no_owner_are_stored_at_home_after_all() -> None:
+    harness = in_touch()
+    harness.send(4)
+    # Both destinations get their rows, and nobody hears of it.
+    harness.run_forwards()
+    harness.under_way.clear()
+    assert harness.passing() == 4
+    harness.pass_time()
+    harness.sync("home")
+    assert harness.passing() == 0
+    assert harness.confirmed == set(range(6))
+    judge(harness)
+
+
+def test_nothing_passes_through_when_no_destination_can_be_reached() -> None:
+    harness = in_touch()
+    harness.send(4)
+    for site in ("east", "west"):
+        harness.set_reachable(site, reachable=False)
+    harness.sync("home")
+    assert harness.stored_at_home() == 6
+    assert harness.confirmed == set(range(6))
     judge(harness)

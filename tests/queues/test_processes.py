@@ -16,6 +16,7 @@ import pytest
 import penstock
 from penstock.cli import queues as commands
 from penstock.cli.errors import UserError
+from penstock.cli.why import why
 from penstock.client.queues import Queues, ReceiveRefusedError
 from penstock.net.config import BrokerConfig, NeighbourConfig
 from penstock.net.config_file import write_config
@@ -224,12 +225,6 @@ def test_the_command_line_sends_shows_and_receives(
         commands.send("nowhere", "x", url=url)
 
 
-async def test_why_names_what_holds_an_alias_queue_back(cluster: Cluster) -> None:
-    why = await commands.why_sender("orders", cluster.url("home"))
-    assert "work@east" in why["because"]
-    assert "work@west" in why["because"]
-
-
 def test_scripts_need_no_event_loop(cluster: Cluster) -> None:
     with penstock.blocking.connect(cluster.url("west")) as client:
         with client.queues.sender("work") as sender:
@@ -246,3 +241,25 @@ def test_scripts_need_no_event_loop(cluster: Cluster) -> None:
         assert seen == list(range(10))
         # What the queue still counts may be rows of another test whose owner is being decided.
         assert client.queues.browse("work") == []
+
+
+def test_why_names_what_holds_an_alias_queue_back(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = cluster.url("home")
+    with penstock.blocking.connect(url) as client, client.queues.sender("orders", "till-7") as till:
+        till.send({"n": 0}, b"")
+        till.flush()
+    why("orders", url=url)
+    told = capsys.readouterr().out
+    assert "orders: " in told
+    assert "work@east: " in told
+    assert "work@west: " in told
+    # A producer is found by its name, too.
+    why("till-7", url=url, json=True)
+    document = json.loads(capsys.readouterr().out)
+    assert (document["service"], document["name"]) == ("queues", "orders")
+    with pytest.raises(
+        UserError, match=r"nobody here is called 'nowhere'.*alias queues are orders"
+    ):
+        why("nowhere", url=url)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from contextlib import suppress
-from stat import S_ISREG
-from typing import Annotated, Final, Literal
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from stat import S_ISFIFO, S_ISSOCK
+from typing import Annotated, Literal
 
 import msgspec
 from cyclopts import Parameter
@@ -15,14 +16,13 @@ from cyclopts import Parameter
 from penstock.cli.attributes import parse_attributes, shown
 from penstock.cli.errors import MISUSED, told_in_one_line
 from penstock.client.errors import PenstockError
-from penstock.client.gossip import DEFAULT_BUFFER_EVENTS, GossipGroup, GossipPeer, ask_why
-from penstock.core.clock import in_seconds, seconds
+from penstock.client.gossip import DEFAULT_BUFFER_EVENTS, GossipGroup, GossipPeer
+from penstock.client.gossip_why import ask_why
+from penstock.client.row import Attributes
 from penstock.gossip.messages import Event, Why
-from penstock.gossip.parameters import AdaptationParameters, GossipParameters
+from penstock.gossip.parameters import GossipParameters
+from penstock.lab.telemetry import TelemetryDirectory
 from penstock.net.datagrams import parse_address
-
-SHORTEST_PERIOD_S: Final = 0.001
-"""Nothing is divided by a period that the parameters refuse anyway."""
 
 
 def gossip(
@@ -39,6 +39,7 @@ def gossip(
     attr: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     count: int | None = None,
     deadline: float | None = None,
+    telemetry: Path | None = None,
     json: bool = False,
 ) -> None:
     """Be a peer of a gossip group: publish the lines of standard input, print what arrives.
@@ -69,43 +70,39 @@ def gossip(
         Stop after so many received events.
     deadline
         Stop after so many seconds.
+    telemetry
+        A directory for what this peer records of itself (Parquet).
     json
         Print events as JSON, one in a line.
     """
-    chosen: dict[str, object] = {
-        "group": group,
-        "law": law,
-        "gossip_period_ns": seconds(period),
-        "fanout": fanout,
-        "buffer_events": buffer,
-        "datagram_bytes": datagram_bytes,
-        "adaptation": _rates(period),
-    }
-    with told_in_one_line(ValueError, msgspec.ValidationError, status=MISUSED):
-        parameters = msgspec.convert(chosen, GossipParameters)
+    parameters = GossipParameters(
+        group=group, law=law, fanout=fanout, buffer_events=buffer, datagram_bytes=datagram_bytes
+    ).with_period(period)
+    with told_in_one_line(ValueError, status=MISUSED):
+        parameters.checked()
         for address in (listen, *peer):
             parse_address(address)
     attributes = parse_attributes(attr)
-    here = GossipPeer(listen, peers=peer, advertise=advertise, buffer_events=buffer)
-    life = _be_a_peer(here, parameters, attributes, count, as_json=json)
-    with told_in_one_line(PenstockError, OSError, ValueError), suppress(TimeoutError):
+    with told_in_one_line(PenstockError, OSError, ValueError), ExitStack() as stack:
+        stack.enter_context(suppress(TimeoutError))
+        sink = None
+        if telemetry is not None:
+            sink = stack.enter_context(TelemetryDirectory(telemetry, f"gossip-{os.getpid()}"))
+        here = GossipPeer(
+            listen,
+            peers=peer,
+            advertise=advertise,
+            buffer_events=buffer,
+            on_trace=None if sink is None else sink.add_all,
+        )
+        life = _be_a_peer(here, parameters, attributes, count, as_json=json)
         asyncio.run(asyncio.wait_for(life, deadline))
-
-
-def _rates(period_s: float) -> dict[str, float]:
-    """The paper's first and lowest rates are those of rounds of 5 s; a round carries as much."""
-    defaults = AdaptationParameters()
-    faster = in_seconds(GossipParameters().gossip_period_ns) / max(period_s, SHORTEST_PERIOD_S)
-    return {
-        "initial_rate_msgs_per_s": faster * defaults.initial_rate_msgs_per_s,
-        "lowest_rate_msgs_per_s": faster * defaults.lowest_rate_msgs_per_s,
-    }
 
 
 async def _be_a_peer(
     peer: GossipPeer,
     parameters: GossipParameters,
-    attributes: dict[str, str | int | float | bool | bytes],
+    attributes: Attributes,
     count: int | None,
     *,
     as_json: bool,
@@ -128,13 +125,12 @@ async def _be_a_peer(
             await asyncio.gather(publishing, printing, return_exceptions=True)
 
 
-async def _publish_lines(
-    group: GossipGroup, attributes: dict[str, str | int | float | bool | bytes]
-) -> None:
-    if S_ISREG(os.fstat(sys.stdin.fileno()).st_mode):
-        # A file can be read at any time, and not be waited for.
+async def _publish_lines(group: GossipGroup, attributes: Attributes) -> None:
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if not (S_ISFIFO(mode) or S_ISSOCK(mode) or sys.stdin.isatty()):
+        # A file, or /dev/null, can be read at any time, and not be waited for.
         for line in sys.stdin.buffer:
-            await group.publish(line.rstrip(b"\r\n"), attributes)
+            await group.publish(attributes, line.rstrip(b"\r\n"))
         return
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
@@ -142,7 +138,7 @@ async def _publish_lines(
     )
     try:
         while line := await reader.readline():
-            await group.publish(line.rstrip(b"\r\n"), attributes)
+            await group.publish(attributes, line.rstrip(b"\r\n"))
     finally:
         transport.close()
 
@@ -171,27 +167,14 @@ def _event_text(event: Event, *, as_json: bool) -> str:
     return msgspec.json.encode(document).decode()
 
 
-def why(peer: str, /, *, group: str = "default", deadline: float = 2.0, json: bool = False) -> None:
-    """Say what holds a gossip sender on this machine back.
-
-    Parameters
-    ----------
-    peer
-        Its address, host:port.
-    group
-        Which of its groups.
-    deadline
-        Seconds to wait for the answer.
-    json
-        Print it as JSON.
-    """
-    with told_in_one_line(PenstockError, OSError, ValueError):
-        answer = asyncio.run(ask_why(peer, group, deadline_s=deadline))
-    print(msgspec.json.encode(_document(answer)).decode() if json else why_text(answer))
-
-
-def _document(answer: Why) -> dict[str, object]:
-    return {name: getattr(answer, name) for name in answer.__struct_fields__ if name != "token"}
+async def explain_peer(
+    address: str, group: str, deadline_s: float
+) -> tuple[dict[str, object], str]:
+    """What a peer on this machine says holds its publications back; for people too."""
+    answer = await ask_why(address, group, deadline_s=deadline_s)
+    document = msgspec.structs.asdict(answer)
+    del document["token"]
+    return document, why_text(answer)
 
 
 def why_text(answer: Why) -> str:

@@ -32,12 +32,16 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "sub": ("penstock.cli.sub:sub", "Print the messages that a selector selects."),
     "send": ("penstock.cli.queues:send", "Put messages into a queue."),
     "receive": ("penstock.cli.queues:receive", "Take messages out of a queue."),
+    "join": ("penstock.cli.groups:join", "Join groups, and print what they are sent."),
     "queue": ("penstock.cli.queues:queue", "Look after queues."),
     "gossip": ("penstock.cli.gossip:gossip", "Become a peer that broadcasts without a broker."),
     "why": ("penstock.cli.why:why", "Say what slows a publisher down."),
     "explain": ("penstock.cli.explain:explain", "Say how a selector is matched."),
     "run": ("penstock.cli.run:run", "Run a scenario, simulated or real."),
     "papers": ("penstock.cli.papers:papers", "Run the experiments of the five papers."),
+    "lake": ("penstock.cli.lake:lake", "Land telemetry in a lake, and look after it."),
+    "report": ("penstock.cli.report:report", "Report on runs in a lake, with figures."),
+    "sweep": ("penstock.cli.sweep:sweep", "Run a scenario with many parameters and seeds."),
 }
 """Where each command is, and what it is for."""
 

@@ -8,7 +8,7 @@ import binascii
 import sys
 from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from cyclopts import Parameter
@@ -35,6 +35,8 @@ def pub(
     *,
     attr: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     pubend: str = "",
+    service: Literal["guaranteed", "datagram"] = "guaranteed",
+    name: str | None = None,
     url: str | None = None,
     deadline: float = 30.0,
     json: bool = False,
@@ -52,6 +54,10 @@ def pub(
         An attribute: name=text, or name:type=value with int, float, bool, str or bytes (base64).
     pubend
         The stream to publish to; the broker chooses without it.
+    service
+        guaranteed waits until the message is durable; datagram sends it once, without any promise.
+    name
+        With datagram: the publisher's name, for ``penstock why``.
     url
         Where the broker is, penstock://host:port; PENSTOCK_URL without it.
     deadline
@@ -61,7 +67,12 @@ def pub(
     """
     attributes = parse_attributes(attr)
     with told_in_one_line(PenstockError, InvalidAttribute, ValueError):
-        asyncio.run(_publish(payload, attributes, pubend, url, deadline, json))
+        if service == "datagram":
+            from penstock.cli.datagram import publish
+
+            asyncio.run(publish(_rows(payload, attributes), name, url, deadline))
+        else:
+            asyncio.run(_publish(payload, attributes, pubend, url, deadline, json))
 
 
 async def _publish(
@@ -72,10 +83,7 @@ async def _publish(
     deadline: float,
     json: bool,
 ) -> None:
-    if payload is not None:
-        rows: Iterator[tuple[dict[str, Any], bytes]] = iter([(attributes, payload.encode())])
-    else:
-        rows = (({**attributes, **given}, body) for given, body in _lines())
+    rows = _rows(payload, attributes)
     async with (
         connect(url, deadline_s=deadline) as client,
         client.publisher(pubend=pubend) as publisher,
@@ -86,6 +94,14 @@ async def _publish(
                 receipt = await publication
                 if json:
                     print(msgspec.json.encode(receipt).decode())
+
+
+def _rows(
+    payload: str | None, attributes: dict[str, AttributeValue]
+) -> Iterator[tuple[dict[str, Any], bytes]]:
+    if payload is not None:
+        return iter([(attributes, payload.encode())])
+    return (({**attributes, **given}, body) for given, body in _lines())
 
 
 def _lines() -> Iterator[tuple[dict[str, Any], bytes]]:

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli.attributes import parse_attributes, shown
-from penstock.cli.errors import told_in_one_line
+from penstock.cli.errors import MISUSED, UserError, told_in_one_line
 from penstock.client.client import connect
 from penstock.client.errors import DeadlineExceeded, InvalidAttribute, PenstockError
 from penstock.client.queue_message import QueueMessage
@@ -48,9 +48,11 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
 
 
 def send(
-    queue: str,
+    queue: str | None = None,
     payload: str | None = None,
     *,
+    group: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    must_exist: bool = False,
     attr: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     priority: int = DEFAULT_PRIORITY,
     ttl_s: float | None = None,
@@ -60,12 +62,19 @@ def send(
 ) -> None:
     """Send to a queue or an alias queue (name or name@broker); wait until it is durable.
 
+    With --group, send to groups, and wait until every broker with members has it; what stands first
+    is then the message.
+
     Parameters
     ----------
     queue
         Where to.
     payload
         The message; "-" or nothing reads it from the standard input.
+    group
+        A group; several may be named, and @NAME is the inbox of one client.
+    must_exist
+        Fail if a group has no members, instead of sending to nobody.
     attr
         An attribute: name=text, or name:type=value with int, float, bool, str or bytes (base64).
     priority
@@ -76,6 +85,16 @@ def send(
         Every line of the standard input is a message of its own.
     """
     attributes = parse_attributes(attr)
+    if group:
+        if payload is not None:
+            raise UserError("with --group the message stands first, and nothing after it", MISUSED)
+        from penstock.cli.groups import send_to_groups
+
+        options = {"must_exist": must_exist, "lines": lines, "json": json}
+        _run(send_to_groups(group, queue, attributes, url=url, **options))
+        return
+    if queue is None:
+        raise UserError("name a queue, or groups with --group", MISUSED)
     _run(_send(queue, payload, attributes, priority, ttl_s, lines, url, json))
 
 
@@ -291,16 +310,3 @@ async def _change(
         change = queues.retire if retire else queues.add_destination
         left = await change(alias, destination)
     _say(json, {"alias": alias, "destinations": left}, f"{alias} -> {', '.join(left) or 'nobody'}")
-
-
-async def why_sender(alias: str, url: str | None) -> dict[str, Any]:
-    """What holds back the producers of an alias queue, for ``penstock why``."""
-    async with _queues(url) as queues:
-        (found,) = await queues.status(alias)
-    return {
-        "producer_of": alias,
-        "waiting": found["waiting"],
-        "because": found.get("why", "a queue slows nobody down: it is full, or it is not"),
-        "destinations": found.get("destinations", []),
-        "law": found.get("law", ""),
-    }

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from penstock.cli.errors import EXPECTATION_FAILED, MISUSED, told_in_one_line
+from penstock.cli.run_display import verdict_table, with_progress
+from penstock.cli.run_service import Wish, run_service
 from penstock.lab.expectations import Verdict, judge_expectations
 from penstock.lab.result import RunResult
 from penstock.lab.run import UnsupportedFault, World
 from penstock.lab.run import run as run_scenario
 from penstock.lab.run_net import NetRun
+from penstock.lab.run_records import run_name, run_records
 from penstock.lab.run_sim import SimRun
 from penstock.lab.scenario import Scenario
 from penstock.lab.scenario_file import ScenarioError, load_scenario
-from penstock.lab.telemetry import Telemetry, TelemetryFile
+from penstock.lab.service_runs import service_of
+from penstock.lab.telemetry import RecordSink, Telemetry, TelemetryFile
 from penstock.net.process import BrokerFailed
+from penstock.spark.lake import LakeError, create_lake
+from penstock.spark.lake_writer import RunLanding
 
 
 def run(
@@ -30,6 +35,7 @@ def run(
     world: Literal["sim", "net"] = "sim",
     seed: int = 1,
     out: Path | None = None,
+    lake: Path | None = None,
     json: bool = False,
 ) -> int:
     """Run a scenario, print what happened, and fail if an expectation of it failed.
@@ -44,36 +50,44 @@ def run(
         What a simulated run depends on.
     out
         A directory for the telemetry (Parquet).
+    lake
+        A telemetry lake to land the run in, for penstock report; made if it does not exist.
     json
         Print the outcome as JSON.
     """
+    service = service_of(scenario)
+    if service is not None:
+        return run_service(service, scenario, Wish(world, seed, out, lake, json))
     with told_in_one_line(ScenarioError, status=MISUSED):
         plan = load_scenario(scenario)
-    telemetry = Telemetry(_file(plan, world, seed, out))
-    with told_in_one_line(UnsupportedFault, BrokerFailed, OSError):
-        result = _run(plan, world, seed, telemetry)
+    name = run_name(plan.name, world, seed)
+    with told_in_one_line(UnsupportedFault, BrokerFailed, LakeError, OSError), ExitStack() as stack:
+        sinks: list[RecordSink] = []
+        if out is not None:
+            facts = {"scenario": plan.name, "world": world, "seed": str(seed)}
+            sinks.append(TelemetryFile(out / f"{name}.parquet", name, facts))
+        landing = None
+        if lake is not None:
+            landing = stack.enter_context(RunLanding(create_lake(lake), name))
+            sinks.append(landing)
+        result = _run(plan, world, seed, Telemetry(*sinks))
+        if landing is not None:
+            landing.commit(run_records(result))
     verdicts = judge_expectations(result)
     if json:
         print(msgspec.json.encode(_document(result, verdicts)).decode())
     else:
         _show(result, verdicts, out)
+        if lake is not None:
+            Console().print(f"landed; look at it with: penstock report {name} --lake {lake}")
     return 0 if all(verdict.held for verdict in verdicts) else EXPECTATION_FAILED
-
-
-def _file(plan: Scenario, world: str, seed: int, out: Path | None) -> TelemetryFile | None:
-    if out is None:
-        return None
-    name = f"{plan.name}-{world}-{seed}"
-    facts = {"scenario": plan.name, "world": world, "seed": str(seed)}
-    return TelemetryFile(out / f"{name}.parquet", name, facts)
 
 
 def _run(plan: Scenario, world: str, seed: int, telemetry: Telemetry) -> RunResult:
     made: World = SimRun(plan, seed, telemetry) if world == "sim" else NetRun(plan, seed, telemetry)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(plan.name, total=plan.duration_s)
-        return run_scenario(plan, made, lambda at_s: progress.update(task, completed=at_s))
+    return with_progress(
+        plan.name, plan.duration_s, lambda progress: run_scenario(plan, made, progress)
+    )
 
 
 def _document(result: RunResult, verdicts: list[Verdict]) -> dict[str, Any]:
@@ -97,11 +111,6 @@ def _show(result: RunResult, verdicts: list[Verdict], out: Path | None) -> None:
         f"{judgement.duplicated} twice, {judgement.out_of_order} out of order"
     )
     if verdicts:
-        table = Table("expectation", "bound", "measured", "")
-        for verdict in verdicts:
-            measured = "–" if verdict.value is None else f"{verdict.value:g}"
-            mark = "[green]held[/]" if verdict.held else f"[red]failed[/] {verdict.problem}"
-            table.add_row(verdict.what, verdict.bound, measured, mark)
-        console.print(table)
+        console.print(verdict_table(verdicts))
     if out is not None:
         console.print(f"telemetry in {out}")

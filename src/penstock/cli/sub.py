@@ -6,6 +6,7 @@ import asyncio
 import base64
 import math
 from datetime import UTC, datetime
+from typing import Literal
 
 import msgspec
 
@@ -24,6 +25,7 @@ def sub(
     start: str = "now",
     count: int | None = None,
     for_: float = math.inf,
+    service: Literal["guaranteed", "datagram"] = "guaranteed",
     url: str | None = None,
     deadline: float = 30.0,
     json: bool = False,
@@ -42,6 +44,8 @@ def sub(
         Stop after so many messages.
     for_
         Stop after so many seconds.
+    service
+        guaranteed delivers everything, once and in order; datagram what arrives, without delay.
     url
         Where the broker is, penstock://host:port; PENSTOCK_URL without it.
     deadline
@@ -53,7 +57,14 @@ def sub(
         raise UserError(f"--count {count}: it is at least 1", MISUSED)
     wish = _start(start)
     with told_in_one_line(PenstockError, ValueError):
-        asyncio.run(_print(selector, durable, wish, count, for_, url, deadline, json))
+        if service == "datagram":
+            from penstock.cli.datagram import json_line, print_messages, text
+
+            show = json_line(_body) if json else text
+            most = math.inf if count is None else count
+            asyncio.run(print_messages(selector, most, for_, url, deadline, show))
+        else:
+            asyncio.run(_print(selector, durable, wish, count, for_, url, deadline, json))
 
 
 def _start(text: str) -> str | datetime:

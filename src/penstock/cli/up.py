@@ -7,6 +7,9 @@ import math
 import tempfile
 import time
 from collections import deque
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,10 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.errors import MISUSED, UserError, told_in_one_line
+from penstock.cli.pipeline import Pipeline
+from penstock.cli.spark_session import need_spark
 from penstock.client.errors import PenstockError
+from penstock.guaranteed.links import is_own_stream
 from penstock.lab.local_overlay import BROKERS, SELECTIVE, Counts, LocalOverlay, SampleWorkload
 from penstock.net.process import BrokerFailed
 
@@ -30,11 +36,14 @@ def up(
     *,
     for_: float = math.inf,
     rate: float = 1000.0,
+    spark: bool | None = None,
+    lake: Path | None = None,
     json: bool = False,
 ) -> None:
     """Start three brokers in a row on this machine, with a sample workload and a live view.
 
-    Ctrl-C stops everything. The view shows the addresses for penstock pub, sub and why.
+    The brokers' telemetry flows through Spark into a lake, if Spark is installed. Ctrl-C stops
+    everything. The view shows the addresses for penstock pub, sub and why.
 
     Parameters
     ----------
@@ -42,25 +51,42 @@ def up(
         Stop after so many seconds.
     rate
         Messages a second that the sample publishers offer.
+    spark
+        Whether to run the Spark pipeline; without this, if Spark is installed.
+    lake
+        A lake to keep the telemetry in, for penstock report; otherwise it is removed at the end.
     json
         No view; print one object at the end.
     """
     if for_ <= 0 or rate <= 0:
         raise UserError("--for and --rate are more than 0", MISUSED)
+    if spark or lake is not None:
+        need_spark("up --spark")
+    with_spark = lake is not None or (find_spec("pyspark") is not None if spark is None else spark)
+    run = f"up-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     with (
         tempfile.TemporaryDirectory(prefix="penstock-up-") as directory,
         told_in_one_line(BrokerFailed, PenstockError, OSError),
-        LocalOverlay(Path(directory)) as overlay,
+        LocalOverlay(Path(directory), run) as overlay,
     ):
         try:
-            asyncio.run(_watch(overlay, for_, rate, json))
+            place = lake or Path(directory) / "lake"
+            asyncio.run(_watch(overlay, for_, rate, place if with_spark else None, json))
         except KeyboardInterrupt:
             Console(stderr=True).print("stopping")
+    if lake is not None and not json:
+        print(f"look at it with: penstock report {run} --lake {lake}")
 
 
-async def _watch(overlay: LocalOverlay, for_s: float, rate: float, json: bool) -> None:
+async def _watch(
+    overlay: LocalOverlay, for_s: float, rate: float, lake: Path | None, json: bool
+) -> None:
     began = time.monotonic()
-    async with SampleWorkload(overlay, rate) as workload:
+    async with AsyncExitStack() as stack:
+        pipeline = None
+        if lake is not None:
+            pipeline = await stack.enter_async_context(Pipeline(overlay.url(BROKERS[-1]), lake))
+        workload = await stack.enter_async_context(SampleWorkload(overlay, rate))
         samples: deque[tuple[float, Counts]] = deque()
         console = Console(quiet=json)
         with Live(console=console, auto_refresh=False, transient=False) as live:
@@ -70,11 +96,13 @@ async def _watch(overlay: LocalOverlay, for_s: float, rate: float, json: bool) -
                     samples.popleft()
                 status = await workload.status()
                 if not json:
-                    live.update(_view(overlay, samples, status), refresh=True)
+                    shown = _view(overlay, samples, status, pipeline)
+                    live.update(shown, refresh=True)
                 await asyncio.sleep(min(REFRESH_S, max(0.0, began + for_s - now)))
         counts, took_s = workload.counts, time.monotonic() - began
+        landed = None if pipeline is None else {"rows": pipeline.rows, "lag_s": pipeline.lag_s}
     if json:
-        summary = {"seconds": round(took_s, 3), **msgspec.to_builtins(counts)}
+        summary = {"seconds": round(took_s, 3), **msgspec.to_builtins(counts), "spark": landed}
         print(msgspec.json.encode(summary).decode())
 
 
@@ -82,6 +110,7 @@ def _view(
     overlay: LocalOverlay,
     samples: deque[tuple[float, Counts]],
     status: dict[str, dict[str, Any]],
+    pipeline: Pipeline | None,
 ) -> Group:
     (before_at, before), (at, counts) = samples[0], samples[-1]
     elapsed = max(at - before_at, 1e-9)
@@ -96,7 +125,8 @@ def _view(
     flow.add_row("published to pb", f"{counts.published:,}", rate("published"))
     flow.add_row("delivered at sb, everything", f"{counts.delivered:,}", rate("delivered"))
     flow.add_row(f"delivered at sb, {SELECTIVE}", f"{counts.selected:,}", rate("selected"))
-    return Group(flow, _links(status), _streams(status), _addresses(overlay))
+    parts = [flow, _links(status), _streams(status), _spark(pipeline), _addresses(overlay)]
+    return Group(*(part for part in parts if part is not None))
 
 
 def _links(status: dict[str, dict[str, Any]]) -> Table:
@@ -122,6 +152,8 @@ def _streams(status: dict[str, dict[str, Any]]) -> Table:
     horizons = status.get("sb", {}).get("horizons", {})
     now = time.time_ns()
     for pubend, document in status.get("pb", {}).get("pubends", {}).items():
+        if is_own_stream(pubend):
+            continue
         horizon = horizons.get(pubend)
         table.add_row(
             pubend,
@@ -130,6 +162,18 @@ def _streams(status: dict[str, dict[str, Any]]) -> Table:
             f"{document['publications_waiting']:,}",
             "–" if horizon is None else f"{max(0, now - horizon) / 1e6:,.0f}",
         )
+    return table
+
+
+def _spark(pipeline: Pipeline | None) -> Table | None:
+    if pipeline is None:
+        return None
+    table = Table(title="pipeline: telemetry → Spark → lake", title_justify="left", box=None)
+    for column in ("state", "rows read by Spark", "behind the brokers, s"):
+        table.add_column(column, justify="left" if column == "state" else "right")
+    lag_s = pipeline.lag_s
+    behind = "–" if lag_s is None else f"{lag_s:.1f}"
+    table.add_row(Text(pipeline.state), f"{pipeline.rows:,}", behind)
     return table
 
 

@@ -1,44 +1,132 @@
-"""``penstock why``: what slows a publisher down."""
+"""``penstock why``: what slows a publisher or a producer down.
+
+Every service knows its own senders by name.  They are asked in turn (``EXPLAINERS``); the first one
+that knows the name explains it, and if none does the answer says which names there are.  A service
+takes part with one function and one line in the table.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any, Final
 
 import msgspec
 
-from penstock.cli.errors import told_in_one_line
-from penstock.client.client import connect
+from penstock.cli.errors import UserError, told_in_one_line
+from penstock.client.client import Client, connect
 from penstock.client.errors import PenstockError
+
+Document = dict[str, Any]
+
+
+class Unknown(Exception):
+    """A service does not know the name; the text says which names it knows."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a service says: everything, and the same for people."""
+
+    document: Document
+    text: str
+
+
+class Question:
+    """What is asked; a broker is connected to when the first service wants to ask it."""
+
+    def __init__(
+        self, name: str, group: str, url: str | None, deadline_s: float, open_for: AsyncExitStack
+    ) -> None:
+        """``group`` is for gossip peers alone; the connection is closed with ``open_for``."""
+        self.name = name
+        self.group = group
+        self.deadline_s = deadline_s
+        self._url = url
+        self._open_for = open_for
+        self._client: Client | None = None
+
+    async def client(self) -> Client:
+        """A client of the broker that is asked."""
+        if self._client is None:
+            connecting = connect(self._url, deadline_s=self.deadline_s)
+            self._client = await self._open_for.enter_async_context(connecting)
+        return self._client
 
 
 def why(
-    pubend: str, /, *, url: str | None = None, deadline: float = 10.0, json: bool = False
+    name: str,
+    /,
+    *,
+    group: str = "default",
+    url: str | None = None,
+    deadline: float = 10.0,
+    json: bool = False,
 ) -> None:
-    """Say what slows a pubend down: which broker, link or subscriber, since when, which rule.
+    """Say what slows a sender down: which broker, link or consumer, since when, which rule.
 
     Parameters
     ----------
-    pubend
-        The stream; ask the broker that hosts it.
+    name
+        A pubend, an alias queue or one of its producers (ask the broker that hosts it), a client
+        that sends to groups or publishes datagrams (ask its broker), or the address of a gossip
+        peer on this machine, host:port.
+    group
+        Which group of a gossip peer.
     url
         Where that broker is, penstock://host:port; PENSTOCK_URL without it.
     deadline
-        Seconds to wait for the broker.
+        Seconds to wait for the answer.
     json
         Print everything that is known as JSON.
     """
-    with told_in_one_line(PenstockError, ValueError):
-        document = asyncio.run(_ask(pubend, url, deadline))
-    print(msgspec.json.encode(document).decode() if json else _text(document))
+    with told_in_one_line(PenstockError, OSError, ValueError):
+        service, answer = asyncio.run(_ask(name, group, url, deadline))
+    if json:
+        print(msgspec.json.encode({"service": service, **answer.document}).decode())
+    else:
+        print(answer.text)
 
 
-async def _ask(pubend: str, url: str | None, deadline: float) -> dict[str, Any]:
-    async with connect(url, deadline_s=deadline) as client:
-        return await client.why(pubend)
+async def _ask(name: str, group: str, url: str | None, deadline_s: float) -> tuple[str, Answer]:
+    unknown = []
+    async with AsyncExitStack() as open_for:
+        question = Question(name, group, url, deadline_s, open_for)
+        for service, explain in EXPLAINERS.items():
+            try:
+                return service, await explain(question)
+            except Unknown as answer:
+                unknown.append(str(answer))
+    raise UserError(f"nobody here is called {name!r}: {'; '.join(unknown)}")
 
 
-def _text(document: dict[str, Any]) -> str:
+# -- gossip ----------------------------------------------------------------------------------------
+
+
+async def _ask_peer(question: Question) -> Answer:
+    host, _, port = question.name.rpartition(":")
+    if not host or not port.isdigit():
+        raise Unknown("a gossip peer is named by its address, host:port")
+    # A peer's command brings its whole machinery: only for those who ask for a peer.
+    from penstock.cli.gossip import explain_peer
+
+    document, text = await explain_peer(question.name, question.group, question.deadline_s)
+    return Answer(document, text)
+
+
+# -- guaranteed ------------------------------------------------------------------------------------
+
+
+async def _ask_pubend(question: Question) -> Answer:
+    client = await question.client()
+    hosted = sorted((await client.status())["pubends"])
+    if question.name not in hosted:
+        raise Unknown(f"its pubends are {', '.join(hosted) or 'none'}")
+    document = await client.why(question.name)
+    return Answer(document, _pubend_text(document))
+
+
+def _pubend_text(document: Document) -> str:
     name, observed = document["pubend"], document["observed_msgs_per_s"]
     if not document["throttled"]:
         return f"{name}: nothing slows it down; it publishes {observed:.0f} msg/s"
@@ -52,3 +140,73 @@ def _text(document: dict[str, Any]) -> str:
     if document["bottleneck_link"]:
         lines.append(f"  bottleneck: link {document['bottleneck_link']}")
     return "\n".join(lines)
+
+
+# -- queues ----------------------------------------------------------------------------------------
+
+
+async def _ask_alias(question: Question) -> Answer:
+    client = await question.client()
+    aliases = [each for each in await client.queues.status() if each["kind"] == "alias"]
+    for alias in aliases:
+        if question.name in (alias["name"], *alias["producers"]):
+            return Answer(alias, _alias_text(alias))
+    known = ", ".join(each["name"] for each in aliases)
+    producers = [producer for each in aliases for producer in each["producers"]]
+    also = f" (their producers are {', '.join(producers)})" if producers else ""
+    raise Unknown(f"its alias queues are {known or 'none'}{also}")
+
+
+def _alias_text(document: Document) -> str:
+    lines = [
+        f"{document['name']}: {document['messages']} messages are here, {document['waiting']} of "
+        f"them wait to be forwarded; producers send {document['received_msgs_per_s']:.0f} msg/s, "
+        f"{document['forwarded_msgs_per_s']:.0f} leave",
+        f"  rule:       {document['balancing']}, {document['law']} law, every "
+        f"{document['period_s']:g} s",
+    ]
+    for each in document["destinations"]:
+        nothing = each["gets_nothing_because"]
+        takes = each["consumed_msgs_per_s"]
+        rate = "at an unknown rate" if takes is None else f"{takes:.0f} msg/s"
+        state = f"gets nothing: {nothing}" if nothing else f"consumes {rate}, {each['load']} wait"
+        lines.append(f"  {each['address']}: {state}")
+    return "\n".join(lines)
+
+
+# -- multicast -------------------------------------------------------------------------------------
+
+
+async def _ask_group_sender(question: Question) -> Answer:
+    client = await question.client()
+    try:
+        found = await client.groups.why(question.name, deadline_s=question.deadline_s)
+    except PenstockError as error:
+        raise Unknown(str(error)) from None
+    from penstock.cli.groups import why_text
+
+    return Answer({"senders": found}, why_text(found))
+
+
+# -- datagram --------------------------------------------------------------------------------------
+
+
+async def _ask_datagram_publisher(question: Question) -> Answer:
+    client = await question.client()
+    try:
+        document = await client.why_datagrams(question.name, deadline_s=question.deadline_s)
+    except PenstockError as error:
+        raise Unknown(str(error)) from None
+    from penstock.cli.datagram import explanation_text
+
+    return Answer(document, explanation_text(document))
+
+
+EXPLAINERS: Final[dict[str, Callable[[Question], Awaitable[Answer]]]] = {
+    "gossip": _ask_peer,
+    "guaranteed": _ask_pubend,
+    "queues": _ask_alias,
+    "multicast": _ask_group_sender,
+    "datagram": _ask_datagram_publisher,
+}
+"""By service, in the order in which they are asked; each raises ``Unknown``."""

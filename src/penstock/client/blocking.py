@@ -23,7 +23,9 @@ from penstock.client import client as asynchronous
 from penstock.client import publisher as asynchronous_publisher
 from penstock.client import subscription as asynchronous_subscription
 from penstock.client.acknowledgement import Piece
+from penstock.client.blocking_gossip import GossipGroup, GossipPeer, gossip_peer
 from penstock.client.blocking_publisher import Publication, Publisher
+from penstock.client.blocking_sink import Sink
 from penstock.client.client import AckMode, ClientOptions, LossMode
 from penstock.client.errors import Disconnected, InvalidAttribute, PenstockError
 from penstock.client.loop_thread import LoopThread
@@ -39,12 +41,26 @@ from penstock.core.intervals import Interval, Tick
 from penstock.guaranteed.messages import StreamBounds
 
 if TYPE_CHECKING:
+    from penstock.client import datagram as asynchronous_datagram
+    from penstock.client import groups as asynchronous_groups
     from penstock.client import queues as asynchronous_queues
+    from penstock.client.blocking_groups import Group, Groups
     from penstock.client.blocking_queues import Queues
+    from penstock.client.datagram_blocking import Datagrams
+    from penstock.datagram.parameters import DatagramParameters
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["Client", "Publication", "Publisher", "Subscription", "connect"]
+__all__ = [
+    "Client",
+    "GossipGroup",
+    "GossipPeer",
+    "Publication",
+    "Publisher",
+    "Subscription",
+    "connect",
+    "gossip_peer",
+]
 
 
 def connect(
@@ -183,6 +199,10 @@ class Client:
         self._publishers.append(publisher)
         return publisher
 
+    def sink(self, name: str, *, pubend: str = "") -> Sink:
+        """Publish in numbered steps, each of which happens whole or not at all, and once."""
+        return Sink(self._thread, self._client.sink(name, pubend=pubend))
+
     # -- subscribing ------------------------------------------------------------------------
 
     def subscribe(
@@ -225,6 +245,45 @@ class Client:
             return self._client.queues
 
         return Queues(self._thread, self._thread.call(ask()))
+
+    @property
+    def groups(self) -> Groups:
+        """Named groups with reliable multicast (docs/reference/multicast.md)."""
+        from penstock.client.blocking_groups import Groups
+
+        async def ask() -> asynchronous_groups.Groups:
+            return self._client.groups
+
+        return Groups(self._thread, self._thread.call(ask()))
+
+    def group(self, name: str, *, must_exist: bool = False) -> Group:
+        """A group: ``with client.group("prices") as group`` joins it."""
+        return self.groups.group(name, must_exist=must_exist)
+
+    def gossip(
+        self, listen: str = "127.0.0.1:0", *, peers: Sequence[str] = (), **options: Any
+    ) -> GossipPeer:
+        """This process as a gossip peer too: ``gossip_peer``, which needs no broker."""
+        return gossip_peer(listen, peers=peers, **options)
+
+    def datagram(
+        self,
+        name: str | None = None,
+        *,
+        publishes: bool = True,
+        parameters: DatagramParameters | None = None,
+    ) -> Datagrams:
+        """Best-effort publish/subscribe: lowest delay, no promise (docs/reference/datagram.md)."""
+        from penstock.client.datagram_blocking import Datagrams
+
+        async def make() -> asynchronous_datagram.Datagrams:
+            return self._client.datagram(name, publishes=publishes, parameters=parameters)
+
+        return Datagrams(self._thread, self._thread.call(make()))
+
+    def why_datagrams(self, publisher: str, *, deadline_s: float | None = None) -> dict[str, Any]:
+        """What slows the flows of a datagram publisher at this broker down."""
+        return self._thread.call(self._client.why_datagrams(publisher, deadline_s=deadline_s))
 
     def status(self, *, deadline_s: float | None = None) -> dict[str, Any]:
         """The broker's account of itself (docs/reference/status.md)."""

@@ -10,6 +10,7 @@ Every call that waits has a deadline; a loop over messages waits as long as it t
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -28,16 +29,22 @@ from penstock.client.reader import MAX_UNFINISHED, WINDOW_BYTES, ReaderOptions
 from penstock.client.receipts import BatchReceipt, Receipt
 from penstock.client.row import Attributes
 from penstock.client.session import Session, SessionOptions
+from penstock.client.sink import Sink
 from penstock.client.start import StartWish, parse_start
 from penstock.client.subscription import Subscription
 from penstock.content.batch import Batch, Row
 from penstock.content.columns import Buffer
 from penstock.core.intervals import Tick
+from penstock.datagram.messages import DatagramWhyRequest
+from penstock.datagram.parameters import DatagramParameters
 from penstock.guaranteed.messages import DescribeStreams, MoveCursor, StreamBounds, WhyRequest
 from penstock.guaranteed.subscription import NOTHING
 from penstock.overlay.messages import LinkControl, StatusRequest
 
 if TYPE_CHECKING:
+    from penstock.client.datagram import Datagrams
+    from penstock.client.gossip import GossipPeer
+    from penstock.client.groups import Group, Groups
     from penstock.client.queues import Queues
 
 logger = logging.getLogger(__name__)
@@ -90,7 +97,9 @@ class Client:
         self._questions: Questions | None = None
         self._last_subscription = 0
         self._queues: Queues | None = None
+        self._groups: Groups | None = None
         self._observer: Subscription | None = None
+        self._sink_turn = asyncio.Lock()
 
     # -- opening and closing ----------------------------------------------------------------
 
@@ -163,6 +172,58 @@ class Client:
         if self._queues is None:
             self._queues = Queues(self._session, self.name, self._options)
         return self._queues
+
+    @property
+    def groups(self) -> Groups:
+        """Named groups with reliable multicast (docs/reference/multicast.md)."""
+        from penstock.client.groups import Groups
+
+        if self._groups is None:
+            self._groups = Groups(self._session, self.name, self._options)
+        return self._groups
+
+    def group(self, name: str, *, must_exist: bool = False) -> Group:
+        """A group: ``async with client.group("prices") as group`` joins it."""
+        return self.groups.group(name, must_exist=must_exist)
+
+    def gossip(
+        self, listen: str = "127.0.0.1:0", *, peers: Sequence[str] = (), **options: Any
+    ) -> GossipPeer:
+        """This process as a gossip peer too: ``penstock.gossip_peer``, which needs no broker."""
+        from penstock.client.gossip import gossip_peer
+
+        return gossip_peer(listen, peers=peers, **options)
+
+    def datagram(
+        self,
+        name: str | None = None,
+        *,
+        publishes: bool = True,
+        parameters: DatagramParameters | None = None,
+    ) -> Datagrams:
+        """Best-effort publish/subscribe: lowest delay, no promise (docs/reference/datagram.md).
+
+        A client has one at a time; use it as an ``async with`` block.
+        """
+        from penstock.client.datagram import Datagrams
+
+        return Datagrams(
+            self._session,
+            name or f"{self.name}-{secrets.token_hex(4)}",
+            parameters or DatagramParameters(),
+            publishes=publishes,
+            deadline_s=self._options.deadline_s,
+        )
+
+    async def why_datagrams(
+        self, publisher: str, *, deadline_s: float | None = None
+    ) -> dict[str, Any]:
+        """What slows the flows of a datagram publisher at this broker down."""
+        answer = await self._ask(DatagramWhyRequest(publisher), deadline_s)
+        if answer.problem:
+            raise PenstockError(answer.problem)
+        document: dict[str, Any] = msgspec.json.decode(answer.document)
+        return document
 
     @property
     def _session(self) -> Session:
@@ -240,6 +301,15 @@ class Client:
             deadline_s=self._options.deadline_s,
             on_throttle=on_throttle,
         )
+
+    def sink(self, name: str, *, pubend: str = "") -> Sink:
+        """Publish in numbered steps, each of which happens whole or not at all, and once.
+
+        The broker remembers the last step of the name; without a ``pubend`` it chooses one.
+        """
+        if not name:
+            raise ValueError("a sink's name is how the broker knows it again; it cannot be empty")
+        return Sink(self._ask, self._sink_turn, name, pubend, deadline_s=self._options.deadline_s)
 
     # -- subscribing ------------------------------------------------------------------------
 

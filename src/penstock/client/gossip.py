@@ -1,10 +1,10 @@
 """A process as a gossip peer: broadcast to a group, without a broker.
 
-    async with gossip("10.0.0.7:7400", peers=["10.0.0.8:7400"]) as peer:
+    async with penstock.gossip_peer("10.0.0.7:7400", peers=["10.0.0.8:7400"]) as peer:
         group = await peer.join("prices")
-        await group.publish(b"...", {"symbol": "ACME"})
+        await group.publish({"symbol": "ACME"}, b"101.5")
         async for event in group:
-            ...
+            print(event.attributes, event.payload)
 
 1. ``publish`` waits until the group's rate allows the event; ``try_publish`` does not wait.  Both
    raise ``EventRefused`` with the reason.  An event that was published is on its way to
@@ -19,19 +19,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
-from secrets import randbits
+from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import msgspec
 
 from penstock.client.errors import DeadlineExceeded, Disconnected, PenstockError
-from penstock.client.row import as_bytes, as_dict
+from penstock.client.row import Attributes, as_bytes, as_dict
 from penstock.content.columns import Buffer
-from penstock.content.wire import Decoder, MalformedMessage, encode
 from penstock.core.machine import Effect
-from penstock.core.message import Message
 from penstock.gossip.facts import (
     DeliverEvents,
     InGroup,
@@ -41,16 +38,10 @@ from penstock.gossip.facts import (
     Publish,
     Published,
 )
-from penstock.gossip.messages import (
-    GOSSIP_MESSAGES,
-    AttributeValue,
-    Event,
-    EventId,
-    Why,
-    WhyRequest,
-)
+from penstock.gossip.messages import Event, EventId, Why, check_attributes
 from penstock.gossip.parameters import GossipParameters
-from penstock.net.datagrams import GossipEndpoint, parse_address
+from penstock.net.datagrams import GossipEndpoint
+from penstock.net.telemetry import TraceSink
 
 UNREAD_EVENTS: Final = 10_000
 """What an application may leave unread in a group: a hundred seconds at 100 events a second."""
@@ -89,8 +80,8 @@ class GossipGroup:
 
     async def publish(
         self,
-        payload: Buffer,
-        attributes: Mapping[str, AttributeValue] | None = None,
+        attributes: Attributes | None = None,
+        payload: Buffer = b"",
         *,
         deadline_s: float | None = None,
     ) -> EventId:
@@ -98,7 +89,7 @@ class GossipGroup:
 
         A publication whose deadline passes may still go out when its turn comes.
         """
-        future = self._submit(payload, attributes)
+        future = self._submit(attributes, payload)
         try:
             return await asyncio.wait_for(future, deadline_s)
         except TimeoutError:
@@ -109,9 +100,7 @@ class GossipGroup:
                 accepted=True,
             ) from None
 
-    def try_publish(
-        self, payload: Buffer, attributes: Mapping[str, AttributeValue] | None = None
-    ) -> bool:
+    def try_publish(self, attributes: Attributes | None = None, payload: Buffer = b"") -> bool:
         """Broadcast an event if the rate allows it at once; whether it did."""
         peer = self._endpoint.host.peers.get(self.name)
         if self._closed or peer is None:
@@ -121,7 +110,7 @@ class GossipGroup:
         )
         if not now_allowed:
             return False
-        future = self._submit(payload, attributes)
+        future = self._submit(attributes, payload)
         if future.done():
             future.result()
         return True
@@ -161,16 +150,16 @@ class GossipGroup:
             self._endpoint.tell(InGroup(self.name, Leave()))
             self._close()
 
-    def _submit(
-        self, payload: Buffer, attributes: Mapping[str, AttributeValue] | None
-    ) -> asyncio.Future[EventId]:
+    def _submit(self, attributes: Attributes | None, payload: Buffer) -> asyncio.Future[EventId]:
         if self._closed:
             raise Disconnected(f"this process has left group {self.name!r}: join it again")
+        checked = as_dict(attributes)
+        check_attributes(checked)
         self._last_token += 1
         token = self._last_token
+        publication = Publish(token, as_bytes(payload), checked)
         future: asyncio.Future[EventId] = asyncio.get_running_loop().create_future()
         self._answers[token] = future
-        publication = Publish(token, as_bytes(payload), as_dict(attributes))
         self._endpoint.tell(InGroup(self.name, publication))
         return future
 
@@ -207,6 +196,7 @@ class GossipPeer:
         buffer_events: int = DEFAULT_BUFFER_EVENTS,
         seed: int | str | None = None,
         loss: float = 0.0,
+        on_trace: TraceSink | None = None,
     ) -> None:
         """``loss`` drops arriving datagrams at random, to rehearse a bad network."""
         self._listen = listen
@@ -215,6 +205,7 @@ class GossipPeer:
         self._buffer_events = buffer_events
         self._seed = seed
         self._loss = loss
+        self._on_trace = on_trace
         self._groups: dict[str, GossipGroup] = {}
         self._endpoint: GossipEndpoint | None = None
 
@@ -227,6 +218,7 @@ class GossipPeer:
             advertise=self._advertise,
             seed=self._seed,
             loss=self._loss,
+            on_trace=self._on_trace,
         )
         return self
 
@@ -258,8 +250,12 @@ class GossipPeer:
         parameters: GossipParameters | None = None,
         unread_events: int = UNREAD_EVENTS,
     ) -> GossipGroup:
-        """Become a member of a group; the buffers are divided anew."""
-        chosen = msgspec.structs.replace(parameters or GossipParameters(), group=group)
+        """Become a member of a group; the buffers are divided anew.
+
+        ``parameters`` must be the same at every peer of the group (but for the buffers).  Raises
+        ``ValueError`` for what is out of range, and for a group that was joined already.
+        """
+        chosen = msgspec.structs.replace(parameters or GossipParameters(), group=group).checked()
         endpoint = self._open_endpoint()
         joined = GossipGroup(endpoint, chosen, unread_events)
         endpoint.tell(JoinGroup(chosen, self._contacts))
@@ -281,55 +277,25 @@ class GossipPeer:
             joined._carry_out(effect)
 
 
-def gossip(
+def gossip_peer(
     listen: str = "127.0.0.1:0",
     *,
     peers: Sequence[str] = (),
     advertise: str | None = None,
     buffer_events: int = DEFAULT_BUFFER_EVENTS,
+    on_trace: TraceSink | None = None,
 ) -> GossipPeer:
-    """A gossip peer of this process, to be used as an ``async with`` block."""
-    return GossipPeer(listen, peers=peers, advertise=advertise, buffer_events=buffer_events)
+    """This process as a gossip peer, to be used as an ``async with`` block.
 
-
-class _Question(asyncio.DatagramProtocol):
-    """Waits for one answer."""
-
-    def __init__(self, token: int, answer: asyncio.Future[Why]) -> None:
-        self._token = token
-        self._answer = answer
-        self._decoder: Decoder[Message] = Decoder(GOSSIP_MESSAGES)
-
-    def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
-        try:
-            message = self._decoder.decode(data)
-        except MalformedMessage:
-            return
-        if isinstance(message, Why) and message.token == self._token and not self._answer.done():
-            self._answer.set_result(message)
-
-    def error_received(self, exc: Exception) -> None:
-        if not self._answer.done():
-            self._answer.set_exception(exc)
-
-
-async def ask_why(peer: str, group: str = "default", *, deadline_s: float = 2.0) -> Why:
-    """Ask a peer on this machine what holds its publications back."""
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[Why] = loop.create_future()
-    token = randbits(31)
-    transport, _ = await loop.create_datagram_endpoint(
-        lambda: _Question(token, answer), remote_addr=parse_address(peer)
+    ``listen`` is host:port with a numeric host, and port 0 takes any; ``peers`` are addresses of
+    members, of which one that answers is enough; ``advertise`` is the address that others reach
+    this one by, if it is not the one it listens on.  ``buffer_events`` is how much this process
+    keeps to pass it on, for all of its groups.  ``on_trace`` gets what the peers record.
+    """
+    return GossipPeer(
+        listen,
+        peers=peers,
+        advertise=advertise,
+        buffer_events=buffer_events,
+        on_trace=on_trace,
     )
-    try:
-        transport.sendto(b"".join(encode(WhyRequest(group, token))))
-        return await asyncio.wait_for(answer, deadline_s)
-    except TimeoutError:
-        raise DeadlineExceeded(
-            f"{peer} did not say why within {deadline_s:g} s: no peer of group {group!r} listens "
-            f"there, or it is not on this machine"
-        ) from None
-    except ConnectionRefusedError:
-        raise DeadlineExceeded(f"nobody listens at {peer}: is the peer running?") from None
-    finally:
-        transport.close()

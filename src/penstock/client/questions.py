@@ -11,15 +11,47 @@ from penstock.client.session import QUESTIONS, Session
 from penstock.client.waiting import deadline
 from penstock.core.clock import Instant
 from penstock.core.message import Message
-from penstock.guaranteed.messages import WhyReply, WhyRequest
+from penstock.datagram.messages import DatagramWhyReply, DatagramWhyRequest
+from penstock.guaranteed.messages import (
+    CursorMoved,
+    DescribeStreams,
+    MoveCursor,
+    StreamsDescribed,
+    WhyReply,
+    WhyRequest,
+)
+from penstock.guaranteed.staging_messages import (
+    CommitStages,
+    DropStages,
+    RowsStaged,
+    StageRows,
+    StagesCommitted,
+    StagesDropped,
+)
 from penstock.overlay.messages import LinkControl, LinkControlled, Status, StatusRequest
 
-Question: TypeAlias = StatusRequest | LinkControl | WhyRequest
+Question: TypeAlias = (
+    StatusRequest
+    | LinkControl
+    | WhyRequest
+    | DescribeStreams
+    | MoveCursor
+    | StageRows
+    | CommitStages
+    | DropStages
+    | DatagramWhyRequest
+)
 
 ANSWERS: Final[dict[type[Message], type[Message]]] = {
     StatusRequest: Status,
     LinkControl: LinkControlled,
     WhyRequest: WhyReply,
+    DescribeStreams: StreamsDescribed,
+    MoveCursor: CursorMoved,
+    StageRows: RowsStaged,
+    CommitStages: StagesCommitted,
+    DropStages: StagesDropped,
+    DatagramWhyRequest: DatagramWhyReply,
 }
 
 

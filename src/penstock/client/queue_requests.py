@@ -1,4 +1,4 @@
-"""Requests about queues: each carries a number, and its answer the same."""
+"""Requests about queues or groups: each carries a number, and its answer the same."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ class QueueRequests:
     """The requests of one client.  One that is not answered before the connection is lost fails:
     whether the broker acted on it is not known, so it is not asked again."""
 
-    def __init__(self, session: Session) -> None:
-        """Nothing was asked yet."""
+    def __init__(self, session: Session, key: str = QUEUE_REQUESTS) -> None:
+        """Nothing was asked yet; ``key`` is what its answers are addressed to."""
         self._session = session
+        self._key = key
         self._last_number = 0
         self._unsent: list[Message] = []
         self._unanswered: dict[int, asyncio.Future[Any]] = {}
-        session.join(QUEUE_REQUESTS, self)
+        session.join(key, self)
 
     async def ask(self, make: Callable[[int], Message], deadline_s: float) -> Any:
         """The answer; raises ``PenstockError`` with the broker's word if it refuses."""
@@ -35,7 +36,7 @@ class QueueRequests:
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._unanswered[number] = answered
         self._unsent.append(request)
-        self._session.wake(QUEUE_REQUESTS)
+        self._session.wake(self._key)
         name = type(request).__name__
         try:
             async with deadline(

@@ -148,7 +148,15 @@ class Reader:
                 self._current = MessageBatch(piece, frame, self.acknowledge_through)
                 self._current_rows = None
                 return self._current
+        if self._start.ends and self._has_all():
+            self._closing = True
         return None
+
+    def _has_all(self) -> bool:
+        """Whether the application took everything up to the ends that it asked for."""
+        taken = {pubend: ledger.taken for pubend, ledger in self._ledgers.items()}
+        reached = {**self._start.positions, **taken}
+        return all(reached.get(pubend, -1) >= end for pubend, end in self._start.ends.items())
 
     def rows_of(self, batch: MessageBatch) -> Iterator[Message]:
         """The messages of the batch that was taken last; asking for the next finishes one."""
@@ -235,6 +243,8 @@ class Reader:
 
     def next_deadline(self) -> Instant | None:
         """When the room and the position should be told again."""
+        if self._closing:
+            return None
         return self._tell_at if self._may_move or self._room_due_bytes else None
 
     def received(self, message: Subscribed | SubscribeRefused | Delivery | Unsubscribed) -> None:
@@ -273,6 +283,7 @@ class Reader:
             start_time=start.time,
             positions=start.positions,
             window_bytes=self.options.window_bytes,
+            ends=start.ends,
         )
 
     def _resume_positions(self) -> dict[str, Tick]:

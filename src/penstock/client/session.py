@@ -28,7 +28,14 @@ from penstock.core.clock import NEVER, SECOND, Instant, in_seconds
 from penstock.core.deadlines import Deadlines
 from penstock.core.message import Message
 from penstock.core.randomness import random_stream
+from penstock.datagram.messages import (
+    DatagramOpened,
+    DatagramSocketOffer,
+    DatagramsSubscribed,
+    DatagramWhyQuestion,
+)
 from penstock.guaranteed.messages import ThrottleNotice
+from penstock.multicast.messages import GroupDelivery, GroupsAnswer
 from penstock.net.transport import Connection, ConnectionOptions, connect
 from penstock.net.wall_clock import WallClock
 from penstock.overlay.messages import Hello
@@ -42,7 +49,18 @@ SUBSCRIPTION: Final = "subscription "
 QUESTIONS: Final = "questions"
 CONSUMER: Final = "consumer "
 QUEUE_REQUESTS: Final = "requests about queues"
+DATAGRAMS: Final = "datagrams"
+MEMBER: Final = "member "
+GROUP_REQUESTS: Final = "requests about groups"
 """How participants are called: publishers and subscriptions by their names behind these."""
+
+DATAGRAM_REPLIES: Final = (
+    DatagramOpened,
+    DatagramSocketOffer,
+    DatagramsSubscribed,
+    DatagramWhyQuestion,
+)
+"""What the broker says to a client of the datagram service."""
 
 LEAST_DIAL_S: Final = 0.1
 """What an address gets to answer even if the time for all of them is nearly over."""
@@ -208,6 +226,8 @@ class Session:
         """Whom a message is for."""
         if isinstance(message, ThrottleNotice):
             return [key for key in self._participants if key.startswith(PUBLISHER)]
+        if isinstance(message, DATAGRAM_REPLIES):
+            return (DATAGRAMS,)
         producer = getattr(message, "producer", None)
         if producer is not None:
             return (publisher_key(producer),)
@@ -216,8 +236,19 @@ class Session:
             return (CONSUMER + consumer,)
         if isinstance(message, Browsed | QueueAnswer):
             return (QUEUE_REQUESTS,)
+        member = getattr(message, "member", None)
+        if member is not None:
+            return self._member_keys(member, message)
+        if isinstance(message, GroupsAnswer):
+            return (GROUP_REQUESTS,)
         subscription = getattr(message, "subscription", None)
         return (QUESTIONS if subscription is None else subscription_key(subscription),)
+
+    def _member_keys(self, member: str, message: Any) -> Iterable[str]:
+        """A message to several groups is for the first that this client is in."""
+        groups = message.groups if isinstance(message, GroupDelivery) else (message.group,)
+        keys = [member_key(member, group) for group in groups]
+        return [key for key in keys if key in self._participants][:1]
 
     def on_writable(self, connection: Connection) -> None:
         """There is room: ask everybody who may have been stopped by the lack of it."""
@@ -263,6 +294,13 @@ class Session:
     def connected(self) -> bool:
         """Whether there is a connection now."""
         return self._connection is not None
+
+    @property
+    def broker_host(self) -> str:
+        """The host at the other end of the connection; empty if there is none."""
+        if self._connection is None:
+            return ""
+        return self._connection.peer_address.rpartition(":")[0].strip("[]")
 
     def describe(self) -> str:
         """Where the session stands, for error messages."""
@@ -353,6 +391,11 @@ def publisher_key(producer: str) -> str:
 def subscription_key(subscription: str) -> str:
     """The key under which a subscription joins."""
     return SUBSCRIPTION + subscription
+
+
+def member_key(member: str, group: str) -> str:
+    """The key under which a member of a group joins."""
+    return f"{MEMBER}{member} {group}"
 
 
 def _is_broker(connection: Connection) -> bool:

@@ -26,6 +26,8 @@ class Start(msgspec.Struct, frozen=True):
     rule: str = NOW
     time: Tick = 0
     positions: dict[str, Tick] = msgspec.field(default_factory=dict)
+    ends: dict[str, Tick] = msgspec.field(default_factory=dict)
+    """Where the subscription ends on each pubend that it reads; empty if it has no end."""
 
     def resumed(self, positions: dict[str, Tick], since: Instant) -> Start:
         """The start after a reconnection.
@@ -35,8 +37,8 @@ class Start(msgspec.Struct, frozen=True):
         subscription was first made.
         """
         if self.rule == NOW:
-            return Start(TIME, since, positions)
-        return Start(self.rule, self.time, positions)
+            return Start(TIME, since, positions, self.ends)
+        return Start(self.rule, self.time, positions, self.ends)
 
 
 def parse_start(wish: StartWish) -> Start:

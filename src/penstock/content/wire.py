@@ -197,6 +197,8 @@ class Decoder(Generic[M]):
             message = self._decoder.decode(view[ENVELOPE.size : ENVELOPE.size + head_length])
         except (msgspec.MsgspecError, MalformedBlock, UnicodeDecodeError) as error:
             raise MalformedMessage(str(error)) from None
+        except (RecursionError, OverflowError) as error:
+            raise MalformedMessage(f"a value is nested too deeply or too large: {error}") from None
         if self._next != count:
             raise MalformedMessage("the message has attachments that nothing refers to")
         return message

@@ -3,13 +3,17 @@
 A datagram goes from one address to another, without a link between them: it arrives once, late,
 or never, and nobody is told.  An address is the text that the driver can send to; in the network
 world ``host:port``, in the simulator the peer's name.
+
+``SendBestEffort`` is the same promise on a link of the overlay, or to a client's session: the
+message shares the link's bandwidth, waits in a short queue of its own, and is dropped if that is
+full.
 """
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-from penstock.core.machine import Effect, Fact
+from penstock.core.machine import Effect, Fact, LinkName
 from penstock.core.message import Message
 
 Address: TypeAlias = str
@@ -26,4 +30,11 @@ class SendDatagram(Effect, frozen=True, gc=False):
     """Send a message to an address, once, and forget it."""
 
     destination: Address
+    message: Message
+
+
+class SendBestEffort(Effect, frozen=True, gc=False):
+    """Send a message on a link (or to a client's session) as a datagram, once, and forget it."""
+
+    link: LinkName
     message: Message

@@ -49,6 +49,10 @@ class Deadlines(Generic[Key]):
             self._heap = [(at, serial, each) for each, (at, serial) in self._current.items()]
             heapify(self._heap)
 
+    def __contains__(self, key: Key) -> bool:
+        """Whether a key has a deadline."""
+        return key in self._current
+
     def earliest(self) -> Instant | None:
         """The earliest deadline of all."""
         heap = self._heap

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Protocol
+
 import msgspec
 
 from penstock.core.machine import LinkName
@@ -19,3 +22,19 @@ class Tree(msgspec.Struct, frozen=True):
     children: tuple[LinkName, ...]
     incarnation: int
     pubends: tuple[str, ...]
+
+
+class Topology(Protocol):
+    """The overlay as a broker knows it at present, for services whose every broker is a source."""
+
+    def parents(self, root: str) -> Mapping[str, str]:
+        """The parent of each broker that can be reached, in the tree rooted at ``root``."""
+        ...
+
+    def links(self) -> Mapping[str, Mapping[str, int]]:
+        """The links of each broker on which both ends agree, with their cost."""
+        ...
+
+    def incarnation(self, broker: str) -> int:
+        """The latest incarnation of a broker that was heard of; 0 if none was."""
+        ...

@@ -18,6 +18,7 @@ from penstock.gossip.improved_law import (
     copies_for_each_event,
     copies_target,
     improved_rate,
+    is_held_back,
     observed_yield,
 )
 from penstock.gossip.messages import Event, Header
@@ -139,8 +140,8 @@ class Adaptation:
         copies = self.copies
         self.receipts.next_round(copies)
         self.receipt.next_round(self.receipts.share)
-        publishes = self.used_rate_msgs_per_s > parameters.lowest_rate_msgs_per_s
-        self.mean_rate.next_round(self.rate_msgs_per_s if publishes else None)
+        held_back = is_held_back(self.average_tokens, parameters)
+        self.mean_rate.next_round(self.rate_msgs_per_s if held_back else None)
         copy_yield = observed_yield(
             self.copy_yield, share=self.receipt.value, copies_then=self.receipts.copies_then
         )

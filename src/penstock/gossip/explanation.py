@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from penstock.core.clock import Instant
 from penstock.gossip.messages import Why
-from penstock.gossip.peer import Peer
+
+if TYPE_CHECKING:
+    from penstock.gossip.peer import Peer
 
 HELD_BY_COPIES = 1.05
 """The rate is held while copies are no further above their target than the control's noise."""
@@ -18,7 +22,7 @@ def why(peer: Peer, token: int, *, now: Instant) -> Why:
         token=token,
         peer=peer.address,
         law=parameters.law,
-        cause=_cause(peer),
+        cause=cause(peer),
         allowed_rate_msgs_per_s=adaptation.rate_msgs_per_s,
         published_rate_msgs_per_s=adaptation.used_rate_msgs_per_s,
         waiting=len(peer.waiting),
@@ -38,7 +42,8 @@ def why(peer: Peer, token: int, *, now: Instant) -> Why:
     )
 
 
-def _cause(peer: Peer) -> str:
+def cause(peer: Peer) -> str:
+    """What decides this sender's rate at present, as a sentence."""
     adaptation, parameters = peer.adaptation, peer.parameters
     if parameters.law == "none":
         return "nothing: this peer does not adapt its rate"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from penstock.content.columns import AttributeValue
 from penstock.core.datagrams import Address
 from penstock.core.machine import Effect, Fact
-from penstock.gossip.messages import AttributeValue, Event, EventId
+from penstock.gossip.messages import Event, EventId
 from penstock.gossip.parameters import GossipParameters
 
 

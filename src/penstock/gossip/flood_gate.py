@@ -65,6 +65,10 @@ class FloodGate:
         """Whether so much came in this round that an origin might exceed its limit."""
         return self._events >= self._origin_limit
 
+    def refuse_event(self) -> None:
+        """An event was not taken in, for a reason that is not its number."""
+        self.refused_events += 1
+
     def admits_event(self, identifier: EventId) -> bool:
         """Whether to accept a new event of this origin, once origins are counted.
 

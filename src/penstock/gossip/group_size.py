@@ -23,6 +23,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.gossip.messages import credible_period
 from penstock.gossip.numbers import Numbers
 
 VARIATES: Final = 64
@@ -95,7 +96,9 @@ class GroupSizeEstimate:
             # Only a period that was lived through from its beginning has collected the group.
             if period == self.period + 1:
                 self.size = self._estimate()
-            self._begin(period)
+            self._begin(credible_period(period, self.period))
+            if self.period < period:
+                return
         self.sketch = merged_sketch(self.sketch, sketch)
 
     def next_round(self) -> None:

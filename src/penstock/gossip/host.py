@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from penstock.core.clock import Instant, earliest
 from penstock.core.datagrams import Address, DatagramReceived, SendDatagram
-from penstock.core.machine import DeadlineReached, Effect, Fact, InvariantBroken
+from penstock.core.machine import DeadlineReached, Effect, Fact, InvariantBroken, Trace
 from penstock.gossip.facts import FromGroup, InGroup, JoinGroup, Leave, Meet, ResizeBuffer
 from penstock.gossip.messages import Gossip
 from penstock.gossip.parameters import GossipParameters
@@ -112,6 +112,6 @@ class GossipHost:
     def _tell(self, peer: Peer, fact: Fact, now: Instant) -> list[Effect]:
         group = peer.parameters.group
         return [
-            effect if isinstance(effect, SendDatagram) else FromGroup(group, effect)
+            effect if isinstance(effect, SendDatagram | Trace) else FromGroup(group, effect)
             for effect in peer.handle(fact, now=now)
         ]

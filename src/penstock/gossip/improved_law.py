@@ -14,12 +14,16 @@ lets every sender obey the poorest buffer although what counts is the room in al
    those events arrived, are the *yield* of a copy; the target is what the theory needs for the
    share that was asked for, divided by the yield.  Share and copies are of the same events, so a
    change of load in between is not mistaken for a change of yield.
-3. **Equal shares.**  Gossip also averages the allowed rates of the peers that publish, and each
-   moves towards it: senders that began unequally become equal, and the noise of one sender's
-   measurements is shared.
-4. **Unused rates decay** as in the paper, but not below a little more than what is used: under
-   the paper's law a sender that is allowed more than it wants falls below its own needs, again
-   and again, and waits although there is room.
+3. **Equal shares.**  Gossip also averages the allowed rates of the senders that are held back,
+   and each of these moves towards it: senders that began unequally become equal, and the noise of
+   one sender's measurements is shared.  Who wants less than is allowed has no part in this, or a
+   few that want much would be drawn down to the many that want little.
+4. **Unused rates follow their use.**  A sender that leaves its tokens unused is not held back by
+   its rate, so changing that changes nothing that could be measured: a law that goes on correcting
+   it winds up.  But c was counted while the senders used what they used, so use times c / target
+   is what the group can carry of it; the rate goes there, at the pace of any other change.  It is
+   at most a little more than what is used, enough to grow from.  Under the paper's law an unused
+   rate decays until its sender waits although there is room, again and again.
 
 Whatever one peer says enters only through the two gossiped averages, clipped and with a small
 weight, and the yield keeps within bounds.
@@ -32,7 +36,7 @@ from typing import Final
 import numpy as np
 
 from penstock.gossip.averages import moving_average
-from penstock.gossip.numbers import Numbers
+from penstock.gossip.numbers import Flags, Numbers
 from penstock.gossip.parameters import AdaptationParameters
 from penstock.gossip.rate_law import bounded_rate
 
@@ -44,7 +48,10 @@ RATE_POWER: Final = 0.2
 more until a change of rate shows everywhere, a larger part overshoots."""
 
 LARGEST_CORRECTION: Final = 1.5
-"""How far c may seem to be off its target: bounds a round's change to 8 %."""
+"""How far c may seem to be off its target."""
+
+LARGEST_STEP: Final = LARGEST_CORRECTION**RATE_POWER
+"""A round changes a rate by no more than this: 8 %, beside what makes the senders equal."""
 
 YIELD_WEIGHT: Final = 0.95
 """α of the yield's moving average, in rounds: the yield belongs to the group, not to the hour."""
@@ -72,14 +79,14 @@ SMALLEST_WEIGHT: Final = 1e-6
 """What has faded below this is not known any more."""
 
 LARGEST_RATIO: Final = 2.0
-"""A gossiped value counts as at most twice and at least half of what is known."""
+"""A gossiped value counts as at most twice and at least half of what is known, and a mean rate of
+a sender's own: what makes senders equal adds at most a fifth in a round and takes a tenth."""
 
 EQUALISING: Final = 0.2
 """How far a sender's rate moves towards the mean in a round."""
 
-
 SPARE: Final = 1.2
-"""A sender that does not use up its rate keeps this much of what it uses: enough to grow from."""
+"""A sender that does not use up its rate is allowed up to this much of what it uses."""
 
 USED_WEIGHT: Final = 0.8
 """α of the rate that a sender uses, sampled every round."""
@@ -102,13 +109,20 @@ def improved_rate(
 ) -> Numbers:
     """The allowed rate for the next round."""
     off = np.clip(copies / target, 1 / LARGEST_CORRECTION, LARGEST_CORRECTION)
-    shared = rate_msgs_per_s + EQUALISING * (mean_rate_msgs_per_s - rate_msgs_per_s)
+    lower, upper = rate_msgs_per_s / LARGEST_RATIO, rate_msgs_per_s * LARGEST_RATIO
+    mean = np.minimum(np.maximum(mean_rate_msgs_per_s, lower), upper)
+    shared = rate_msgs_per_s + EQUALISING * (mean - rate_msgs_per_s)
     steered = shared * off**RATE_POWER
-    step = LARGEST_CORRECTION**RATE_POWER
     carried = used_rate_msgs_per_s * np.minimum(off, SPARE)
-    followed = np.minimum(np.maximum(carried, shared / step), shared * step)
-    unused = np.greater(average_tokens, parameters.bucket_tokens / 2)
-    return bounded_rate(np.where(unused, followed, steered), parameters)
+    lowest, highest = rate_msgs_per_s / LARGEST_STEP, rate_msgs_per_s * LARGEST_STEP
+    followed = np.minimum(np.maximum(carried, lowest), highest)
+    held_back = is_held_back(average_tokens, parameters)
+    return bounded_rate(np.where(held_back, steered, followed), parameters)
+
+
+def is_held_back(average_tokens: Numbers, parameters: AdaptationParameters) -> Flags:
+    """Whether a sender uses up what it is allowed, rather than leaving its bucket half full."""
+    return np.less_equal(average_tokens, parameters.bucket_tokens / 2)
 
 
 def copies_needed(share: Numbers) -> Numbers:

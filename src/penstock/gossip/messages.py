@@ -7,10 +7,17 @@ events, one byte each, because an event is the same everywhere and its age is no
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
+from penstock.content.columns import (
+    INTEGER_MAX,
+    INTEGER_MIN,
+    PYTHON_TYPES,
+    InvalidAttribute,
+)
 from penstock.core.datagrams import Address
 from penstock.core.message import Message
 
@@ -21,8 +28,15 @@ EVENT_ID_BYTES: Final = ORIGIN_BYTES + SEQUENCE_BYTES
 EventId: TypeAlias = bytes
 """The origin (drawn at random when a peer starts) and its sequence number."""
 
-AttributeValue: TypeAlias = str | int | float | bool | bytes
+LATEST_PERIOD: Final = 2**62
+"""Periods are counted from 0 on.  Together with ``LARGEST_ADVANCE`` this is out of reach, so that
+nobody can push the group's periods to where they could not be written any more."""
 
+LARGEST_ADVANCE: Final = 2**20
+"""By how many periods one gossip can advance a peer's own.  A newcomer to a group that is ten years
+old catches up within 60 gossips."""
+
+Period = Annotated[int, msgspec.Meta(ge=0, le=LATEST_PERIOD)]
 Estimate = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Known = Annotated[Address, msgspec.Meta(min_length=1, max_length=48)]
@@ -34,14 +48,42 @@ def event_id(origin: int, sequence: int) -> EventId:
     return origin.to_bytes(ORIGIN_BYTES, "big") + sequence.to_bytes(SEQUENCE_BYTES, "big")
 
 
+def check_attributes(attributes: Mapping[str, object]) -> None:
+    """Raise ``InvalidAttribute`` unless every value is of a type that messages carry."""
+    for name, value in attributes.items():
+        if not isinstance(name, str):
+            raise InvalidAttribute(f"attribute name {name!r} is not a string")
+        kind = type(value)
+        if kind not in PYTHON_TYPES:
+            raise InvalidAttribute(
+                f"attribute {name!r} has a value of type {kind.__name__}; "
+                "use str, int, float, bool or bytes"
+            )
+        if isinstance(value, int) and not INTEGER_MIN <= value <= INTEGER_MAX:
+            raise InvalidAttribute(
+                f"attribute {name!r} holds an integer outside the 64-bit range; "
+                "send it as a string or a float"
+            )
+
+
+def credible_period(claimed: int, own: int) -> int:
+    """A period that somebody speaks of, no further ahead than one gossip can lead."""
+    return min(claimed, own + LARGEST_ADVANCE)
+
+
 class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What an application broadcasts."""
 
     id: Annotated[EventId, msgspec.Meta(min_length=EVENT_ID_BYTES, max_length=EVENT_ID_BYTES)]
     payload: bytes
     attributes: dict[str, Any] = {}
-    """Values are ``AttributeValue``; the decoder cannot tell a union of text and bytes apart, so
-    what a stranger put in is whatever MessagePack can say, within one datagram."""
+    """Values are ``AttributeValue``.  MessagePack can say more, and the decoder knows no union of
+    text and bytes, so what came is checked after it was read."""
+
+    def __post_init__(self) -> None:
+        """Raise ``InvalidAttribute``; where a decoder makes the event, the datagram is refused."""
+        if self.attributes:
+            check_attributes(self.attributes)
 
 
 class BufferClaim(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -63,14 +105,14 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     members: Annotated[tuple[Acquaintance, ...], msgspec.Meta(max_length=256)]
     departed: Annotated[tuple[Known, ...], msgspec.Meta(max_length=256)]
-    period: Annotated[int, msgspec.Meta(ge=0, le=2**48)]
+    period: Period
     poorest: Annotated[tuple[BufferClaim, ...], msgspec.Meta(max_length=64)]
     """The smallest buffers heard of in this sample period, smallest first."""
-    size_period: Annotated[int, msgspec.Meta(ge=0, le=2**48)]
+    size_period: Period
     size_sketch: Annotated[bytes, msgspec.Meta(max_length=64)]
     mean_rate_msgs_per_s: Estimate
     mean_rate_weight: Weight
-    """The gossiped mean of the allowed rates of the peers that publish."""
+    """The gossiped mean of the allowed rates of the senders that are held back."""
     receipt: Weight
     receipt_weight: Weight
     """The gossiped mean of the share of events received."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 
 from penstock.core.machine import InvariantBroken
-from penstock.gossip.messages import BufferClaim
+from penstock.gossip.messages import BufferClaim, credible_period
 
 
 class MinimumBufferEstimate:
@@ -50,7 +50,7 @@ class MinimumBufferEstimate:
     def heard(self, period: int, claims: tuple[BufferClaim, ...]) -> None:
         """A gossip of some period came."""
         if period > self.period:
-            self._advance(period)
+            self._advance(credible_period(period, self.period))
         if period == self.period and claims and claims != self._claims:
             self._merge(claims)
 

@@ -12,3 +12,4 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers: TypeAlias = float | NDArray[np.float64]
+Flags: TypeAlias = np.bool_ | NDArray[np.bool_]

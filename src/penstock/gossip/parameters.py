@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 import msgspec
 
-from penstock.core.clock import SECOND
+from penstock.core.clock import SECOND, in_seconds, seconds
 
 Positive = Annotated[int, msgspec.Meta(gt=0)]
 PositiveFloat = Annotated[float, msgspec.Meta(gt=0)]
@@ -25,6 +25,10 @@ Marks: TypeAlias = Literal["fixed", "by size"]
 
 OLDEST_AGE: Final = 255
 """Ages travel as one byte each."""
+
+
+SHORTEST_PERIOD_S: Final = 0.001
+"""Nothing is divided by a period that is refused anyway."""
 
 
 class AdaptationParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,6 +80,14 @@ class AdaptationParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     """Improved law: the share of published events that a peer should receive, on average.  The
     paper's target is 95 %; the rest is a margin for the noise of the estimate and for the rounds
     that the law takes to follow a change.  Each percent costs 7 % of the rate."""
+
+    def times(self, factor: float) -> AdaptationParameters:
+        """The same with so many times the first and the lowest rate."""
+        return msgspec.structs.replace(
+            self,
+            initial_rate_msgs_per_s=factor * self.initial_rate_msgs_per_s,
+            lowest_rate_msgs_per_s=factor * self.lowest_rate_msgs_per_s,
+        )
 
 
 class GossipParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -137,4 +149,26 @@ class GossipParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     waiting_publications: Positive = 64
     """Publications that may wait for tokens; more are refused."""
 
+    trace_every_rounds: Annotated[int, msgspec.Meta(ge=0)] = 1
+    """How often a peer records what it measures of itself; 0 is never.  The 17
+    records of a round are a few hundredths of what the round costs."""
+
     adaptation: AdaptationParameters = AdaptationParameters()
+
+    def checked(self) -> GossipParameters:
+        """The same; raises ``ValueError`` if one of them is out of its range."""
+        try:
+            return msgspec.convert(msgspec.to_builtins(self), GossipParameters)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"group {self.group[:64]!r}: {error}") from None
+
+    def with_period(self, period_s: float) -> GossipParameters:
+        """The same for rounds of another length.
+
+        A round carries as much as before, so the rates that a sender begins with and never falls
+        below change with the number of rounds in a second.
+        """
+        faster = in_seconds(self.gossip_period_ns) / max(period_s, SHORTEST_PERIOD_S)
+        return msgspec.structs.replace(
+            self, gossip_period_ns=seconds(period_s), adaptation=self.adaptation.times(faster)
+        )

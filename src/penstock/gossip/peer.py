@@ -20,7 +20,7 @@ import msgspec
 
 from penstock.core.clock import Instant, earliest, in_seconds
 from penstock.core.datagrams import Address, DatagramReceived, SendDatagram
-from penstock.core.machine import DeadlineReached, Effect, Fact, InvariantBroken
+from penstock.core.machine import DeadlineReached, Effect, Fact, InvariantBroken, Trace
 from penstock.core.randomness import random_stream
 from penstock.gossip.adaptation import Adaptation
 from penstock.gossip.datagram_packing import FRAME_BYTES, event_bytes, packed
@@ -38,6 +38,7 @@ from penstock.gossip.flood_gate import FloodGate
 from penstock.gossip.known_events import KnownEvents
 from penstock.gossip.messages import EVENT_ID_BYTES, Event, EventId, Gossip, Header, event_id
 from penstock.gossip.parameters import GossipParameters
+from penstock.gossip.telemetry import peer_records
 from penstock.gossip.token_bucket import TokenBucket
 from penstock.gossip.view import PartialView
 
@@ -78,6 +79,7 @@ class Peer:
         self.bucket = TokenBucket(
             bucket, self.adaptation.rate_msgs_per_s, bucket * INITIAL_TOKENS_SHARE, now=now
         )
+        self._event_room_bytes = parameters.datagram_bytes - FRAME_BYTES - len(address.encode())
         self.waiting: deque[Publish] = deque()
         self.published = 0
         self._published_before = 0
@@ -147,11 +149,14 @@ class Peer:
         return [DeliverEvents(tuple(new))]
 
     def _take_in(self, message: Gossip) -> list[Event]:
-        """The events that are new; every copy may raise an age."""
+        """The events that are new; every copy may raise an age.
+
+        What fits none of this peer's own datagrams could not be passed on, and is refused.
+        """
         buffer, ranks, known = self.buffer, self.buffer.ranks, self.known.ids
         now, age_limit = buffer.round, self.parameters.age_limit
         raise_limit = self.parameters.age_raise_limit
-        gate, counts_origins = self.gate, self.gate.counts_origins
+        gate, counts_origins, room = self.gate, self.gate.counts_origins, self._event_room_bytes
         new: list[Event] = []
         for event, age in zip(message.events, message.ages, strict=True):
             identifier = event.id
@@ -162,6 +167,9 @@ class Peer:
                     buffer.raise_age(identifier, min(age, age_limit, held_age + raise_limit))
             elif identifier not in known:
                 if counts_origins and not gate.admits_event(identifier):
+                    continue
+                if event_bytes(event) > room:
+                    gate.refuse_event()
                     continue
                 buffer.insert(event, min(age, age_limit))
                 new.append(event)
@@ -202,6 +210,9 @@ class Peer:
         period_s = in_seconds(self.parameters.gossip_period_ns)
         rate = self.adaptation.next_round(self.bucket.tokens(now=now), published / period_s)
         self.bucket.set_rate(rate, now=now)
+        every = self.parameters.trace_every_rounds
+        if every and self.buffer.round % every == 0:
+            yield from map(Trace, peer_records(self, now))
         parts = self._gossip()
         for target in self.view.targets(self.parameters.fanout):
             for part in parts:
@@ -228,28 +239,32 @@ class Peer:
     # -- publishing -------------------------------------------------------------------------
 
     def _publish(self, publication: Publish, now: Instant) -> list[Effect]:
-        room = self.parameters.datagram_bytes - FRAME_BYTES - len(self.address.encode())
-        size = event_bytes(
-            Event(bytes(EVENT_ID_BYTES), publication.payload, publication.attributes)
-        )
-        if size > room:
-            return [
-                PublicationRefused(
-                    publication.token,
-                    f"the event takes {size} bytes and a datagram has room for {room}: publish "
-                    f"less at a time, or raise datagram_bytes at every peer",
-                )
-            ]
-        if len(self.waiting) >= self.parameters.waiting_publications:
-            return [
-                PublicationRefused(
-                    publication.token,
-                    f"{len(self.waiting)} publications wait already; the group allows this peer "
-                    f"{self.bucket.rate_msgs_per_s:.3g} a second",
-                )
-            ]
+        problem = self._problem(publication)
+        if problem is not None:
+            return [PublicationRefused(publication.token, problem)]
         self.waiting.append(publication)
         return self._release(now)
+
+    def _problem(self, publication: Publish) -> str | None:
+        """Why a publication cannot be taken, if it cannot."""
+        try:
+            size = event_bytes(
+                Event(bytes(EVENT_ID_BYTES), publication.payload, publication.attributes)
+            )
+        except ValueError as error:
+            return str(error)
+        if size > self._event_room_bytes:
+            return (
+                f"the event takes {size} bytes and a datagram has room for "
+                f"{self._event_room_bytes}: publish less at a time, or raise datagram_bytes at "
+                f"every peer"
+            )
+        if len(self.waiting) >= self.parameters.waiting_publications:
+            return (
+                f"{len(self.waiting)} publications wait already; the group allows this peer "
+                f"{self.bucket.rate_msgs_per_s:.3g} a second"
+            )
+        return None
 
     def _release(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from zlib import crc32
 
+import msgspec
+
 from penstock.core.clock import Instant, earliest
 from penstock.core.deadlines import Deadlines
 from penstock.core.intervals import Tick
@@ -18,6 +20,7 @@ from penstock.core.message import Message
 from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
+from penstock.guaranteed.cursors import CURSORS
 from penstock.guaranteed.durable import EDGE
 from penstock.guaranteed.edge import Edge
 from penstock.guaranteed.explanation import explain
@@ -32,14 +35,19 @@ from penstock.guaranteed.links import (
 from penstock.guaranteed.messages import (
     Acknowledgement,
     Consumed,
+    DescribeStreams,
     DownstreamCongestionQuery,
     Knowledge,
+    MoveCursor,
     Nack,
     OpenProducer,
     ProducerOpened,
     ProducerRefused,
     Publish,
+    PublishReceipt,
     PublishRefused,
+    StreamBounds,
+    StreamsDescribed,
     Subscribe,
     SubscriptionConfirmed,
     SubscriptionUpdate,
@@ -53,6 +61,9 @@ from penstock.guaranteed.messages import (
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.pubend import Pubend
 from penstock.guaranteed.source_relay import SourceRelay
+from penstock.guaranteed.staging import STAGING, Staging
+from penstock.guaranteed.staging_gate import StagingGate
+from penstock.guaranteed.staging_messages import CommitStages, DropStages, StageRows
 from penstock.guaranteed.telemetry import service_records, throttle_record
 
 
@@ -90,6 +101,17 @@ class GuaranteedBroker:
         self._source_of: dict[str, SourceRelay] = {}
         self.edge = Edge(broker, parameters, tokens, saved, now)
         self._deadlines: Deadlines[str] = Deadlines()
+        self._staging = Staging(
+            parameters,
+            tokens,
+            StagingGate(self._pubends, self._moved),
+            saved=saved,
+            log_bounds=logs.get(STAGING),
+            now=now,
+        )
+
+    def _moved(self, pubend: Pubend) -> None:
+        self._deadlines.set(pubend.name, pubend.next_deadline())
 
     def _open_pubend(
         self,
@@ -124,7 +146,7 @@ class GuaranteedBroker:
         for pubend in self._pubends.values():
             out += pubend.start()
             self._deadlines.set(pubend.name, pubend.next_deadline())
-        return out
+        return out + self._staging.start()
 
     # -- the overlay ------------------------------------------------------------------------
 
@@ -212,6 +234,14 @@ class GuaranteedBroker:
                 self._open_producer(link, message, now, out)
             case WhyRequest():
                 out.append(Send(link, self._why(message.pubend, now), Priority.CONTROL))
+            case DescribeStreams():
+                out.append(Send(link, self._describe_streams(), Priority.CONTROL))
+            case MoveCursor():
+                self.edge.cursors.move(link, message, out)
+            case StageRows() | CommitStages() | DropStages():
+                self._staging.received(link, message, now, out)
+            case PublishReceipt() | PublishRefused():
+                self._staging.answered(message, now, out)
             case Subscribe():
                 self.edge.subscribe(link, message, now, out)
             case Unsubscribe():
@@ -250,6 +280,7 @@ class GuaranteedBroker:
         query = pubend.control.query_due(pubend.spoken_end, now)
         if query is None:
             return
+        query = msgspec.structs.replace(query, earliest=pubend.log_start)
         if self._broker in self._sources:
             self._sources[self._broker].query(query, out)
         if pubend.control.elapse(pubend.spoken_end, pubend.waiting > 0, now):
@@ -262,6 +293,17 @@ class GuaranteedBroker:
             problem = f"broker {self._broker!r} hosts no pubend {name!r} (it hosts: {hosted})"
             return WhyReply(name, b"", problem)
         return WhyReply(name, explain(pubend, self._broker, now))
+
+    def _describe_streams(self) -> StreamsDescribed:
+        streams = self.edge.streams()
+        if not streams:
+            return StreamsDescribed({}, f"broker {self._broker!r} knows of no stream yet")
+        for name, pubend in self._pubends.items():
+            bounds = StreamBounds(
+                self._broker, pubend.log_start, pubend.spoken_end, pubend.rows_end
+            )
+            streams[name] = bounds
+        return StreamsDescribed(streams)
 
     def _confirmed(
         self, link: LinkName, message: SubscriptionConfirmed, now: Instant, out: list[Effect]
@@ -307,7 +349,7 @@ class GuaranteedBroker:
         if pubend is None:
             hosted = ", ".join(self._open_to_clients()) or "none"
             wanted = f"no pubend {message.pubend!r}" if message.pubend else "no pubend"
-            reason = f"broker {self._broker!r} hosts {wanted} for clients (it hosts: {hosted})"
+            reason = f"broker {self._broker!r} hosts {wanted} (it hosts: {hosted})"
             reply = ProducerRefused(message.producer, reason)
         else:
             self._producers[session, message.producer] = pubend
@@ -348,6 +390,7 @@ class GuaranteedBroker:
         self._opening = [entry for entry in self._opening if entry[0] != session]
         for key in [key for key in self._producers if key[0] == session]:
             self._producers.pop(key).session_closed(session)
+        self._staging.session_closed(session)
         self.edge.session_closed(session, out)
         return self._settled(out, now)
 
@@ -359,6 +402,10 @@ class GuaranteedBroker:
         owner = self._tokens.settle(token)
         if owner == EDGE:
             self.edge.resolved(token, failure, out)
+        elif owner == CURSORS:
+            self.edge.cursors.resolved(token, failure, out)
+        elif owner == STAGING:
+            self._staging.resolved(token, failure, now, out)
         pubend = self._by_log.get(owner or "")
         if pubend is not None:
             source = self._sources.get(self._broker)
@@ -371,7 +418,10 @@ class GuaranteedBroker:
     def log_read(self, fact: LogRead, now: Instant) -> list[Effect]:
         """The store answered a read."""
         out: list[Effect] = []
-        pubend = self._by_log.get(self._tokens.settle(fact.token) or "")
+        owner = self._tokens.settle(fact.token)
+        if owner == STAGING:
+            self._staging.log_read(fact, now, out)
+        pubend = self._by_log.get(owner or "")
         if pubend is not None:
             answer = pubend.log_read(fact, now, out)
             if pubend.ready and self._opening:
@@ -396,11 +446,14 @@ class GuaranteedBroker:
         edge_deadline = self.edge.next_deadline()
         if edge_deadline is not None and edge_deadline <= now:
             self.edge.deadline(now, out)
+        self._staging.deadline(now, out)
         return self._settled(out, now)
 
     def next_deadline(self) -> Instant | None:
         """The earliest thing that time alone brings about."""
-        return earliest(self._deadlines.earliest(), self.edge.next_deadline())
+        return earliest(
+            self._deadlines.earliest(), self.edge.next_deadline(), self._staging.next_deadline()
+        )
 
     def records(self, now: Instant) -> Iterable[TraceRecord]:
         """What the service measures of itself."""
@@ -418,3 +471,4 @@ class GuaranteedBroker:
         for pubend in self._pubends.values():
             pubend.check_invariants()
         self.edge.check_invariants()
+        self._staging.check_invariants()

@@ -5,7 +5,9 @@
 2. A subscriber that starts in the past has a stream of its own until it has caught up: it asks for
    its own selector's rows, at the pace at which its reader takes them, and joins the live stream
    when it has reached it.
-3. A reader that does not read loses its connection, never the network its pace.
+3. A subscription with ends reads intervals: it has such a stream for each, up to its end, paced as
+   a recovering edge is, and never joins the live one.
+4. A reader that does not read loses its connection, never the network its pace.
 
 What survives a restart is in penstock.guaranteed.durable.
 """
@@ -26,6 +28,7 @@ from penstock.core.intervals import Tick
 from penstock.core.machine import CloseSession, Effect, LinkName, Priority, Send
 from penstock.core.tokens import Tokens
 from penstock.core.trees import Tree
+from penstock.guaranteed.cursors import Cursors
 from penstock.guaranteed.durable import DurableSubscriptions
 from penstock.guaranteed.edge_control import EdgeControl
 from penstock.guaranteed.edge_stream import EdgeStream
@@ -37,6 +40,7 @@ from penstock.guaranteed.messages import (
     DownstreamCongestionQuery,
     Knowledge,
     Nack,
+    StreamBounds,
     Subscribe,
     Subscribed,
     SubscribeRefused,
@@ -52,6 +56,7 @@ from penstock.guaranteed.nack_window import (
     RecoveryNackWindow,
 )
 from penstock.guaranteed.parameters import GuaranteedParameters
+from penstock.guaranteed.read_window import PIECES, SMALLEST_SPAN, ReadWindow
 from penstock.guaranteed.sources import SourceView
 from penstock.guaranteed.subscription import Subscription
 
@@ -73,6 +78,7 @@ class Edge:
         self._sources: dict[str, SourceView] = {}
         self._source_of: dict[str, SourceView] = {}
         self._durable = DurableSubscriptions(parameters, tokens, saved)
+        self.cursors = Cursors(parameters.durable_subscriptions, tokens, saved)
         self._by_session: dict[LinkName, dict[str, Subscription]] = {}
         self._by_key: dict[int, Subscription] = {}
         self._catching_up: dict[str, dict[int, Subscription]] = {}
@@ -178,6 +184,11 @@ class Edge:
 
     def query(self, query: DownstreamCongestionQuery, out: list[Effect]) -> None:
         """A pubend asks whether this edge keeps up."""
+        view = self._source_of.get(query.pubend)
+        if view is not None:
+            view.earliest[query.pubend] = max(
+                query.earliest, view.earliest.get(query.pubend, query.earliest)
+            )
         control = self._controls.get(query.pubend)
         if control is not None:
             alert = control.answer(query)
@@ -218,6 +229,8 @@ class Edge:
         limit = self._parameters.subscriptions_per_session
         if len(sessions) >= limit:
             return f"this connection already has {limit} subscriptions, the most allowed"
+        if message.durable and message.ends:
+            return "a durable subscription has no end; read an interval without making it durable"
         return self._durable.refusal(message, selector) if message.durable else ""
 
     def _begin(
@@ -230,12 +243,14 @@ class Edge:
     ) -> None:
         subscription.connect(session, message.window_bytes)
         subscription.began_at = now
+        subscription.ends = message.ends
         subscription.resume(message.positions)
         self._by_session.setdefault(session, {})[message.subscription] = subscription
         self._by_key[subscription.key] = subscription
         self._starts[subscription.key] = message
-        self._index.add(subscription.key, subscription.selector)
-        text = subscription.selector.text
+        if not subscription.ends:
+            self._index.add(subscription.key, subscription.selector)
+        text = subscription.wanted
         self._wanted[text] += 1
         waiting = self._waiting[subscription.key] = {}
         for view in self._sources.values():
@@ -291,10 +306,11 @@ class Edge:
             self._request_deadlines.set(stream, None)
         subscription.settle(self._horizons(subscription))
         subscription.disconnect()
-        self._index.remove(subscription.key)
+        if not subscription.ends:
+            self._index.remove(subscription.key)
         del self._by_key[subscription.key], self._waiting[subscription.key]
         del self._starts[subscription.key]
-        text = subscription.selector.text
+        text = subscription.wanted
         self._wanted[text] -= 1
         if not self._wanted[text]:
             del self._wanted[text]
@@ -327,14 +343,18 @@ class Edge:
             confirmed = max(view.ticks[pubend], view.streams[pubend].horizon)
             subscription.confirmed_at[pubend] = confirmed
             start = self._start(subscription, pubend, view, confirmed)
-            first = view.earliest.get(pubend, 0)
+            if subscription.ends and start >= subscription.ends.get(pubend, start):
+                continue
+            first = min(view.earliest.get(pubend, 0), subscription.ends.get(pubend, NEVER))
             if start < first:
                 subscription.positions[pubend] = start
                 subscription.deliver(pubend, Frame(start, first, final=True), out)
                 start = first
             subscription.positions[pubend] = start
             subscription.consumed.setdefault(pubend, start)
-            if start >= confirmed:
+            if subscription.ends:
+                self._read(subscription, pubend, start, now, out)
+            elif start >= confirmed:
                 subscription.live[pubend] = None
             else:
                 self._catch_up(subscription, pubend, view, start, now, out)
@@ -377,6 +397,35 @@ class Edge:
             receive_window=NEVER,
         )
         stream.highest = max(view.streams[pubend].highest, subscription.confirmed_at[pubend])
+        subscription.catching_up[pubend] = stream
+        self._catching_up.setdefault(pubend, {})[subscription.key] = subscription
+        self._ask(stream, now, out)
+
+    def _read(
+        self, subscription: Subscription, pubend: str, start: Tick, now: Instant, out: list[Effect]
+    ) -> None:
+        """Read an interval of the past, at the pace that the network can spare."""
+        parameters = self._parameters
+        end = subscription.ends[pubend]
+        if start >= end:
+            # The log begins behind the interval, and that was said.
+            return
+        window: NackWindow
+        if parameters.congestion.sdcc:
+            window = ReadWindow(parameters.answer_bytes)
+        else:
+            window = FixedNackWindow(end - start)
+        stream = EdgeStream(
+            pubend,
+            subscription.selector.text,
+            start,
+            window,
+            parameters,
+            receive_window=NEVER,
+            unit_ns=SMALLEST_SPAN,
+            most_units=PIECES,
+        )
+        stream.highest = end
         subscription.catching_up[pubend] = stream
         self._catching_up.setdefault(pubend, {})[subscription.key] = subscription
         self._ask(stream, now, out)
@@ -441,6 +490,9 @@ class Edge:
     ) -> None:
         """The same piece, for a subscriber that is catching up on this stream."""
         pubend = message.pubend
+        if subscription.ends:
+            self._interval(subscription, message, now, out)
+            return
         stream = subscription.catching_up[pubend]
         ready: list[Frame] = []
         if message.answer_for == stream.filter:
@@ -462,10 +514,31 @@ class Edge:
         elif subscription.has_room:
             self._ask(stream, now, out)
 
+    def _interval(
+        self, subscription: Subscription, message: Knowledge, now: Instant, out: list[Effect]
+    ) -> None:
+        """The same piece, for a subscription that reads an interval."""
+        pubend = message.pubend
+        stream = subscription.catching_up[pubend]
+        end = subscription.ends[pubend]
+        frame = message.frame
+        if message.answer_for != stream.filter or frame.low >= end or frame.high <= stream.horizon:
+            # Live, or the answer to another reader of the same selector.
+            return
+        part = frame.slice(stream.horizon, end)
+        for ready in stream.answered(part, more=message.more, now=now):
+            subscription.deliver(pubend, ready, out)
+        if stream.horizon >= end:
+            del subscription.catching_up[pubend], self._catching_up[pubend][subscription.key]
+            self._request_deadlines.set(stream, None)
+        elif subscription.has_room:
+            self._ask(stream, now, out)
+
     def _ask(self, stream: EdgeStream, now: Instant, out: list[Effect]) -> None:
         intervals = stream.requests_due(now)
         if intervals:
-            self._send(Nack(stream.pubend, intervals, stream.filter), out)
+            limit = stream.window.piece_bytes if isinstance(stream.window, ReadWindow) else 0
+            self._send(Nack(stream.pubend, intervals, stream.filter, limit), out)
         self._request_deadlines.set(stream, stream.next_deadline())
 
     # -- the reader's word ------------------------------------------------------------------
@@ -540,13 +613,13 @@ class Edge:
         for view in self._sources.values():
             ticks = {}
             for pubend in sorted(view.ticks):
-                claims = self._durable.claims(pubend)
+                claims = self._durable.claims(pubend) + self.cursors.claims(pubend)
                 if self._wanted:
                     claims.append(view.streams[pubend].horizon)
                 if claims:
                     ticks[pubend] = min(claims)
             if ticks:
-                durable = self._durable.any
+                durable = self._durable.any or self.cursors.any
                 self._send(Acknowledgement(view.root, self._broker, durable, ticks), out)
 
     def _send(self, message: object, out: list[Effect]) -> None:
@@ -563,6 +636,16 @@ class Edge:
         """The doubt horizon of each live stream."""
         return {
             pubend: stream.horizon
+            for view in self._sources.values()
+            for pubend, stream in view.streams.items()
+        }
+
+    def streams(self) -> dict[str, StreamBounds]:
+        """What can be read of each stream, as far as this edge knows."""
+        return {
+            pubend: StreamBounds(
+                view.root, min(view.earliest.get(pubend, 0), stream.horizon), *2 * (stream.horizon,)
+            )
             for view in self._sources.values()
             for pubend, stream in view.streams.items()
         }

@@ -8,7 +8,8 @@
    of ``nack_unit_ns``.  Each unit has its own repetition timer.
 4. Links keep the order, so a request is lost when one that was sent later is answered: it is
    repeated after the usual time, without the back-off that silence calls for.  What answers a
-   repeated request may have been sent for its first copy, so it proves nothing of those between.
+   repeated request sooner than usual was sent for an earlier copy of it, and proves nothing of
+   those that were sent in between.
 5. An answer that stopped at a limit frees the units behind it, which are asked for at once: the
    answers themselves are the clock.
 """
@@ -134,12 +135,20 @@ class EdgeStream:
                 low = max(request.low, self.horizon)
                 if low >= request.high or not self._known.gaps(low, request.high):
                     self._outstanding.remove(request.low, request.high)
-                    self._answered_sent_at = max(self._answered_sent_at, request.first_sent_at)
+                    served_at = self._served_at(request, now)
+                    self._answered_sent_at = max(self._answered_sent_at, served_at)
                     if request.attempts == 1:
                         self._round_trip.sample(now - request.sent_at)
                     continue
             still.append(request)
         self._requests = still
+
+    def _served_at(self, request: _Request, now: Instant) -> Instant:
+        """When the copy of a request was sent that is taken to have been answered now."""
+        usual = self._round_trip.shortest_usual_ns
+        if request.attempts > 1 and now - request.sent_at < usual:
+            return request.first_sent_at
+        return request.sent_at
 
     def _release_behind(self, tick: Tick) -> None:
         """Units asked for together with the one at ``tick`` will not be answered: free them."""

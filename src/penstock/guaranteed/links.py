@@ -16,6 +16,9 @@ LOCAL_RELAY: Final[LinkName] = "@relay"
 """What an edge calls the relays of its own broker."""
 
 
+LOCAL_STAGING: Final[LinkName] = "@staging"
+"""What a pubend calls the staging of its own broker, which publishes like a client."""
+
 OWN_SESSION: Final[LinkName] = "broker/own"
 """The session on which a broker publishes what it says of itself."""
 

@@ -37,11 +37,16 @@ class Knowledge(Message, frozen=True, gc=False):
 
 
 class Nack(Message, frozen=True, gc=False):
-    """A request for unknown ticks, filtered as ``filter`` says."""
+    """A request for unknown ticks, filtered as ``filter`` says.
+
+    ``max_bytes`` is what the source should read for each interval at most, if less than usual: the
+    one who asks cannot know how dense the past is.
+    """
 
     pubend: str
     intervals: tuple[Interval, ...]
     filter: str
+    max_bytes: int = 0
 
 
 class SubscriptionUpdate(Message, frozen=True):
@@ -88,13 +93,15 @@ class Acknowledgement(Message, frozen=True):
 class DownstreamCongestionQuery(Message, frozen=True):
     """A pubend asks every edge whether it keeps up (DCQ, Section 3.1).
 
-    ``epoch`` is the pubend's start; ``position`` the end of its stream.
+    ``epoch`` is the pubend's start; ``position`` the end of its stream, ``earliest`` the beginning
+    of its log.
     """
 
     pubend: str
     epoch: int
     sequence: int
     position: Tick
+    earliest: Tick = 0
 
 
 class UpstreamCongestionAlert(Message, frozen=True):
@@ -194,6 +201,9 @@ class Subscribe(Message, frozen=True):
     ``positions`` is a tick for each pubend: the end of what was consumed.  For pubends that are not
     listed, ``start`` is "now", "earliest", or "time" with ``start_time``.  A durable subscription
     that exists resumes at its own position unless ``positions`` say otherwise.
+
+    With ``ends`` it reads ``[position, end)`` of the pubends listed there and nothing else: its
+    last delivery of each ends exactly there, with or without rows.
     """
 
     subscription: str
@@ -203,6 +213,7 @@ class Subscribe(Message, frozen=True):
     start_time: Tick = 0
     positions: dict[str, Tick] = msgspec.field(default_factory=dict)
     window_bytes: int = 4 << 20
+    ends: dict[str, Tick] = msgspec.field(default_factory=dict)
 
 
 class Subscribed(Message, frozen=True):
@@ -255,6 +266,46 @@ class Unsubscribed(Message, frozen=True):
     """The subscription is over."""
 
     subscription: str
+
+
+class StreamBounds(msgspec.Struct, frozen=True):
+    """What a broker knows of one pubend's stream: everything in ``[earliest, head)`` can be read.
+
+    At or behind ``rows_end`` there is only silence so far; where the broker does not host the
+    pubend it cannot know that, and ``rows_end`` is the head.
+    """
+
+    broker: str
+    earliest: Tick
+    head: Tick
+    rows_end: Tick
+
+
+class DescribeStreams(Message, frozen=True):
+    """Asks which pubends there are, and what of them can be read."""
+
+
+class StreamsDescribed(Message, frozen=True):
+    """The answer; ``problem`` if nobody on this broker has registered with the sources yet."""
+
+    streams: dict[str, StreamBounds]
+    problem: str = ""
+
+
+class MoveCursor(Message, frozen=True):
+    """Keep the logs from these ticks on until the cursor moves again; ``forget`` deletes it."""
+
+    cursor: str
+    ticks: dict[str, Tick]
+    forget: bool = False
+
+
+class CursorMoved(Message, frozen=True):
+    """The cursor is saved there, or was refused with a reason."""
+
+    cursor: str
+    ticks: dict[str, Tick]
+    problem: str = ""
 
 
 class LogEntry(Message, frozen=True, gc=False):

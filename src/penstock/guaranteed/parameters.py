@@ -67,6 +67,15 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     producer_checkpoint_ns: Positive = 10 * SECOND
     """How often those are saved; a restart reads the log only from there."""
 
+    staging_limit_bytes: Positive = 4 << 30
+    """Rows that are staged and wait for their commit; more is refused."""
+
+    stage_expiry_ns: Positive = 1 * HOUR
+    """How long staged rows wait for their commit: longer than a batch takes, shorter than a day."""
+
+    sink_limit: Positive = 10_000
+    """How many sinks' last epochs a broker remembers; the idlest is forgotten."""
+
     submit_limit_bytes: Positive = 64 << 20
     """Published bytes of one pubend that may wait for the disk; more is refused."""
 

@@ -124,6 +124,7 @@ class Pubend:
         self.log_start: Tick = first
         self.assigned_end: Tick = end
         self.spoken_end: Tick = end
+        self.rows_end: Tick = end
         self._appended_bytes = size
         self._trimmed_bytes = 0
         self._pending: deque[_Pending] = deque()
@@ -279,6 +280,8 @@ class Pubend:
             self.spoken_end = frame.high
             self._last_spoken_at = now
             self.published_messages += len(frame)
+            if len(frame):
+                self.rows_end = frame.high
             self._answer(pending, int(frame.ticks[0]) if len(frame) else 0, out)
         return spoken
 
@@ -308,14 +311,18 @@ class Pubend:
 
     # -- answering requests -----------------------------------------------------------------
 
-    def request(self, low: Tick, high: Tick, filter_text: str, out: list[Effect]) -> None:
-        """Read what was asked for; ``log_read`` gives the answer."""
+    def request(
+        self, low: Tick, high: Tick, filter_text: str, out: list[Effect], *, max_bytes: int = 0
+    ) -> None:
+        """Read what was asked for, no more than ``max_bytes``; ``log_read`` gives the answer."""
         high = min(high, self.spoken_end)
         if low >= high or not self.ready:
             return
         token = self._tokens.take(self.log)
         self._reads[token] = ((low, high), filter_text)
-        out.append(ReadLog(token, self.log, low, high, self._parameters.answer_bytes))
+        limit = self._parameters.answer_bytes
+        most = min(max_bytes, limit) if max_bytes > 0 else limit
+        out.append(ReadLog(token, self.log, low, high, most))
 
     def log_read(self, fact: LogRead, now: Instant, out: list[Effect]) -> LogAnswer | None:
         """The store answered: either the recovery of the producers, or somebody's request."""
@@ -326,8 +333,9 @@ class Pubend:
         end = min(fact.complete_to, high)
         frames: list[Frame] = []
         at = low
-        if low < self.log_start:
-            at = min(self.log_start, end)
+        kept_from = max(self.log_start, fact.complete_from)
+        if low < kept_from:
+            at = min(kept_from, end)
             frames.append(Frame(low, at, final=True))
         for entry in fact.frames:
             part = entry.frame.slice(at, end)

@@ -89,9 +89,7 @@ class RelayStream:
                 part = part.select(registration.index.match_any(part.batch))
             self._tell(link, whole if part is frame else Knowledge(self.pubend, part), out)
 
-    def request(
-        self, link: LinkName, nack: Nack, now: Instant, out: list[Effect]
-    ) -> Nack | None:
+    def request(self, link: LinkName, nack: Nack, now: Instant, out: list[Effect]) -> Nack | None:
         """A child's request; returns what must be asked for above."""
         registration = self._registrations.links.get(link)
         if registration is None or len(self._waiting) >= MAX_WAITING_REQUESTS:
@@ -117,7 +115,9 @@ class RelayStream:
                 self._wait(_Waiting(link, *part, nack.filter, under_way or asked))
                 if under_way is None:
                     upward += self._suppressed(asked, part)
-        return Nack(self.pubend, tuple(upward), asked) if upward else None
+        if not upward:
+            return None
+        return Nack(self.pubend, tuple(upward), asked, nack.max_bytes)
 
     def _wait(self, new: _Waiting) -> None:
         for waiting in self._waiting:

@@ -52,6 +52,11 @@ class RoundTrip:
         """How long to wait for an answer."""
         return min(self._max, self.usual_timeout() * self._back_off)
 
+    @property
+    def shortest_usual_ns(self) -> Duration:
+        """Answers seldom come sooner than in half the usual time; 0 before there is a sample."""
+        return 0 if self.smoothed_ns is None else self.smoothed_ns // 2
+
     def usual_timeout(self) -> Duration:
         """The same without back-off: how long an answer takes when answers come at all."""
         if self.smoothed_ns is None:

@@ -152,7 +152,7 @@ class SourceRelay:
             return
         if pubend is not None:
             for low, high in upward.intervals:
-                pubend.request(low, high, upward.filter, out)
+                pubend.request(low, high, upward.filter, out, max_bytes=upward.max_bytes)
         elif self.parent is not None:
             out.append(Send(self.parent, upward, Priority.CONTROL))
 

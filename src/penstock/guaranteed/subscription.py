@@ -5,7 +5,9 @@
 2. ``consumed`` is the end of what the reader said it is done with.  When nothing that was handed
    over is left unconsumed, silence counts as consumed too, so an idle subscription does not hold
    back the log.
-3. At most ``window_bytes`` are under way to the reader; more waits in a buffer, and a reader that
+3. A subscription with ``ends`` reads intervals: it takes no part in the live stream, and is handed
+   silence too, so that its reader knows how far it has come and when it has all.
+4. At most ``window_bytes`` are under way to the reader; more waits in a buffer, and a reader that
    lets the buffer overflow is disconnected rather than allowed to slow the network.
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
@@ -23,6 +26,9 @@ from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, InvariantBroken, LinkName, Priority, Send
 from penstock.guaranteed.edge_stream import EdgeStream
 from penstock.guaranteed.messages import Delivery
+
+NOTHING: Final = "FALSE"
+"""The selector of whoever wants to know the streams and none of their live rows."""
 
 
 class DurableState(msgspec.Struct, frozen=True):
@@ -51,6 +57,7 @@ class Subscription:
         self.live: dict[str, None] = {}
         self.confirmed_at: dict[str, Tick] = {}
         self.catching_up: dict[str, EdgeStream] = {}
+        self.ends: dict[str, Tick] = {}
         self.window_bytes = 0
         self.under_way_bytes = 0
         self.buffered_bytes = 0
@@ -69,6 +76,14 @@ class Subscription:
         self.confirmed_at.clear()
         self.catching_up.clear()
         self.last_row.clear()
+
+    @property
+    def wanted(self) -> str:
+        """The selector that is registered with the sources: nothing, for one that reads intervals.
+
+        What it reads is asked for piece by piece; live data would come on top of that.
+        """
+        return NOTHING if self.ends else self.selector.text
 
     def resume(self, positions: Mapping[str, Tick]) -> None:
         """Go on from what was consumed, or from where the reader says that it stands.
@@ -93,7 +108,7 @@ class Subscription:
             return
         if frame.low < start:
             frame = frame.slice(start, frame.high)
-        if not len(frame) and not frame.final:
+        if not len(frame) and not frame.final and not self.ends:
             self.positions[pubend] = frame.high
             return
         whole = Frame(start, frame.high, frame.ticks, frame.batch, final=frame.final)

@@ -25,6 +25,9 @@ BROKERS: Final = ("pb", "ib", "sb")
 
 FIRST_PORT: Final = 7400
 SYMBOLS: Final = ("ACME", "EXAMPLE", "INITECH", "HOOLI", "UMBRELLA")
+EVERYTHING: Final = "topic = 'quotes'"
+"""Brokers publish what they measure of themselves as well: that is not part of the sample."""
+
 SELECTIVE: Final = "symbol = 'ACME' AND price > 100"
 PUBLISHERS: Final = 2
 TICK_S: Final = 0.02
@@ -42,9 +45,13 @@ class Counts(msgspec.Struct):
 class LocalOverlay:
     """The brokers of ``penstock up``."""
 
-    def __init__(self, directory: Path) -> None:
-        """Everything that the brokers keep and log goes into ``directory``."""
+    def __init__(self, directory: Path, run: str = "up") -> None:
+        """Everything that the brokers keep and log goes into ``directory``.
+
+        ``run`` is what this overlay is called in the telemetry that its brokers publish.
+        """
         self._directory = directory
+        self._run = run
         self.ports = dict(zip(BROKERS, _ports(len(BROKERS)), strict=True))
         self._brokers: list[BrokerProcess] = []
 
@@ -94,6 +101,7 @@ class LocalOverlay:
                     f"[neighbours.{neighbour}]",
                     f'address = "127.0.0.1:{self.ports[neighbour]}"',
                 ]
+        lines += ["[telemetry]", "publish = true", f'run = "{self._run}"']
         return "\n".join(lines) + "\n"
 
 
@@ -132,7 +140,7 @@ class SampleWorkload:
         for name in BROKERS:
             self._watching[name] = await connect(self._overlay.url(name), name=f"up-{name}")
         subscriber = self._watching["sb"]
-        everything = subscriber.subscribe()
+        everything = subscriber.subscribe(EVERYTHING)
         selective = subscriber.subscribe(SELECTIVE)
         await everything.open()
         await selective.open()

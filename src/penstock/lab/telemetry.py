@@ -7,10 +7,10 @@ what is kept in memory for the run's own expectations is bounded by ``MAX_KEPT_R
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,7 +37,19 @@ WRITE_AT_LEAST_EVERY: Final[Duration] = 60 * SECOND
 """How much telemetry a broker that is killed may lose."""
 
 MAX_KEPT_RECORDS: Final = 5_000_000
-"""About a gigabyte of records: hours of a large simulation.  Later ones are only in the file."""
+"""About a gigabyte of records: hours of a large simulation.  Later ones reach the sinks only."""
+
+
+class RecordSink(Protocol):
+    """Whoever gets the records of a run as they come."""
+
+    def add(self, record: TraceRecord) -> None:
+        """One more."""
+        ...
+
+    def close(self) -> None:
+        """The run's brokers have said everything."""
+        ...
 
 
 class TelemetryFile:
@@ -126,17 +138,27 @@ class TelemetryDirectory:
         self.flush()
 
 
+def record_columns(records: Sequence[TraceRecord]) -> dict[str, Any]:
+    """Records as Arrow arrays, by the names of the schema; without the run."""
+    return {
+        "at_ns": pa.array([record.at for record in records], pa.int64()),
+        "node": pa.array([record.node for record in records], pa.string()),
+        "subject": pa.array([record.subject for record in records], pa.string()),
+        "metric": pa.array([record.metric for record in records], pa.string()),
+        "value": pa.array([record.value for record in records], pa.float64()),
+        "detail": pa.array([record.detail for record in records], pa.string()),
+    }
+
+
 def _table(run: str, records: list[TraceRecord]) -> pa.Table:
-    columns: list[Any] = [
-        pa.array([run] * len(records), pa.string()).dictionary_encode(),
-        pa.array([record.at for record in records], pa.int64()),
-        pa.array([record.node for record in records], pa.string()).dictionary_encode(),
-        pa.array([record.subject for record in records], pa.string()).dictionary_encode(),
-        pa.array([record.metric for record in records], pa.string()).dictionary_encode(),
-        pa.array([record.value for record in records], pa.float64()),
-        pa.array([record.detail for record in records], pa.string()),
+    columns = {"run": pa.array([run] * len(records), pa.string()), **record_columns(records)}
+    arrays = [
+        columns[field.name].dictionary_encode()
+        if pa.types.is_dictionary(field.type)
+        else columns[field.name]
+        for field in SCHEMA
     ]
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+    return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
 Point = tuple[Instant, float]
@@ -145,16 +167,16 @@ Point = tuple[Instant, float]
 class Telemetry:
     """The records of one run, for measuring."""
 
-    def __init__(self, file: TelemetryFile | None = None) -> None:
-        """``file`` gets every record too."""
+    def __init__(self, *sinks: RecordSink) -> None:
+        """The sinks get every record too."""
         self.records: list[TraceRecord] = []
         self.dropped = 0
-        self._file = file
+        self._sinks = sinks
 
     def add(self, record: TraceRecord) -> None:
         """Keep a record, as long as there is room for it."""
-        if self._file is not None:
-            self._file.add(record)
+        for sink in self._sinks:
+            sink.add(record)
         if len(self.records) < MAX_KEPT_RECORDS:
             self.records.append(record)
         else:
@@ -167,8 +189,8 @@ class Telemetry:
 
     def close(self) -> None:
         """Nothing more will come."""
-        if self._file is not None:
-            self._file.close()
+        for sink in self._sinks:
+            sink.close()
 
     def series(
         self, metric: str, *, subject: str = "", node: str = ""

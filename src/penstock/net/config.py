@@ -17,6 +17,7 @@ import msgspec
 
 from penstock.core.clock import seconds
 from penstock.guaranteed.parameters import GuaranteedParameters
+from penstock.multicast.parameters import MulticastParameters
 from penstock.net.connection import ConnectionOptions
 from penstock.overlay.node import NodeConfig
 from penstock.queues.parameters import (
@@ -28,6 +29,7 @@ from penstock.queues.parameters import (
 
 Positive = Annotated[int, msgspec.Meta(gt=0)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+Port = Annotated[int, msgspec.Meta(ge=0, le=65_535)]
 PositiveSeconds = Annotated[float, msgspec.Meta(gt=0)]
 NotNegativeSeconds = Annotated[float, msgspec.Meta(ge=0)]
 
@@ -36,6 +38,11 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 that the broker makes up itself (sessions, internal links)."""
 
 Table = TypeVar("Table", bound=msgspec.Struct)
+
+
+def telemetry_pubend(broker: str) -> str:
+    """The stream on which a broker publishes what it measures of itself."""
+    return f"telemetry@{broker}"
 
 
 class ConfigError(ValueError):
@@ -107,6 +114,12 @@ class TelemetryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     directory: str = ""
     """Where ``penstock serve`` writes the records as Parquet; empty means nowhere."""
 
+    publish: bool = False
+    """Whether the broker also publishes them, on its own stream ``telemetry@NAME``."""
+
+    run: str = ""
+    """What the run is called in what is published; empty means as the broker."""
+
 
 class DialConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a neighbour that cannot be reached is tried again."""
@@ -124,6 +137,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     data_dir: str
     listen: str = "127.0.0.1:7400"
+    datagram_port: Port = 0
+    """Where datagrams are received; 0 means the number of the listening port, if it is free."""
     pubends: NotNegative | tuple[str, ...] = 1
     admin: bool = False
     """Whether links may be controlled from other machines than this one."""
@@ -135,6 +150,7 @@ class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queues: dict[str, QueueConfig] = msgspec.field(default_factory=dict)
     aliases: dict[str, AliasConfig] = msgspec.field(default_factory=dict)
     queue_parameters: QueueParameters = QueueParameters()
+    multicast: MulticastParameters = MulticastParameters()
     telemetry: TelemetryConfig = TelemetryConfig()
 
     @property
@@ -149,16 +165,22 @@ class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return tuple(f"{self.name}.{number}" for number in range(1, self.pubends + 1))
         return self.pubends
 
+    @property
+    def own_pubends(self) -> tuple[str, ...]:
+        """The streams on which the broker itself publishes."""
+        return (telemetry_pubend(self.name),) if self.telemetry.publish else ()
+
     def node_config(self) -> NodeConfig:
         """What the machine itself needs to know."""
         return NodeConfig(
             name=self.name,
             neighbours={name: each.cost for name, each in sorted(self.neighbours.items())},
-            pubends=self.pubend_names,
+            pubends=(*self.pubend_names, *self.own_pubends),
             guaranteed=self.guaranteed,
             queues=tuple(self.queues.values()),
             aliases=tuple(self.aliases.values()),
             queue_parameters=self.queue_parameters,
+            multicast=self.multicast,
             trace_interval_ns=seconds(self.telemetry.interval_s),
         )
 
@@ -254,6 +276,10 @@ def _check(config: BrokerConfig) -> None:
             parse_address(neighbour.address, f"neighbours.{name}.address")
     for pubend in config.pubend_names:
         _check_name("pubends", pubend)
+    if config.telemetry.run:
+        _check_name("telemetry.run", config.telemetry.run)
+    if config.telemetry.publish and not config.telemetry.interval_s:
+        raise ConfigError("telemetry.publish: nothing is measured while telemetry.interval_s is 0")
     if len(set(config.pubend_names)) < len(config.pubend_names):
         raise ConfigError("pubends: a name stands twice; give each pubend its own")
     for name in (*config.queues, *config.aliases):

@@ -7,27 +7,29 @@
 5. ``WhyRequest`` is answered only to an address of this machine (127.0.0.0/8, ::1): what a sender
    is allowed is nobody else's business, and a forged question cannot be used against a third.
 6. ``loss`` drops arriving datagrams at random, for rehearsals.
+7. What the machine records of itself goes to ``on_trace``, a turn of the event loop at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 from random import Random
-from socket import SO_RCVBUF, SOL_SOCKET
 from typing import Any, Final, cast
 
 from penstock.content.wire import Decoder, MalformedMessage, encode
 from penstock.core.clock import SECOND
 from penstock.core.datagrams import Address, DatagramReceived, SendDatagram
-from penstock.core.machine import DeadlineReached, Effect, Fact
+from penstock.core.machine import DeadlineReached, Effect, Fact, Trace
 from penstock.core.message import Message
 from penstock.gossip.explanation import why
 from penstock.gossip.facts import FromGroup
 from penstock.gossip.host import GossipHost
 from penstock.gossip.messages import GOSSIP_MESSAGES, Why, WhyRequest
+from penstock.net.telemetry import Telemetry, TraceSink
 from penstock.net.wall_clock import WallClock
 
 logger = logging.getLogger(__name__)
@@ -52,6 +54,20 @@ def written_address(host: str, port: int) -> Address:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def _bound_socket(listen: Address) -> socket.socket:
+    """A socket at an address; the error says which."""
+    host, port = parse_address(listen)
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        made.setblocking(False)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        raise OSError(f"cannot listen at {listen}: {error.strerror}") from None
+    return made
+
+
 class GossipEndpoint(asyncio.DatagramProtocol):
     """The socket and the timer of one process's gossip."""
 
@@ -61,6 +77,7 @@ class GossipEndpoint(asyncio.DatagramProtocol):
         *,
         loss: float = 0.0,
         random: Random | None = None,
+        on_trace: TraceSink | None = None,
     ) -> None:
         """``on_effect`` gets what each group's peer orders for the application."""
         self.host: GossipHost
@@ -68,6 +85,9 @@ class GossipEndpoint(asyncio.DatagramProtocol):
         self.received_datagrams = 0
         self.sent_datagrams = 0
         self._on_effect = on_effect
+        self._telemetry = Telemetry("")
+        if on_trace is not None:
+            self._telemetry.add_sink(on_trace)
         self._loss = loss
         self._random = random or Random()
         self._clock = WallClock()
@@ -86,16 +106,17 @@ class GossipEndpoint(asyncio.DatagramProtocol):
         advertise: Address | None = None,
         seed: int | str | None = None,
         loss: float = 0.0,
+        on_trace: TraceSink | None = None,
     ) -> GossipEndpoint:
         """Bind a socket (port 0 takes any) and start a host there.
 
         ``advertise`` is the address that others reach this one by, if it is not the bound one.
         """
         random = Random(seed) if seed is not None else Random()
-        endpoint = cls(on_effect, loss=loss, random=random)
+        endpoint = cls(on_effect, loss=loss, random=random, on_trace=on_trace)
         loop = asyncio.get_running_loop()
         transport, _ = await loop.create_datagram_endpoint(
-            lambda: endpoint, local_addr=parse_address(listen)
+            lambda: endpoint, sock=_bound_socket(listen)
         )
         bound = transport.get_extra_info("sockname")
         address = advertise or written_address(bound[0], bound[1])
@@ -125,6 +146,7 @@ class GossipEndpoint(asyncio.DatagramProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._telemetry.flush()
         self._transport.close()
 
     # -- what asyncio calls -----------------------------------------------------------------
@@ -133,9 +155,6 @@ class GossipEndpoint(asyncio.DatagramProtocol):
         """The socket is there."""
         # The loops' own transports derive from no common class.
         self._transport = cast(asyncio.DatagramTransport, transport)
-        socket = transport.get_extra_info("socket")
-        if socket is not None:
-            socket.setsockopt(SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER_BYTES)
 
     def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
         """A datagram came."""
@@ -144,7 +163,7 @@ class GossipEndpoint(asyncio.DatagramProtocol):
             return
         try:
             message = self._decoder.decode(data)
-        except (MalformedMessage, OverflowError) as error:
+        except MalformedMessage as error:
             self.malformed_datagrams += 1
             logger.debug("a datagram from %s is no message: %s", addr[0], error)
             return
@@ -176,6 +195,8 @@ class GossipEndpoint(asyncio.DatagramProtocol):
                 if id(message) not in encoded:
                     encoded[id(message)] = b"".join(encode(message))
                 self._send(effect.destination, encoded[id(message)])
+            elif isinstance(effect, Trace):
+                self._telemetry.add(effect.record)
             elif isinstance(effect, FromGroup):
                 self._on_effect(effect.group, effect.effect)
         self._arm()

@@ -116,7 +116,8 @@ class Durability:
         frame = order.frame.frame
         chunks = encode(order.frame)
         try:
-            self._store.append(order.token, order.log, frame.low, frame.high, chunks)
+            note = not len(frame)
+            self._store.append(order.token, order.log, frame.low, frame.high, chunks, note=note)
         except StoreError as error:
             self._fail_soon(order.token, error)
 
@@ -188,7 +189,7 @@ class Durability:
         """On the reading thread, which alone uses the decoder."""
         found = self._store.read(order.log, order.low, order.high, order.max_bytes)
         entries = tuple(self._log_decoder.decode(record.data) for record in found.records)
-        return LogRead(order.token, entries, found.complete_to)
+        return LogRead(order.token, entries, found.complete_to, found.complete_from)
 
     def _read_done(self, order: ReadLog, done: asyncio.Future[LogRead]) -> None:
         self._reads_under_way -= 1

@@ -22,7 +22,10 @@ from penstock.content.batch import Batch
 from penstock.content.block import MalformedBlock
 from penstock.content.columns import Array, Column
 from penstock.core.message import Message
+from penstock.datagram import messages as datagram
 from penstock.guaranteed import messages as guaranteed
+from penstock.guaranteed import staging_messages as staging
+from penstock.multicast import messages as multicast
 from penstock.net.config import Limits
 from penstock.overlay import messages as overlay
 from penstock.queues import messages as queues
@@ -36,6 +39,18 @@ CLIENT_REQUESTS: Final[frozenset[type[Message]]] = frozenset(
         guaranteed.Consumed,
         guaranteed.Unsubscribe,
         guaranteed.WhyRequest,
+        guaranteed.DescribeStreams,
+        guaranteed.MoveCursor,
+        staging.StageRows,
+        staging.CommitStages,
+        staging.DropStages,
+        multicast.OpenGroupSender,
+        multicast.SendToGroups,
+        multicast.JoinGroup,
+        multicast.LeaveGroup,
+        multicast.GroupTaken,
+        multicast.AskGroups,
+        multicast.WhySender,
         queues.OpenSender,
         queues.SendToQueue,
         queues.Receive,
@@ -46,6 +61,13 @@ CLIENT_REQUESTS: Final[frozenset[type[Message]]] = frozenset(
         queues.PurgeQueue,
         queues.ListQueues,
         queues.ChangeDestination,
+        datagram.OpenDatagram,
+        datagram.CloseDatagram,
+        datagram.SubscribeDatagrams,
+        datagram.UnsubscribeDatagrams,
+        datagram.DatagramSocketRequest,
+        datagram.DatagramWhyRequest,
+        datagram.DatagramWhyAnswer,
         overlay.StatusRequest,
         overlay.LinkControl,
     )
@@ -64,6 +86,19 @@ CLIENT_REPLIES: Final[frozenset[type[Message]]] = frozenset(
         guaranteed.Unsubscribed,
         guaranteed.ThrottleNotice,
         guaranteed.WhyReply,
+        guaranteed.StreamsDescribed,
+        guaranteed.CursorMoved,
+        staging.RowsStaged,
+        staging.StagesCommitted,
+        staging.StagesDropped,
+        multicast.GroupSenderOpened,
+        multicast.GroupSendReceipt,
+        multicast.GroupSendRefused,
+        multicast.GroupJoined,
+        multicast.GroupLeft,
+        multicast.GroupView,
+        multicast.GroupDelivery,
+        multicast.GroupsAnswer,
         queues.SenderOpened,
         queues.SendReceipt,
         queues.SendRefused,
@@ -73,6 +108,11 @@ CLIENT_REPLIES: Final[frozenset[type[Message]]] = frozenset(
         queues.ReceivingStopped,
         queues.Browsed,
         queues.QueueAnswer,
+        datagram.DatagramOpened,
+        datagram.DatagramsSubscribed,
+        datagram.DatagramSocketOffer,
+        datagram.DatagramWhyReply,
+        datagram.DatagramWhyQuestion,
         overlay.Status,
         overlay.LinkControlled,
     )
@@ -105,7 +145,10 @@ class Ingress:
 
     def check_client(self, message: Message) -> Message:
         """The message to hand on; raises ``Breach`` or ``Refused``."""
-        if isinstance(message, guaranteed.Publish | queues.SendToQueue):
+        if isinstance(
+            message,
+            guaranteed.Publish | queues.SendToQueue | staging.StageRows | multicast.SendToGroups,
+        ):
             self._check_batch(message.batch)
         elif isinstance(message, guaranteed.Subscribe):
             window_bytes = min(message.window_bytes, self._limits.max_window_bytes)

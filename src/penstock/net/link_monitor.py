@@ -1,7 +1,8 @@
 """Looks at the links at fixed intervals: for the telemetry, and for the machine.
 
-1. The machine is told what waits on each link ten times a second, while anything waits and once
-   more when nothing does: from this a broker knows which link holds its publishers back.
+1. The machine is told what waits on each link twenty times a second, while anything waits and once
+   more when nothing does: from this a broker knows which link holds its publishers back, and what
+   a link should cost.
 2. The telemetry gets every link's counts at its own interval.
 """
 
@@ -14,11 +15,11 @@ from typing import Final
 from penstock.core.machine import LinkName, QueuesMeasured
 from penstock.net.link import Link
 from penstock.net.sessions import Feed
-from penstock.net.telemetry import Telemetry
+from penstock.net.telemetry import LinkMeasure, Telemetry
 from penstock.net.wall_clock import WallClock
 
-MEASURE_QUEUES_EVERY_S: Final = 0.1
-"""As often as an edge samples its doubt horizon: neither is worth more than the other."""
+MEASURE_QUEUES_EVERY_S: Final = 0.05
+"""As often as links are priced (T_min of the multicast service)."""
 
 
 class LinkMonitor:
@@ -70,5 +71,8 @@ class LinkMonitor:
         self._timers["telemetry"] = self._loop.call_later(
             self._telemetry_interval_s, self._tell_telemetry
         )
-        counts = [(name, link.outbox.statistics()) for name, link in self._links.items()]
-        self._telemetry.measure_links(counts, self._clock.now())
+        measures = [
+            LinkMeasure(name, link.outbox.statistics(), link.outbox.rate_bytes_per_s)
+            for name, link in self._links.items()
+        ]
+        self._telemetry.measure_links(measures, self._clock.now())

@@ -56,6 +56,11 @@ class Outbox:
         return taken
 
     @property
+    def pacer(self) -> LinkPacer:
+        """The link's pace, which datagrams on the same link keep to as well."""
+        return self._pacer
+
+    @property
     def rate_bytes_per_s(self) -> int:
         """The limit in force; 0 means none."""
         return self._pacer.rate_bytes_per_s

@@ -20,11 +20,15 @@ from typing import Final
 import msgspec
 
 from penstock.core.clock import Instant, in_seconds
-from penstock.core.machine import CloseSession, Fact, Send
+from penstock.core.datagrams import SendBestEffort
+from penstock.core.machine import CloseSession, Fact, LinkName, Send
 from penstock.core.message import Message
 from penstock.core.randomness import random_stream
+from penstock.datagram.messages import DatagramSocketRequest
+from penstock.guaranteed.links import OWN_SESSION
 from penstock.net.config import Address, BrokerConfig
 from penstock.net.connection import Connection
+from penstock.net.datagram_socket import DatagramSocket
 from penstock.net.driver import Driver
 from penstock.net.durability import Durability
 from penstock.net.link_monitor import LinkMonitor
@@ -39,6 +43,7 @@ from penstock.net.status import (
     subscription_statuses,
 )
 from penstock.net.telemetry import Telemetry, TraceSink
+from penstock.net.telemetry_stream import TelemetryStream
 from penstock.net.wall_clock import WallClock
 from penstock.overlay.messages import Hello, LinkControl, LinkControlled, Status, StatusRequest
 from penstock.overlay.node import BrokerNode
@@ -63,7 +68,10 @@ class BrokerServer:
     def __init__(self, config: BrokerConfig, on_trace: TraceSink | None = None) -> None:
         """Nothing is opened yet; ``on_trace`` gets the telemetry."""
         self.config = config
-        self._telemetry = Telemetry(config.name, on_trace)
+        self._telemetry = Telemetry(config.name)
+        if on_trace is not None:
+            self._telemetry.add_sink(on_trace)
+        self._stream: TelemetryStream | None = None
         self._durability = Durability(self._store_answered)
         self._clock = WallClock()
         self._listener: asyncio.Server | None = None
@@ -81,6 +89,8 @@ class BrokerServer:
             await self._durability.close()
             raise
         self._driver.start(self.node.start(now=self._clock.now()))
+        if self._stream is not None:
+            self._stream.start()
         self._neighbours.start()
         self._monitor.start()
         logger.info("broker %s listens at %s", self.config.name, self.address)
@@ -98,11 +108,17 @@ class BrokerServer:
         self._started_at: Instant = incarnation
         self._hello = Hello("broker", config.name, incarnation, f"penstock {__version__}")
         self._driver = Driver(self.node, self._clock, self._durability, self, self._telemetry.add)
+        self._datagrams = DatagramSocket(self._clock, self._driver.feed)
         self._sessions = Sessions(
-            config.limits, self._clock, self._driver.feed, self._operate, self._store_load
+            config.limits, self._clock, self._overheard, self._operate, self._store_load
         )
+        if config.telemetry.publish:
+            run = config.telemetry.run or config.name
+            self._stream = TelemetryStream(config.name, run, self._driver.feed)
+            self._telemetry.add_sink(self._stream.add)
         random = random_stream(incarnation, config.name, "dialling")
-        self._neighbours = Neighbours(config, self._hello, self._clock, self._driver.feed, random)
+        self._neighbours = Neighbours(config, self._hello, self._clock, self._overheard, random)
+        self._datagrams.watch(self._neighbours.links)
         self._monitor = LinkMonitor(
             self._neighbours.links,
             self._clock,
@@ -121,6 +137,8 @@ class BrokerServer:
             backlog=LISTEN_BACKLOG,
         )
         self._address = Address(host, self._listener.sockets[0].getsockname()[1])
+        wanted = self.config.datagram_port
+        await self._datagrams.open(host, wanted or self._address.port, required=bool(wanted))
 
     async def stop(self, reason: str = "the broker is stopping") -> None:
         """Stop in good order."""
@@ -140,6 +158,7 @@ class BrokerServer:
         closing = [*self._sessions.close_all(reason), *await self._neighbours.stop(reason)]
         await asyncio.gather(*(connection.wait_closed() for connection in closing))
         self._driver.stop()
+        self._datagrams.close()
         await self._durability.close()
         self._telemetry.flush()
 
@@ -177,12 +196,23 @@ class BrokerServer:
         """Queue a message for a client or a neighbour."""
         if effect.link.startswith(SESSION_PREFIX):
             self._sessions.send(effect.link, effect.message)
+        elif effect.link == OWN_SESSION:
+            if self._stream is not None:
+                self._stream.answered(effect.message)
         else:
             self._neighbours.send(effect)
+
+    def send_best_effort(self, effect: SendBestEffort) -> None:
+        """Queue a message for a client or a neighbour as a datagram."""
+        self._datagrams.send(effect)
 
     def close_session(self, effect: CloseSession) -> None:
         """End a client's connection."""
         self._sessions.close(effect.session, effect.reason)
+
+    def _overheard(self, facts: Iterable[Fact]) -> None:
+        """What links and sessions say; the datagram socket hears it before the machine."""
+        self._driver.feed(self._datagrams.overheard(facts))
 
     # -- the store --------------------------------------------------------------------------
 
@@ -195,10 +225,14 @@ class BrokerServer:
 
     # -- operators --------------------------------------------------------------------------
 
-    def _operate(self, message: Message, connection: Connection) -> Message | None:
+    def _operate(
+        self, message: Message, connection: Connection, session: LinkName
+    ) -> Message | None:
         """Answer what is for the broker itself; None if it is for the machine."""
         if isinstance(message, StatusRequest):
             return Status(msgspec.json.encode(self.status()))
+        if isinstance(message, DatagramSocketRequest):
+            return self._datagrams.offer(session)
         if isinstance(message, LinkControl):
             if not may_operate(connection, admin=self.config.admin):
                 problem = (

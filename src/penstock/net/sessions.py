@@ -17,6 +17,8 @@ from penstock.content.columns import Buffer
 from penstock.core.machine import Fact, LinkName, Priority, Received, SessionClosed, SessionOpened
 from penstock.core.message import Message
 from penstock.guaranteed.messages import Publish, PublishRefused
+from penstock.guaranteed.staging_messages import RowsStaged, StageRows
+from penstock.multicast.messages import GroupSendRefused, SendToGroups
 from penstock.net.config import Limits
 from penstock.net.connection import Connection
 from penstock.net.ingress import Breach, Ingress, Refused
@@ -37,7 +39,7 @@ RESUME_AT_LOAD: Final = 0.25
 disk has work while the clients wake up."""
 
 Feed = Callable[[Iterable[Fact]], None]
-Operate = Callable[[Message, Connection], Message | None]
+Operate = Callable[[Message, Connection, LinkName], Message | None]
 """Answers what is for the broker itself and not for its machine; None if it is for the machine."""
 
 
@@ -168,17 +170,19 @@ class Sessions:
             try:
                 checked = self._ingress.check_client(message)
             except Refused as refusal:
-                assert isinstance(message, Publish | SendToQueue)
+                assert isinstance(message, Publish | SendToQueue | StageRows | SendToGroups)
                 session.send(_refusal(message, str(refusal)))
                 continue
             except Breach as error:
                 breach = str(error)
                 break
-            answer = self._operate(checked, session.connection)
+            answer = self._operate(checked, session.connection, session.name)
             if answer is not None:
                 session.send(answer)
                 continue
-            session.publishes = session.publishes or isinstance(checked, Publish | SendToQueue)
+            session.publishes = session.publishes or isinstance(
+                checked, Publish | SendToQueue | StageRows
+            )
             facts.append(Received(session.name, checked))
         self._feed(facts)
         if breach:
@@ -201,8 +205,16 @@ class Sessions:
             self._feed((SessionClosed(session.name),))
 
 
-def _refusal(message: Publish | SendToQueue, reason: str) -> PublishRefused | SendRefused:
+def _refusal(
+    message: Publish | SendToQueue | StageRows | SendToGroups, reason: str
+) -> PublishRefused | SendRefused | RowsStaged | GroupSendRefused:
     if isinstance(message, SendToQueue):
         count = len(message.batch)
         return SendRefused(message.producer, message.queue, message.first_sequence, count, reason)
+    if isinstance(message, SendToGroups):
+        count = len(message.batch)
+        return GroupSendRefused(message.producer, message.first_sequence, count, reason)
+    if isinstance(message, StageRows):
+        key = (message.sink, message.epoch, message.stage)
+        return RowsStaged(*key, message.first_row, problem=reason)
     return PublishRefused(message.producer, message.first_sequence, len(message.batch), reason)

@@ -1,7 +1,8 @@
 """Measurements on their way out of a broker.
 
 The machine's records and the links' counts are gathered during one turn of the event loop and
-handed over together, so that whoever writes them gets them in batches and nothing piles up here.
+handed over together, so that whoever takes them gets them in batches and nothing piles up here.
+A link is called by both its ends, ``ib->sb``, as it is in the simulator.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
+
+import msgspec
 
 from penstock.core.clock import Instant
 from penstock.core.machine import LinkName
@@ -18,42 +21,56 @@ from penstock.overlay.link_queue import LinkStatistics
 TraceSink: TypeAlias = Callable[[list[TraceRecord]], None]
 
 
-class Telemetry:
-    """Gathers records and hands them to a sink."""
+class LinkMeasure(msgspec.Struct, frozen=True):
+    """What is measured of one link."""
 
-    def __init__(self, node: str, sink: TraceSink | None) -> None:
+    link: LinkName
+    statistics: LinkStatistics
+    bandwidth_bytes_per_s: int
+    """The limit at present; 0 is none."""
+
+
+class Telemetry:
+    """Gathers records and hands them to whoever wants them."""
+
+    def __init__(self, node: str, *sinks: TraceSink) -> None:
         """Without a sink everything is forgotten at once."""
         self._node = node
-        self._sink = sink
+        self._sinks = list(sinks)
         self._records: list[TraceRecord] = []
         self._loop = asyncio.get_running_loop()
 
+    def add_sink(self, sink: TraceSink) -> None:
+        """One more who wants all records from now on."""
+        self._sinks.append(sink)
+
     def add(self, record: TraceRecord) -> None:
         """Hand over a record at the end of this turn."""
-        if self._sink is None:
+        if not self._sinks:
             return
         if not self._records:
             self._loop.call_soon(self.flush)
         self._records.append(record)
 
-    def measure_links(self, links: Iterable[tuple[LinkName, LinkStatistics]], now: Instant) -> None:
+    def measure_links(self, links: Iterable[LinkMeasure], now: Instant) -> None:
         """Record what each link has queued and sent."""
-        for name, statistics in links:
-            for record in link_records(self._node, name, statistics, now):
+        for measure in links:
+            for record in link_records(self._node, measure, now):
                 self.add(record)
 
     def flush(self) -> None:
         """Hand over what was gathered."""
-        if self._records and self._sink is not None:
+        if self._records:
             records, self._records = self._records, []
-            self._sink(records)
+            for sink in self._sinks:
+                sink(records)
 
 
-def link_records(
-    node: str, link: LinkName, statistics: LinkStatistics, now: Instant
-) -> Iterator[TraceRecord]:
+def link_records(node: str, measure: LinkMeasure, now: Instant) -> Iterator[TraceRecord]:
     """One record for each quantity of a link."""
-    yield TraceRecord(now, node, link, "queue_bytes", statistics.queued_bytes)
-    yield TraceRecord(now, node, link, "sent_bytes", statistics.sent_bytes)
-    yield TraceRecord(now, node, link, "sent_messages", statistics.sent_messages)
-    yield TraceRecord(now, node, link, "dropped_messages", statistics.dropped_messages)
+    link, counts = f"{node}->{measure.link}", measure.statistics
+    yield TraceRecord(now, node, link, "queue_bytes", counts.queued_bytes)
+    yield TraceRecord(now, node, link, "sent_bytes", counts.sent_bytes)
+    yield TraceRecord(now, node, link, "sent_messages", counts.sent_messages)
+    yield TraceRecord(now, node, link, "dropped_messages", counts.dropped_messages)
+    yield TraceRecord(now, node, link, "bandwidth_bytes_per_s", measure.bandwidth_bytes_per_s)

@@ -28,8 +28,11 @@ from penstock.core.machine import (
 )
 from penstock.core.service import Service
 from penstock.core.tokens import Tokens
+from penstock.datagram.broker import DatagramBroker
 from penstock.guaranteed.broker import GuaranteedBroker
 from penstock.guaranteed.parameters import GuaranteedParameters
+from penstock.multicast.broker import MulticastBroker
+from penstock.multicast.parameters import MulticastParameters
 from penstock.overlay.messages import LinkState
 from penstock.overlay.routing import LinkStateDatabase, next_hops_of, trees_of
 from penstock.overlay.wire import SERVICE_OF_MESSAGE
@@ -41,6 +44,9 @@ SETTLE_WITHIN: Duration = 2 * SECOND
 
 SERVICES = 4
 """How many services share a broker's tokens."""
+
+EVERY_SERVICE = (1 << SERVICES) - 1
+"""The set of all services, a bit for each."""
 
 
 class NodeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,6 +61,7 @@ class NodeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queues: tuple[QueueConfig, ...] = ()
     aliases: tuple[AliasConfig, ...] = ()
     queue_parameters: QueueParameters = QueueParameters()
+    multicast: MulticastParameters = MulticastParameters()
     trace_interval_ns: Duration = SECOND
     """How often the broker measures itself; 0 means never."""
 
@@ -104,7 +111,23 @@ class BrokerNode:
             logs=logs,
             now=now,
         )
-        self._services: tuple[Service, ...] = (self.guaranteed, self.queues)
+        self.datagram = DatagramBroker(config.name, now=now)
+        self.multicast = MulticastBroker(
+            config.name,
+            config.multicast,
+            self._database,
+            queued_bytes=self._queued_bytes,
+            now=now,
+        )
+        self._by_number: dict[int, Service] = {
+            0: self.guaranteed,
+            1: self.queues,
+            2: self.multicast,
+            3: self.datagram,
+        }
+        self._services: tuple[Service, ...] = tuple(self._by_number.values())
+        self._due: list[Instant | None] = [None] * SERVICES
+        self._touched = EVERY_SERVICE
 
     def start(self, *, now: Instant) -> list[Effect]:
         """What the broker does before it hears anything."""
@@ -115,22 +138,33 @@ class BrokerNode:
         """Take one fact in and give the orders that follow from it."""
         if isinstance(fact, Received):
             if isinstance(fact.message, LinkState):
+                self._touched = EVERY_SERVICE
                 return self._link_state(fact.link, fact.message, now)
-            service = self._services[SERVICE_OF_MESSAGE[type(fact.message)]]
+            service = self._service(SERVICE_OF_MESSAGE[type(fact.message)])
             return service.received(fact.link, fact.message, now)
+        match fact:
+            case Persisted(token):
+                return self._service(token % SERVICES).resolved(token, "", now)
+            case PersistFailed(token, reason):
+                return self._service(token % SERVICES).resolved(token, reason, now)
+            case LogRead(token):
+                return self._service(token % SERVICES).log_read(fact, now)
+        self._touched = EVERY_SERVICE
+        return self._handle_for_all(fact, now)
+
+    def _service(self, number: int) -> Service:
+        """The service that a fact is for, whose deadline may be another one afterwards."""
+        self._touched |= 1 << number
+        return self._by_number[number]
+
+    def _handle_for_all(self, fact: Fact, now: Instant) -> list[Effect]:
         match fact:
             case DeadlineReached():
                 return self._deadline(now)
-            case Persisted(token):
-                return self._services[token % SERVICES].resolved(token, "", now)
-            case PersistFailed(token, reason):
-                return self._services[token % SERVICES].resolved(token, reason, now)
-            case LogRead(token):
-                return self._services[token % SERVICES].log_read(fact, now)
             case QueuesMeasured(queued_bytes):
                 self._queued_bytes.clear()
                 self._queued_bytes.update(queued_bytes)
-                return []
+                return self.multicast.queues_measured(now)
             case SessionOpened():
                 return []
             case SessionClosed(session):
@@ -204,8 +238,13 @@ class BrokerNode:
     def next_deadline(self) -> Instant | None:
         """The earliest thing that time alone brings about."""
         first = earliest(self._trace_at, self._settle_at)
-        for service in self._services:
-            deadline = service.next_deadline()
+        due = self._due
+        if self._touched:
+            for number, service in self._by_number.items():
+                if self._touched >> number & 1:
+                    due[number] = service.next_deadline()
+            self._touched = 0
+        for deadline in due:
             if deadline is not None and (first is None or deadline < first):
                 first = deadline
         return first

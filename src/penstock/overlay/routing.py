@@ -20,6 +20,7 @@ class LinkStateDatabase:
     def __init__(self) -> None:
         """Nobody is known."""
         self._states: dict[str, LinkState] = {}
+        self._parents: dict[str, dict[str, str]] = {}
 
     def learn(self, state: LinkState) -> bool:
         """Take an account in; False if it was known or is outdated."""
@@ -30,6 +31,7 @@ class LinkStateDatabase:
         ):
             return False
         self._states[state.broker] = state
+        self._parents.clear()
         return True
 
     def states(self) -> list[LinkState]:
@@ -39,6 +41,18 @@ class LinkStateDatabase:
     def get(self, broker: str) -> LinkState | None:
         """One broker's account."""
         return self._states.get(broker)
+
+    def incarnation(self, broker: str) -> int:
+        """The latest incarnation of a broker; 0 if it was never heard."""
+        state = self._states.get(broker)
+        return 0 if state is None else state.incarnation
+
+    def parents(self, root: str) -> dict[str, str]:
+        """The tree of one root, computed when it is asked for and kept until something changes."""
+        parents = self._parents.get(root)
+        if parents is None:
+            parents = self._parents[root] = parents_from(root, self.links())
+        return parents
 
     def links(self) -> dict[str, dict[str, int]]:
         """The links on which both ends agree, with their cost."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from penstock.content.wire import Decoder
 from penstock.core.message import Message
+from penstock.datagram import messages as datagram
 from penstock.guaranteed import messages as guaranteed
+from penstock.guaranteed import staging_messages as staging
+from penstock.multicast import messages as multicast
 from penstock.overlay import messages as overlay
 from penstock.queues import messages as queues
 
@@ -45,6 +48,16 @@ GUARANTEED_MESSAGES: tuple[type[Message], ...] = (
     guaranteed.Consumed,
     guaranteed.Unsubscribe,
     guaranteed.Unsubscribed,
+    guaranteed.DescribeStreams,
+    guaranteed.StreamsDescribed,
+    guaranteed.MoveCursor,
+    guaranteed.CursorMoved,
+    staging.StageRows,
+    staging.RowsStaged,
+    staging.CommitStages,
+    staging.StagesCommitted,
+    staging.DropStages,
+    staging.StagesDropped,
 )
 
 QUEUES_MESSAGES: tuple[type[Message], ...] = (
@@ -78,9 +91,55 @@ QUEUES_MESSAGES: tuple[type[Message], ...] = (
     queues.QueueAnswer,
 )
 
+MULTICAST_MESSAGES: tuple[type[Message], ...] = (
+    multicast.Membership,
+    multicast.MembershipChange,
+    multicast.MembershipTold,
+    multicast.MembershipWanted,
+    multicast.Prices,
+    multicast.Multicast,
+    multicast.MulticastReceived,
+    multicast.OpenGroupSender,
+    multicast.GroupSenderOpened,
+    multicast.SendToGroups,
+    multicast.GroupSendReceipt,
+    multicast.GroupSendRefused,
+    multicast.JoinGroup,
+    multicast.GroupJoined,
+    multicast.LeaveGroup,
+    multicast.GroupLeft,
+    multicast.GroupView,
+    multicast.GroupDelivery,
+    multicast.GroupTaken,
+    multicast.AskGroups,
+    multicast.WhySender,
+    multicast.GroupsAnswer,
+)
+
+DATAGRAM_MESSAGES: tuple[type[Message], ...] = (
+    datagram.OpenDatagram,
+    datagram.DatagramOpened,
+    datagram.CloseDatagram,
+    datagram.SubscribeDatagrams,
+    datagram.DatagramsSubscribed,
+    datagram.UnsubscribeDatagrams,
+    datagram.DatagramWhyRequest,
+    datagram.DatagramWhyReply,
+    datagram.DatagramWhyQuestion,
+    datagram.DatagramWhyAnswer,
+    datagram.DatagramSocketRequest,
+    datagram.DatagramSocketOffer,
+    datagram.SourceAnnouncement,
+    datagram.Interest,
+    datagram.DatagramPort,
+)
+"""What travels on connections; the rest of the service's messages are datagrams."""
+
 SERVICE_OF_MESSAGE: dict[type[Message], int] = {
     **dict.fromkeys(GUARANTEED_MESSAGES, 0),
     **dict.fromkeys(QUEUES_MESSAGES, 1),
+    **dict.fromkeys(MULTICAST_MESSAGES, 2),
+    **dict.fromkeys(DATAGRAM_MESSAGES + datagram.DATAGRAMS, 3),
 }
 """Which of a broker's services a message is for, by its place in the broker."""
 
@@ -94,7 +153,18 @@ LOG_MESSAGES: tuple[type[Message], ...] = (
 
 def connection_decoder() -> Decoder[Message]:
     """Reads whatever may arrive on a connection."""
-    return Decoder(OVERLAY_MESSAGES + GUARANTEED_MESSAGES + QUEUES_MESSAGES)
+    return Decoder(
+        OVERLAY_MESSAGES
+        + GUARANTEED_MESSAGES
+        + QUEUES_MESSAGES
+        + MULTICAST_MESSAGES
+        + DATAGRAM_MESSAGES
+    )
+
+
+def datagram_decoder() -> Decoder[Message]:
+    """Reads what may arrive as a datagram at a broker or at one of its clients."""
+    return Decoder(datagram.DATAGRAMS)
 
 
 def log_decoder() -> Decoder[Message]:

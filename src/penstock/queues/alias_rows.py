@@ -1,6 +1,7 @@
 """The rows of one alias queue: from its disk to a destination's.
 
-A durable row is in exactly one of these places:
+A row that is durable, or passes through (penstock.queues.passage), is in exactly one of these
+places:
 
 1. *waiting*: to be forwarded;
 2. *in flight*: forwarded to one destination that has not said that it stored it
@@ -67,6 +68,8 @@ class AliasRows:
                     self._recovered_settled.add(low, high)
                 if fresh:
                     decisions.append(entry)
+                    for origin, first, count in entry.origins:
+                        self.journal.origins.add(origin, first, count)
         if self.journal.recovered(fact, out):
             for each in list(self.entries.within(0, NEVER)):
                 for low, high in self._recovered_settled.gaps(each.low, each.high):
@@ -75,9 +78,9 @@ class AliasRows:
             self._recovered_settled = IntervalSet()
         return decisions
 
-    def arrived(self, stored: RowsEntry) -> Entry:
-        """Rows are durable, and wait."""
-        entry = entry_of(stored)
+    def arrived(self, rows: RowsEntry, *, stored: bool) -> Entry:
+        """Rows wait: they are durable, or pass through."""
+        entry = entry_of(rows, stored=stored)
         self.entries.add(entry)
         self.undecided.add(entry.low, entry.high)
         self.waiting.add(entry.priority, entry.low, entry.high)

@@ -8,6 +8,7 @@ further away is passed on by the link that leads there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from penstock.core.clock import Instant
 from penstock.core.deadlines import Deadlines
@@ -18,7 +19,6 @@ from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
 from penstock.queues.administration import Administration, Hosted, with_saved_destinations
 from penstock.queues.alias_queue import AliasQueue
-from penstock.queues.entrance import objection
 from penstock.queues.messages import (
     Browse,
     ChangeDestination,
@@ -39,8 +39,6 @@ from penstock.queues.messages import (
     RelayedSend,
     Resolved,
     Routed,
-    SenderOpened,
-    SendRefused,
     SendToQueue,
     Settle,
     StopReceiving,
@@ -53,10 +51,15 @@ from penstock.queues.parameters import (
     check_configuration,
     with_dead_letters,
 )
+from penstock.queues.producers import Producers
 from penstock.queues.queue import Queue
-from penstock.queues.replies import answer_client, refusal_of
+from penstock.queues.relays import Relays, changed_ways
+from penstock.queues.replies import refusal_of
 from penstock.queues.senders import LETTERS, ROUTE, ClientSender
 from penstock.queues.telemetry import service_records
+
+RELAYS: Final = "@relays"
+"""Stands among the names of logs for what is relayed: its deadline is one among theirs."""
 
 
 class QueueBroker:
@@ -100,6 +103,9 @@ class QueueBroker:
         self._administration = Administration(
             broker, self.queues, self.aliases, tokens, self._touch
         )
+        self._producers = Producers(
+            broker, self._administration, Relays(broker, parameters), self._touch
+        )
         self._by_log: dict[str, Hosted] = {}
         self._by_log.update((each.log, each) for each in self.queues.values())
         self._by_log.update((each.log, each) for each in self.aliases.values())
@@ -121,6 +127,7 @@ class QueueBroker:
         """Some brokers can be reached now, or no longer."""
         out: list[Effect] = []
         gained = [broker for broker in next_hops if broker not in self._next_hops]
+        self._producers.relays.ways_found(changed_ways(self._next_hops, next_hops), now, out)
         self._next_hops = dict(next_hops)
         for alias in self.aliases.values():
             alias.routes_changed(self._next_hops, now, out)
@@ -157,14 +164,14 @@ class QueueBroker:
                 out.append(Send(ROUTE, message, _priority_of(message)))
             else:
                 self._routed(message, now, out)
-        elif isinstance(message, SendToQueue):
-            self._send(ClientSender(link, message.producer, message.queue), message, now, out)
+        elif isinstance(message, SendToQueue | OpenSender):
+            sender = ClientSender(link, message.producer, message.queue)
+            self._producers.take(sender, message, self._next_hops, now, out)
+            self._deadlines.set(RELAYS, self._producers.relays.next_deadline())
         elif isinstance(message, Settle | Credit | StopReceiving):
             self._from_consumer(link, message, now, out)
         elif isinstance(message, Receive):
             self._receive(link, message, now, out)
-        elif isinstance(message, OpenSender):
-            self._open_sender(link, message, now, out)
         elif isinstance(message, Browse | PurgeQueue | ListQueues | ChangeDestination):
             self._administration.request(link, message, self._next_hops, now, out)
 
@@ -173,11 +180,11 @@ class QueueBroker:
     ) -> None:
         """From another broker, or from another part of this one."""
         if isinstance(message, RelayedReply):
-            out.append(Send(message.session, message.reply, Priority.CONTROL))
+            self._producers.relays.replied(message, out)
         elif isinstance(message, RelayedSend):
             send = message.send
             sender = ClientSender(message.session, send.producer, send.queue, message.source)
-            self._send(sender, send, now, out)
+            self._producers.take(sender, send, self._next_hops, now, out)
         elif isinstance(message, Forward | Decision | Monitor):
             self._for_queue(message, now, out)
         else:
@@ -207,62 +214,14 @@ class QueueBroker:
             return
         match message:
             case Stored():
-                alias.stored(message, now, out)
+                alias.forwarding.stored(message, now, out)
             case Resolved():
-                alias.resolved_by(message, now)
+                alias.forwarding.resolved_by(message, now)
             case MonitorReport():
-                alias.report(message, now, out)
+                alias.forwarding.report(message, now, out)
             case ForwardRefused():
-                alias.refused(message, now, out)
+                alias.forwarding.refused(message, now, out)
         self._touch(alias)
-
-    # -- producers --------------------------------------------------------------------------
-
-    def _send(
-        self, sender: ClientSender, message: SendToQueue, now: Instant, out: list[Effect]
-    ) -> None:
-        name, _, elsewhere = message.queue.partition("@")
-        problem = ""
-        if elsewhere and elsewhere != self._broker:
-            if elsewhere in self._next_hops and not sender.via:
-                relayed = RelayedSend(self._broker, elsewhere, sender.session, message)
-                out.append(Send(ROUTE, relayed, Priority.DATA))
-                return
-            problem = f"broker {elsewhere!r} cannot be reached from {self._broker!r}"
-        hosted = self._administration.find(name)
-        if not problem and hosted is None:
-            problem = self._administration.no_such_queue(name)
-        problem = problem or objection(message)
-        if problem or hosted is None:
-            first, count = message.first_sequence, len(message.batch)
-            refusal = SendRefused(message.producer, message.queue, first, count, problem)
-            answer_client(sender, refusal, self._broker, out)
-            return
-        hosted.send(sender, message, now, out)
-        self._touch(hosted)
-
-    def _open_sender(
-        self, session: LinkName, message: OpenSender, now: Instant, out: list[Effect]
-    ) -> None:
-        """Tell a producer where it stands; one of a queue elsewhere numbers by itself."""
-        name, _, elsewhere = message.queue.partition("@")
-        hosted = self._administration.find(name)
-        if elsewhere and elsewhere != self._broker:
-            opened = SenderOpened(message.producer, message.queue, 0)
-            out.append(Send(session, opened, Priority.CONTROL))
-        elif hosted is None:
-            problem = self._administration.no_such_queue(name)
-            opened = SenderOpened(message.producer, message.queue, 0, problem)
-            out.append(Send(session, opened, Priority.CONTROL))
-        else:
-            entrance = hosted.entrance
-
-            def tell(now: Instant, out: list[Effect]) -> None:
-                sequence = entrance.next_sequence(message.producer)
-                opened = SenderOpened(message.producer, message.queue, sequence)
-                out.append(Send(session, opened, Priority.CONTROL))
-
-            entrance.when_ready(tell, now, out)
 
     # -- consumers --------------------------------------------------------------------------
 
@@ -305,6 +264,7 @@ class QueueBroker:
     def session_closed(self, session: LinkName, now: Instant) -> list[Effect]:
         """A client is gone."""
         out: list[Effect] = []
+        self._producers.relays.session_closed(session)
         gone = [key for key in self._consumers if key[0] == session]
         for queue in {self._consumers.pop(key).name: None for key in gone}:
             self.queues[queue].session_closed(session, now, out)
@@ -375,8 +335,12 @@ class QueueBroker:
         """Whatever is due."""
         out: list[Effect] = []
         for log in self._deadlines.pop_due(now):
-            self._by_log[log].deadline(now, out)
-            self._touch(self._by_log[log])
+            if log == RELAYS:
+                self._producers.relays.deadline(now, out)
+                self._deadlines.set(RELAYS, self._producers.relays.next_deadline())
+            else:
+                self._by_log[log].deadline(now, out)
+                self._touch(self._by_log[log])
         return self._finish(out, now)
 
     def next_deadline(self) -> Instant | None:

@@ -3,7 +3,8 @@
 1. A decision is a note in the alias queue's journal; the row leaves the alias queue when the note
    is durable, and only then does the destination hear that the row is its own.
 2. The first destination that says it stored a row gets it.  Another one that stored it as well,
-   because it was forwarded twice, is told that the row went elsewhere.
+   because it was forwarded twice, is told that the row went elsewhere; but only when the note is
+   durable, for after a crash before that the row can still become its own.
 3. A confirmed row is remembered until its destination has said that it knows: it may have to ask
    again after a crash.  While a destination is away nothing new is decided for it, so there is
    never more to remember than was under way.
@@ -13,14 +14,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from penstock.core.clock import Duration, Instant
-from penstock.core.intervals import Interval
+from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import Effect, Priority, Send
 from penstock.queues.destination import Destination
 from penstock.queues.journal import Journal
 from penstock.queues.messages import Decision, DecisionEntry
+from penstock.queues.origins import OriginRange
 from penstock.queues.senders import ROUTE
 
 NOBODY = ""
@@ -30,19 +32,29 @@ NOBODY = ""
 class Decisions:
     """Decisions on their way to the disk, and what is said once they are there."""
 
-    def __init__(self, broker: str, alias: str, journal: Journal, retry_ns: Duration) -> None:
-        """Nothing was decided yet."""
+    def __init__(
+        self,
+        broker: str,
+        alias: str,
+        journal: Journal,
+        origins_of: Callable[[list[Interval]], tuple[OriginRange, ...]],
+        retry_ns: Duration,
+    ) -> None:
+        """``origins_of`` tells whose the rows are that the journal does not have."""
         self._broker = broker
         self._alias = alias
         self._journal = journal
+        self._origins_of = origins_of
         self._retry_ns = retry_ns
         self._next: dict[str, list[Interval]] = {}
         self._under_way: dict[str, tuple[int, list[Interval]]] = {}
+        self.unwritten = IntervalSet()
         self.retry_at: Instant | None = None
 
     def decide(self, address: str, low: int, high: int) -> None:
         """These rows are this destination's."""
         self._next.setdefault(address, []).append((low, high))
+        self.unwritten.add(low, high)
 
     def flush(self, out: list[Effect]) -> None:
         """Write down what was decided, one note for each destination at a time."""
@@ -50,21 +62,27 @@ class Decisions:
             return
         for address in [each for each in self._next if each not in self._under_way]:
             intervals = self._next.pop(address)
-            entry = DecisionEntry(self._journal.note(), address, tuple(intervals))
+            origins = self._origins_of(intervals)
+            entry = DecisionEntry(self._journal.note(), address, tuple(intervals), origins)
             self._under_way[address] = (self._journal.append(entry, out), intervals)
 
-    def resolved(self, token: int, failure: str, now: Instant) -> tuple[str, list[Interval]] | None:
-        """The decision that is durable now; None if there is none."""
+    def resolved(self, token: int) -> tuple[str, list[Interval]] | None:
+        """The decision on which the store gave its word; None if this was no note of ours."""
         for address, (each, intervals) in self._under_way.items():
-            if each != token:
-                continue
-            del self._under_way[address]
-            if failure:
-                self._next.setdefault(address, [])[:0] = intervals
-                self.retry_at = now + self._retry_ns
-                return None
-            return address, intervals
+            if each == token:
+                del self._under_way[address]
+                for low, high in intervals:
+                    self.unwritten.remove(low, high)
+                return address, intervals
         return None
+
+    def write_again(self, address: str, intervals: list[Interval], now: Instant) -> None:
+        """The store refused a note; after a while it may take it."""
+        self.retry_at = now + self._retry_ns
+        if intervals:
+            self._next.setdefault(address, [])[:0] = intervals
+            for low, high in intervals:
+                self.unwritten.add(low, high)
 
     def deadline(self, now: Instant) -> None:
         """A refused note may be written again."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from penstock.core.clock import Instant
 from penstock.core.intervals import Interval, IntervalSet
-from penstock.queues.parameters import split_address
+from penstock.queues.distance import Distance
+from penstock.queues.parameters import QueueParameters, split_address
 
 
 class Destination:
@@ -32,6 +33,8 @@ class Destination:
         self.confirmed = IntervalSet()
         self.repeat_at: Instant | None = None
         self.forwarded_messages = 0
+        self.distance = Distance()
+        self._timed: tuple[int, Instant] | None = None
 
     def can_take(self, now: Instant, *, alone: bool) -> bool:
         """Whether rows may be forwarded to it; an only destination need not have consumers."""
@@ -43,12 +46,23 @@ class Destination:
         """Rows are under way to it."""
         if not len(self.in_flight):
             self.progress_at = now
+        if self._timed is None:
+            self._timed = (low, now)
         self.in_flight.add(low, high)
         self.in_flight_bytes += weight_bytes
         self.forwarded_messages += high - low
 
+    def has_stored(self, low: int, high: int, now: Instant) -> None:
+        """It said so: one row at a time tells how far away it is."""
+        self.progress_at = now
+        if self._timed is not None and low <= self._timed[0] < high:
+            self.distance.measured(now - self._timed[1], now)
+            self._timed = None
+
     def take_back(self, low: int, high: int) -> list[Interval]:
         """Rows are not under way to it any more; which of them were."""
+        if self._timed is not None and low <= self._timed[0] < high:
+            self._timed = None
         parts = self.in_flight.within(low, high)
         for part_low, part_high in parts:
             self.in_flight.remove(part_low, part_high)
@@ -59,9 +73,29 @@ class Destination:
     def take_back_all(self) -> list[Interval]:
         """Everything under way to it is so no longer."""
         parts = list(self.in_flight)
+        self._timed = None
         self.in_flight = IntervalSet()
         self.in_flight_bytes = 0
         return parts
+
+    def lost(self) -> list[Interval]:
+        """There is no way to it any more; the rows that were under way to it."""
+        self.reachable = False
+        self.consumers = None
+        self.distance = Distance()
+        return self.take_back_all()
+
+    def probe_at(self, parameters: QueueParameters, waiting: int) -> Instant | None:
+        """When to ask it again, if it gets nothing: its last word may have been lost."""
+        if not self.reachable or self.retired:
+            return None
+        if self.paused_until:
+            return self.paused_until
+        if self.consumers is None:
+            return self.probed_at + parameters.repeat_ns
+        if not self.consumers and waiting:
+            return self.probed_at + parameters.forward_timeout_ns
+        return None
 
     @property
     def is_done(self) -> bool:

@@ -20,7 +20,7 @@ from penstock.queues.journal import Journal
 from penstock.queues.messages import HIGHEST_PRIORITY, SendRefused, SendToQueue
 from penstock.queues.parameters import AliasConfig, QueueConfig, QueueParameters
 from penstock.queues.replies import answer_client
-from penstock.queues.senders import ClientSender, Sender
+from penstock.queues.senders import PRODUCER, ClientSender, Sender
 
 LONGEST_NAME: Final = 512
 """Characters of a producer's or consumer's name: it is kept for as long as it is remembered."""
@@ -134,4 +134,4 @@ class Entrance:
 
     def next_sequence(self, producer: str) -> int:
         """The first sequence number of a client's producer that is not stored."""
-        return self._journal.origins.next_sequence(f"producer/{producer}")
+        return self._journal.origins.next_sequence(f"{PRODUCER}/{producer}")

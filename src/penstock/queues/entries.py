@@ -5,7 +5,7 @@
 2. An entry stays until its last row is settled; the lowest one left tells how far the journal may
    be trimmed.
 3. Bodies are held in memory up to a bound; an entry beyond it keeps only its description, and its
-   body is read back when somebody wants it.
+   body is read back when somebody wants it.  What is not in the journal is always held.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Entry:
         "origin",
         "priority",
         "recovered",
+        "stored",
         "weight_bytes",
     )
 
@@ -45,8 +46,12 @@ class Entry:
         expires_at: Instant,
         in_doubt: bool = False,
         recovered: bool = False,
+        stored: bool = True,
     ) -> None:
-        """All rows are live at first; ``in_doubt`` is how they arrived."""
+        """All rows are live at first; ``in_doubt`` is how they arrived.
+
+        One that is not ``stored`` passes through an alias queue (penstock.queues.passage).
+        """
         self.low: int = frame.ticks[0]
         self.high = self.low + len(frame)
         self.frame: Frame | None = frame
@@ -58,6 +63,7 @@ class Entry:
         self.expires_at = expires_at
         self.in_doubt = in_doubt
         self.recovered = recovered
+        self.stored = stored
 
 
 class Entries:
@@ -84,7 +90,7 @@ class Entries:
 
     def trim_memory(self, entry: Entry) -> None:
         """Let go of an entry's body if there is more in memory than there should be."""
-        if self.loaded_bytes > self._memory_bytes and entry.frame is not None:
+        if self.loaded_bytes > self._memory_bytes and entry.frame is not None and entry.stored:
             entry.frame = None
             self.loaded_bytes -= entry.weight_bytes
 

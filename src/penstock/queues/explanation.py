@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from penstock.core.clock import Instant
 from penstock.queues.balancer import Balancer
 from penstock.queues.destination import Destination
+from penstock.queues.destinations import Destinations
 
 
-def explain(
-    destinations: Iterable[Destination], balancer: Balancer, now: Instant, *, alone: bool
-) -> str:
+def explain(destinations: Destinations, balancer: Balancer, now: Instant) -> str:
     """What each destination does, or why it gets nothing."""
+    alone = destinations.is_single
     reasons = [f"{each.address} {_why(each, balancer, now, alone)}" for each in destinations]
     return "; ".join(reasons) or "it has no destinations"
 

@@ -4,12 +4,14 @@
 2. Answers are given in the order in which the rows came: a repeat that arrives while the original
    is still on its way to the disk waits for it.
 3. If the original is refused after all, so is its repeat.
+4. Whoever can make rows durable in another way than by this journal may take them over
+   (penstock.queues.passage); their answers wait all the same.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from penstock.content.batch import Batch
@@ -55,7 +57,8 @@ class Intake(Generic[Sender]):
     """The way in of one queue."""
 
     def __init__(self, journal: Journal) -> None:
-        """Nothing is under way."""
+        """Nothing is under way; ``take_over`` says whether somebody else takes rows."""
+        self.take_over: Callable[[RowsEntry, Answer[Sender]], bool] | None = None
         self._journal = journal
         self._pending: dict[int, _Pending[Sender]] = {}
         self._answers: deque[Answer[Sender]] = deque()
@@ -86,10 +89,15 @@ class Intake(Generic[Sender]):
                 answer.first_position = frame.low
             self._journal.origins.add(origin, low, high - low)
             entry = RowsEntry(frame, origin, low, priority, expires_at, in_doubt)
-            self._pending[self._journal.append(entry, out)] = _Pending(entry, answer)
-            self.pending_bytes += frame.weight
-            self.pending_rows += len(frame)
             answer.wait += 1
+            if self.take_over is None or not self.take_over(entry, answer):
+                self.store(entry, answer, out)
+
+    def store(self, entry: RowsEntry, answer: Answer[Sender], out: list[Effect]) -> None:
+        """Order rows into the journal; the answer waits for them."""
+        self._pending[self._journal.append(entry, out)] = _Pending(entry, answer)
+        self.pending_bytes += entry.frame.weight
+        self.pending_rows += len(entry.frame)
 
     def resolved(self, token: int, failure: str) -> RowsEntry | None:
         """The store answered; the rows that became durable, if these were rows."""
@@ -118,6 +126,13 @@ class Intake(Generic[Sender]):
                 answer.failure = REPEAT_OF_REFUSED
             yield answer
 
+    @property
+    def lowest_pending(self) -> int | None:
+        """The first row on its way to the disk, if there is one."""
+        for pending in self._pending.values():
+            return pending.row_entry.frame.low
+        return None
+
     def pending_ranges(self) -> list[OriginRange]:
         """The rows that the table of origins has and the store has not confirmed."""
         return [
@@ -126,14 +141,15 @@ class Intake(Generic[Sender]):
         ]
 
 
-def entry_of(stored: RowsEntry, *, recovered: bool = False) -> Entry:
-    """The description of rows that are in the journal."""
+def entry_of(rows: RowsEntry, *, recovered: bool = False, stored: bool = True) -> Entry:
+    """The description of rows."""
     return Entry(
-        stored.frame,
-        origin=stored.origin,
-        first_sequence=stored.first_sequence,
-        priority=stored.priority,
-        expires_at=stored.expires_at,
-        in_doubt=stored.in_doubt,
+        rows.frame,
+        origin=rows.origin,
+        first_sequence=rows.first_sequence,
+        priority=rows.priority,
+        expires_at=rows.expires_at,
+        in_doubt=rows.in_doubt,
         recovered=recovered,
+        stored=stored,
     )

@@ -8,12 +8,14 @@
    origins and a few other values, which are saved beside it.  Trimming therefore never goes beyond
    the position up to which the last save is right: the first that the store had not confirmed.
 4. Positions that the store refused are never used again.
+5. Positions may be spoken of although nothing is stored at them, if they were reserved durably
+   before: a restart uses none of them again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -44,6 +46,9 @@ JournalEntry: TypeAlias = RowsEntry | SettlementEntry | DecisionEntry
 
 FIRST_POSITION = 1
 """Positions start here: 0 stands for "unknown" in receipts."""
+
+RESERVED_AT_ONCE: Final = 1 << 20
+"""Positions of one reservation: at a million messages a second still one small write a second."""
 
 
 class Journal:
@@ -79,6 +84,13 @@ class Journal:
         self._checkpoint_at = now + parameters.checkpoint_ns
         self._appended = 0
         self._pending: dict[int, int] = {}
+        self._reserved_key = f"{log}/reserved"
+        self._reserve_token: int | None = None
+        self._reserving_to = 0
+        self._reserved_to = 0
+        reserved = saved.get(self._reserved_key)
+        if reserved is not None:
+            self.assigned_end = max(self.assigned_end, msgspec.msgpack.decode(reserved, type=int))
         kept = saved.get(self._state_key)
         if kept is not None:
             checkpoint = msgspec.msgpack.decode(kept, type=Checkpoint)
@@ -145,6 +157,9 @@ class Journal:
     def resolved(self, token: int, failure: str) -> bool:
         """The store answered an order; True if it was the checkpoint's."""
         self._pending.pop(token, None)
+        if token == self._reserve_token:
+            self._reserve_token = None
+            self._reserved_to = self._reserved_to if failure else self._reserving_to
         if token != self._checkpoint_token:
             return False
         self._checkpoint_token = None
@@ -164,6 +179,21 @@ class Journal:
     def lowest_pending(self) -> int:
         """The first position that the store has not confirmed; the end if there is none."""
         return next(iter(self._pending.values()), self.assigned_end)
+
+    # -- reservation ------------------------------------------------------------------------
+
+    def reserve(self, out: list[Effect]) -> None:
+        """See to it that positions ahead are reserved."""
+        ahead = self._reserved_to - self.assigned_end
+        if self._reserve_token is None and ahead < RESERVED_AT_ONCE // 2:
+            self._reserving_to = self.assigned_end + RESERVED_AT_ONCE
+            self._reserve_token = self._tokens.take(self.log)
+            value = msgspec.msgpack.encode(self._reserving_to)
+            out.append(PersistState(self._reserve_token, {self._reserved_key: value}))
+
+    def is_reserved(self, below: int) -> bool:
+        """Whether a restart leaves every position below this one unused."""
+        return below <= self._reserved_to
 
     # -- trimming ---------------------------------------------------------------------------
 

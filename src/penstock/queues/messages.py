@@ -154,12 +154,12 @@ class SenderOpened(Message, frozen=True):
 
 
 class RelayedSend(Message, frozen=True, gc=False):
-    """A client's rows on their way to a queue on another broker."""
+    """A client's rows, or its question where it stands, on their way to another broker."""
 
     source: str
     destination: str
     session: str
-    send: SendToQueue
+    send: SendToQueue | OpenSender
 
 
 class RelayedReply(Message, frozen=True, gc=False):
@@ -168,7 +168,7 @@ class RelayedReply(Message, frozen=True, gc=False):
     source: str
     destination: str
     session: str
-    reply: SendReceipt | SendRefused
+    reply: SendReceipt | SendRefused | SenderOpened
 
 
 # -- clients: receiving ----------------------------------------------------------------------------
@@ -337,8 +337,13 @@ class SettlementEntry(Message, frozen=True, gc=False):
 
 
 class DecisionEntry(Message, frozen=True, gc=False):
-    """A note in an alias queue's journal: these rows are that destination's."""
+    """A note in an alias queue's journal: these rows are that destination's.
+
+    ``origins`` are the producers, first numbers and counts of the rows among them that were never
+    stored in the journal, so that a repeat of them is known after a restart.
+    """
 
     frame: Frame
     destination: str
     intervals: tuple[Interval, ...]
+    origins: tuple[tuple[str, int, int], ...] = ()

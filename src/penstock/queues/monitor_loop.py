@@ -12,13 +12,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Final
 
 from penstock.core.clock import Duration, Instant, earliest
 from penstock.core.machine import Effect, Priority, Send
 from penstock.queues.balancer import Balancer, Sample
 from penstock.queues.destination import Destination
+from penstock.queues.destinations import Destinations
 from penstock.queues.messages import Monitor, MonitorReport
 from penstock.queues.senders import ROUTE
 
@@ -40,7 +40,7 @@ class MonitorLoop:
         broker: str,
         alias: str,
         balancer: Balancer,
-        destinations: Mapping[str, Destination],
+        destinations: Destinations,
         answer_within_ns: Duration,
     ) -> None:
         """``destinations`` are the alias queue's own, as they come and go."""
@@ -60,7 +60,7 @@ class MonitorLoop:
         """Messages come: start the loop if it does not run."""
         if not self._balancer.monitors or self.runs:
             return
-        for destination in self._reachable():
+        for destination in self._destinations.reachable:
             self.probe(destination, out)
         self._ask_at = now + self._balancer.begin(now)
 
@@ -84,9 +84,6 @@ class MonitorLoop:
             REPORTS_AGREED if every_ns else 0,
         )
         out.append(Send(ROUTE, message, Priority.CONTROL))
-
-    def _reachable(self) -> Iterable[Destination]:
-        return [each for each in self._destinations.values() if each.reachable and not each.retired]
 
     def report(
         self, destination: Destination, message: MonitorReport, now: Instant, out: list[Effect]
@@ -113,18 +110,19 @@ class MonitorLoop:
         self._reports_taken = 0
         pushed = self._balancer.pushed
         self._agreed_period_ns = self._balancer.period_ns if pushed else 0
-        for each in self._reachable():
+        for each in self._destinations.reachable:
             self._ask(each, self._agreed_period_ns, out)
         self._expect(now + self._answer_within_ns)
 
     def _expect(self, by: Instant) -> None:
         self._ask_at = None
-        self._missing = {each.address: None for each in self._reachable()}
+        self._missing = {each.address: None for each in self._destinations.reachable}
         self._regulate_by = by
 
     def _regulate(self, now: Instant, out: list[Effect]) -> None:
         self._regulate_by = None
-        heard = [each.address for each in self._reachable() if each.address not in self._missing]
+        reachable = [each.address for each in self._destinations.reachable]
+        heard = [each for each in reachable if each not in self._missing]
         if not self._balancer.regulate(heard, now):
             self._stop(out)
             return
@@ -144,7 +142,7 @@ class MonitorLoop:
         self._ask_at = None
         if self._agreed_period_ns:
             self._agreed_period_ns = 0
-            for each in self._reachable():
+            for each in self._destinations.reachable:
                 self.probe(each, out)
 
     def deadline(self, now: Instant, out: list[Effect]) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from itertools import islice
 from typing import TypeAlias
 
 from penstock.core.intervals import Interval, IntervalSet
@@ -65,6 +66,12 @@ class OriginTable:
         if stored is None or not len(stored):
             return 0
         return max(high for _, high in stored)
+
+    def latest(self, kind: str, limit: int) -> list[str]:
+        """The names of the origins of a kind (``kind/name``), those that spoke last first."""
+        prefix = f"{kind}/"
+        names = (each for each in reversed(self._stored) if each.startswith(prefix))
+        return [each.removeprefix(prefix) for each in islice(names, limit)]
 
     def dump(self, without: Iterable[OriginRange] = ()) -> list[tuple[str, list[Interval]]]:
         """The table as plain values, idlest origin first, without some of the numbers."""

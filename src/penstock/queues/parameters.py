@@ -62,6 +62,11 @@ class AliasConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_load_messages: Positive = 3000
     """MAX_LOAD of Algorithm 1: above it a queue's weight is cut by a tenth."""
 
+    pass_through_ns: NotNegative = 25 * MILLISECOND
+    """Rows for destinations that are no further away than this are stored only there, as long as
+    they can be forwarded at once; 0 stores every row here first.  A few times what a disk takes:
+    a producer's confirmation comes that much later."""
+
     depth_limit_messages: Positive = 10_000_000
     depth_limit_bytes: Positive = 16 << 30
 
@@ -81,6 +86,13 @@ class QueueParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     forward_window_bytes: Positive = 4 << 20
     """Undecided bytes under way from an alias queue to one destination.  Less than a link's queue
     (5 MB), or a burst would be dropped there."""
+
+    unstored_limit_ns: Positive = 1 * SECOND
+    """Rows that pass through an alias queue and found no owner for so long are stored in it."""
+
+    pass_again_ns: Positive = 5 * SECOND
+    """After that everything is stored for so long: a destination that was too slow once is likely
+    to stay so, and each further trial delays a few producers."""
 
     forward_timeout_ns: Positive = 5 * SECOND
     """Rows that a destination did not confirm for so long are forwarded anew, elsewhere if

@@ -30,9 +30,10 @@ class ReadyRows:
 
     def first(self) -> Interval | None:
         """The first run of the most urgent rows."""
-        for level in reversed(self._levels):
-            for interval in level:
-                return interval
+        if self.count:
+            for level in reversed(self._levels):
+                for interval in level:
+                    return interval
         return None
 
     def levels(self) -> Iterator[tuple[int, IntervalSet]]:

@@ -14,6 +14,7 @@ from penstock.queues.messages import (
     MonitorReport,
     RelayedReply,
     Routed,
+    SenderOpened,
     SendReceipt,
     SendRefused,
 )
@@ -29,7 +30,10 @@ def client_reply(sender: ClientSender, answer: Answer[Sender]) -> SendReceipt | 
 
 
 def answer_client(
-    sender: ClientSender, reply: SendReceipt | SendRefused, broker: str, out: list[Effect]
+    sender: ClientSender,
+    reply: SendReceipt | SendRefused | SenderOpened,
+    broker: str,
+    out: list[Effect],
 ) -> None:
     """Say it to the session, or to the broker where the session is."""
     if sender.via:

@@ -16,6 +16,10 @@ LETTERS: Final = "@letters"
 """Hands dead letters to another queue of the same broker, and its answer back."""
 
 
+PRODUCER: Final = "producer"
+"""The kind of a client's producer among the origins of rows."""
+
+
 class ClientSender(msgspec.Struct, frozen=True, gc=False):
     """A client's producer; ``via`` is the broker that passed its rows on, if one did."""
 
@@ -27,7 +31,7 @@ class ClientSender(msgspec.Struct, frozen=True, gc=False):
     @property
     def origin(self) -> str:
         """Its name in the table of origins."""
-        return f"producer/{self.producer}"
+        return f"{PRODUCER}/{self.producer}"
 
 
 class AliasSender(msgspec.Struct, frozen=True, gc=False):

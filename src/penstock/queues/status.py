@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from penstock.core.clock import Instant, in_seconds
 from penstock.queues.alias_queue import AliasQueue
 from penstock.queues.destination import Destination
 from penstock.queues.queue import Queue
+from penstock.queues.senders import PRODUCER
+
+PRODUCERS_SHOWN: Final = 20
+"""The latest producers of an alias queue: a status is for people, and there may be thousands."""
 
 
 def status_of(hosted: Queue | AliasQueue, now: Instant) -> dict[str, Any]:
@@ -37,7 +41,8 @@ def _queue(queue: Queue, now: Instant) -> dict[str, Any]:
 
 
 def _alias(alias: AliasQueue, now: Instant) -> dict[str, Any]:
-    destinations = [_destination(each, alias, now) for each in alias.all_destinations()]
+    forwarding = alias.forwarding
+    destinations = [_destination(each, alias, now) for each in forwarding.destinations]
     return {
         "name": alias.name,
         "kind": "alias",
@@ -47,18 +52,20 @@ def _alias(alias: AliasQueue, now: Instant) -> dict[str, Any]:
         "waiting": alias.rows.waiting.count,
         "received_messages": alias.received.total,
         "received_msgs_per_s": round(alias.received.per_second(now), 1),
-        "forwarded_messages": alias.forwarded.total,
-        "forwarded_msgs_per_s": round(alias.forwarded.per_second(now), 1),
+        "forwarded_messages": forwarding.forwarded.total,
+        "forwarded_msgs_per_s": round(forwarding.forwarded.per_second(now), 1),
+        "producers": alias.rows.journal.origins.latest(PRODUCER, PRODUCERS_SHOWN),
+        "passed_through_messages": alias.passage.passed_messages,
         "balancing": alias.config.balancing,
         "law": alias.config.law,
-        "period_s": in_seconds(alias.balancer.period_ns),
+        "period_s": in_seconds(forwarding.balancer.period_ns),
         "why": alias.explain(now),
         "destinations": destinations,
     }
 
 
 def _destination(each: Destination, alias: AliasQueue, now: Instant) -> dict[str, Any]:
-    balancer = alias.balancer
+    balancer = alias.forwarding.balancer
     return {
         "address": each.address,
         "reachable": each.reachable,
@@ -69,5 +76,5 @@ def _destination(each: Destination, alias: AliasQueue, now: Instant) -> dict[str
         "consumed_msgs_per_s": balancer.consumption_msgs_per_s(each.address),
         "in_flight": each.in_flight.span,
         "unconfirmed": each.confirmed.span,
-        "gets_nothing_because": each.why_not(now, alone=alias.has_one_destination),
+        "gets_nothing_because": each.why_not(now, alone=alias.forwarding.destinations.is_single),
     }

@@ -24,7 +24,9 @@ def service_records(
     for name, alias in aliases.items():
         waiting = alias.rows.entries.rows
         yield TraceRecord(now, node, name, "alias_messages", waiting, alias.explain(now))
-        yield TraceRecord(now, node, name, "alias_forwarded_messages", alias.forwarded.total)
+        yield TraceRecord(
+            now, node, name, "alias_forwarded_messages", alias.forwarding.forwarded.total
+        )
         for address in alias.destinations():
-            weight = alias.balancer.weight(address)
+            weight = alias.forwarding.balancer.weight(address)
             yield TraceRecord(now, node, f"{name}>{address}", "alias_weight", weight)

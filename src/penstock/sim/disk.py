@@ -91,7 +91,7 @@ class SimDisk:
         """Carry out an order to read."""
         found = self.store.read(effect.log, effect.low, effect.high, effect.max_bytes)
         frames = tuple(record.data for record in found.records)
-        fact = LogRead(effect.token, frames, found.complete_to)
+        fact = LogRead(effect.token, frames, found.complete_to, found.complete_from)
         at = self._scheduler.now + self.model.read_ns
         self._scheduler.at(at, self._report, fact, self._generation)
 

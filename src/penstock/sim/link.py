@@ -5,6 +5,7 @@
 2. The data queue holds a bounded number of bytes; what does not fit is dropped and counted.
 3. After its transmission a message takes the latency, and a random jitter that never lets it
    overtake the one before.
+   Best-effort messages wait in a short drop-tail queue beside the data, and the two take turns.
 4. A lossy link loses data messages at random.  Control messages are not lost one by one: links are
    TCP connections, and what a connection loses it loses by breaking.
 5. When a link fails, everything that is queued or under way is gone.
@@ -20,6 +21,7 @@ import msgspec
 
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.machine import Priority
+from penstock.overlay.drop_tail import LIMIT_MESSAGES, DropTail
 from penstock.overlay.link_queue import LinkQueue
 from penstock.sim.scheduler import Scheduler
 
@@ -36,6 +38,18 @@ class LinkModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     loss: float = 0.0
     fair: bool = False
     """Whether pubends take turns."""
+    window_bytes: int = 0
+    """What the link's own protocol takes, unacknowledged, before anything waits in the overlay's
+    buffer; see ``SimLink.buffered_bytes``."""
+    best_effort_queue_messages: int = LIMIT_MESSAGES
+    best_effort_bytes: int = 0
+    """What a best-effort message takes on the wire; 0 means its encoded size."""
+
+
+class _CrossTraffic(msgspec.Struct, frozen=True):
+    """A packet that is no message of ours."""
+
+    arrived: Callable[[], None]
 
 
 class SimLink:
@@ -60,6 +74,8 @@ class SimLink:
         self._deliver = deliver
         self._bandwidth = model.bandwidth_bytes_per_s
         self._queue: LinkQueue[Any] = LinkQueue(data_limit_bytes=model.queue_bytes, fair=model.fair)
+        self._best_effort: DropTail[Any] = DropTail(model.best_effort_queue_messages)
+        self._best_effort_turn = False
         self._busy_until: Instant = 0
         self._draining = False
         self._last_arrival: Instant = 0
@@ -72,6 +88,17 @@ class SimLink:
         return self._queue.queued_bytes
 
     @property
+    def buffered_bytes(self) -> int:
+        """What waits above the window of the link's own protocol.
+
+        While something waits, what was sent during the last round trip is unacknowledged too.
+        """
+        if not self.model.window_bytes:
+            return self.queued_bytes
+        in_flight = self._bandwidth * 2 * self.model.latency_ns // SECOND
+        return max(0, self.queued_bytes - max(0, self.model.window_bytes - in_flight))
+
+    @property
     def queue_high_water(self) -> int:
         """The most that ever waited."""
         return self._queue.statistics().high_water_bytes
@@ -79,7 +106,8 @@ class SimLink:
     @property
     def dropped_messages(self) -> int:
         """What did not fit into the queue or was lost on the way."""
-        return self.lost_messages + self._queue.statistics().dropped_messages
+        queued = self._queue.statistics().dropped_messages + self._best_effort.dropped_messages
+        return self.lost_messages + queued
 
     @property
     def bandwidth_bytes_per_s(self) -> int:
@@ -99,6 +127,31 @@ class SimLink:
             self._transmit(message, size, priority, now)
             return
         self._queue.offer(message, size, priority, flow)
+        self._begin_to_drain()
+
+    def send_best_effort(self, message: Any, size: int) -> None:
+        """The same without a promise: a message that finds the short queue full is dropped."""
+        if not self.up:
+            return
+        now = self._scheduler.now
+        size = self.model.best_effort_bytes or size
+        if self._busy_until <= now and not self._draining:
+            self._transmit(message, size, Priority.DATA, now)
+        elif self._best_effort.offer(message, size):
+            self._begin_to_drain()
+
+    def carry(self, size_bytes: int, arrived: Callable[[], None]) -> None:
+        """Carry a packet of cross traffic, which competes with best-effort messages."""
+        if not self.up:
+            return
+        now = self._scheduler.now
+        packet = _CrossTraffic(arrived)
+        if self._busy_until <= now and not self._draining:
+            self._transmit(packet, size_bytes, Priority.DATA, now)
+        elif self._best_effort.offer(packet, size_bytes):
+            self._begin_to_drain()
+
+    def _begin_to_drain(self) -> None:
         if not self._draining:
             self._draining = True
             self._scheduler.at(self._busy_until, self._drain, self._generation)
@@ -107,15 +160,23 @@ class SimLink:
         if generation != self._generation:
             return
         now = self._scheduler.now
-        queue = self._queue
+        queue, best_effort = self._queue, self._best_effort
         while self._busy_until <= now:
             priority = queue.next_priority()
-            if priority is None:
+            if best_effort and (
+                priority is None or (priority is Priority.DATA and self._best_effort_turn)
+            ):
+                message, size = best_effort.take()
+                priority = Priority.DATA
+                self._best_effort_turn = False
+            elif priority is not None:
+                message, size = queue.take()
+                self._best_effort_turn = priority is Priority.DATA or self._best_effort_turn
+            else:
                 self._draining = False
                 return
-            message, size = queue.take()
             self._transmit(message, size, priority, now)
-        self._draining = queue.queued_bytes > 0
+        self._draining = queue.queued_bytes > 0 or len(best_effort) > 0
         if self._draining:
             self._scheduler.at(self._busy_until, self._drain, generation)
 
@@ -132,12 +193,16 @@ class SimLink:
             return
         arrival = finished + model.latency_ns
         if model.jitter_ns:
-            arrival += self._random.randrange(model.jitter_ns)
+            arrival += int(self._random.random() * model.jitter_ns)
             arrival = self._last_arrival = max(arrival, self._last_arrival)
         self._scheduler.at(arrival, self._arrive, message, self._generation)
 
     def _arrive(self, message: Any, generation: int) -> None:
-        if generation == self._generation:
+        if generation != self._generation:
+            return
+        if type(message) is _CrossTraffic:
+            message.arrived()
+        else:
             self._deliver(message)
 
     def statistics(self) -> tuple[tuple[str, float], ...]:
@@ -147,6 +212,7 @@ class SimLink:
             ("sent_bytes", self.sent_bytes),
             ("sent_messages", self.sent_messages),
             ("dropped_messages", self.dropped_messages),
+            ("bandwidth_bytes_per_s", self.bandwidth_bytes_per_s),
         )
 
     def raise_up(self) -> None:
@@ -158,5 +224,6 @@ class SimLink:
         self.up = False
         self._generation += 1
         self._queue.flush()
+        self._best_effort.flush()
         self._draining = False
         self._busy_until = self._scheduler.now

@@ -28,7 +28,9 @@ class Scheduler:
     def at(self, instant: Instant, callback: Callable[..., None], *arguments: Any) -> None:
         """Call back at an instant; one in the past means now."""
         self._serial += 1
-        heappush(self._heap, (max(instant, self.now), self._serial, callback, arguments))
+        if instant < self.now:
+            instant = self.now
+        heappush(self._heap, (instant, self._serial, callback, arguments))
 
     def run_until(self, end: Instant) -> None:
         """Run every event up to and including ``end``, and leave the clock there."""

@@ -14,6 +14,7 @@ import xxhash
 
 from penstock.content.wire import SizeMeter
 from penstock.core.clock import SECOND, Duration, Instant
+from penstock.core.datagrams import SendBestEffort
 from penstock.core.machine import (
     CloseSession,
     DeadlineReached,
@@ -51,8 +52,8 @@ BROKER: LinkName = "broker"
 UNMEASURED = 0
 """Messages between a client and its broker cross no modelled network and have no size."""
 
-MEASURE_QUEUES_EVERY: Duration = SECOND // 10
-"""How often brokers are told what waits on their links."""
+MEASURE_QUEUES_EVERY: Duration = SECOND // 20
+"""How often brokers are told what waits on their links: as often as links are priced."""
 
 
 class SimBroker:
@@ -286,8 +287,8 @@ class SimWorld:
         """Tell every broker what waits on its links, as the network world does."""
         waiting: dict[str, dict[str, int]] = {}
         for (here, there), link in self.links.items():
-            if link.queued_bytes:
-                waiting.setdefault(here, {})[there] = link.queued_bytes
+            if link.buffered_bytes:
+                waiting.setdefault(here, {})[there] = link.buffered_bytes
         for name in dict.fromkeys((*waiting, *self._had_waiting)):
             self._tell_broker(name, QueuesMeasured(waiting.get(name, {})))
         self._had_waiting = tuple(waiting)
@@ -370,6 +371,8 @@ class SimWorld:
         for effect in effects:
             if type(effect) is Send:
                 self._send(name, effect)
+            elif type(effect) is SendBestEffort:
+                self._send_best_effort(name, effect)
             elif isinstance(effect, Persist | PersistState):
                 disk.order(effect)
             elif isinstance(effect, ReadLog):
@@ -392,6 +395,16 @@ class SimWorld:
         size = self._meter.size(effect.message)
         link.send(effect.message, size, effect.priority, effect.flow)
 
+    def _send_best_effort(self, name: str, effect: SendBestEffort) -> None:
+        link = self.links.get((name, effect.link))
+        if link is not None:
+            fixed = link.model.best_effort_bytes
+            link.send_best_effort(effect.message, fixed or self._meter.size(effect.message))
+            return
+        client = self._sessions.get(effect.link)
+        if client is not None:
+            client.link_down.send_best_effort(effect.message, UNMEASURED)
+
     def _close_session(self, effect: CloseSession) -> None:
         client = self._sessions.get(effect.session)
         if client is not None:
@@ -406,6 +419,8 @@ class SimWorld:
         for effect in client.machine.handle(fact, now=now):
             if isinstance(effect, Send):
                 client.link_up.send(effect.message, UNMEASURED, effect.priority)
+            elif isinstance(effect, SendBestEffort):
+                client.link_up.send_best_effort(effect.message, UNMEASURED)
             elif isinstance(effect, Trace) and self._on_trace is not None:
                 self._on_trace(effect.record)
         deadline = client.machine.next_deadline()

@@ -1,6 +1,7 @@
 """Where the Java that runs Spark is.
 
-Spark 4 needs Java 17 or newer, and its launcher always passes ``--add-modules=jdk.incubator.vector``.
+Spark 4 needs Java 17 or newer, and its launcher always passes
+``--add-modules=jdk.incubator.vector``.
 
 1. The Java of ``JAVA_HOME``, or else the one on the ``PATH``, is used if it is new enough and takes
    that argument: it is asked with the argument, because that is what Spark will do.

@@ -150,9 +150,20 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
         return sorted(self._logs)
 
     def append(
-        self, token: Token, log: LogName, low: Tick, high: Tick, data: Sequence[Chunk]
+        self,
+        token: Token,
+        log: LogName,
+        low: Tick,
+        high: Tick,
+        data: Sequence[Chunk],
+        *,
+        note: bool = False,
     ) -> None:
-        """Order a record at the end of a log."""
+        """Order a record at the end of a log.
+
+        A ``note`` is small and says what became of earlier records, so that they can be given back:
+        it is taken on a disk that is full for everything else.
+        """
         front = self._fronts.get(log) or self._open_log(log, trimmed_below=0)
         if not front.accepted_high <= low < high <= NEVER:
             raise OutOfOrder(
@@ -169,7 +180,7 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
                 f"room for {room_bytes}; cut it into several or raise segment_bytes"
             )
         self._group_commit.submit(
-            Append(token, log, front.epoch, low, high, data, length, size_bytes)
+            Append(token, log, front.epoch, low, high, data, length, size_bytes, note)
         )
         front.accepted_high = high
 

@@ -19,7 +19,8 @@ class Append(msgspec.Struct, frozen=True, gc=False):
     """A record on its way into a log.
 
     ``epoch`` is the log's when the record was accepted, ``length`` that of the data, and
-    ``size_bytes`` the room that it takes in a segment.
+    ``size_bytes`` the room that it takes in a segment.  A ``note`` may use the room that is kept
+    free on the disk (penstock.store.segment).
     """
 
     token: Token
@@ -30,6 +31,7 @@ class Append(msgspec.Struct, frozen=True, gc=False):
     chunks: Sequence[Chunk]
     length: int
     size_bytes: int
+    note: bool = False
 
 
 class StateChange(msgspec.Struct, frozen=True, gc=False):

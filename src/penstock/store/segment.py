@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from bisect import bisect_right
@@ -209,16 +210,25 @@ def segment_path(directory: Path, ordinal: int) -> Path:
 
 
 def create_segment(
-    directory: Path, header: SegmentHeader, *, capacity: int, needed: int, spares: SparePool
+    directory: Path,
+    header: SegmentHeader,
+    *,
+    capacity: int,
+    needed: int,
+    spares: SparePool,
+    reserve_bytes: int,
 ) -> tuple[Segment, SegmentWriter]:
-    """Make a new segment of ``capacity`` bytes, of fewer (at least ``needed``) on a full disk."""
+    """Make a new segment of ``capacity`` bytes, of fewer (at least ``needed``) on a full disk.
+
+    Of the disk ``reserve_bytes`` stay free.
+    """
     path = segment_path(directory, header.ordinal)
     unfinished = path.with_suffix(UNFINISHED_SUFFIX)
     recycled = needed <= capacity and spares.take(unfinished)
     descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not recycled:
-            capacity = _allocate(descriptor, path, capacity, needed)
+            capacity = _allocate(descriptor, path, capacity, needed, reserve_bytes)
         blocks = [encode_segment_header(header), TERMINATOR]
         _, error = write_fully(descriptor, blocks, 0)
         if error is not None:
@@ -251,11 +261,14 @@ def create_segment(
     return segment, writer
 
 
-def _allocate(descriptor: int, path: Path, capacity: int, needed: int) -> int:
+def _allocate(descriptor: int, path: Path, capacity: int, needed: int, reserve_bytes: int) -> int:
     """Allocate a file, trying half the size again and again while the disk has no room."""
     wanted = capacity = max(capacity, needed)
     while True:
         try:
+            disk = os.fstatvfs(descriptor)
+            if disk.f_bavail * disk.f_frsize < capacity + reserve_bytes:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
             os.posix_fallocate(descriptor, 0, capacity)
         except OSError as error:
             os.ftruncate(descriptor, 0)

@@ -19,6 +19,7 @@ import os
 import secrets
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -26,7 +27,7 @@ from typing import Final
 import msgspec
 
 from penstock.core.intervals import Tick
-from penstock.store.files import make_directory, sync_directory
+from penstock.store.files import NO_SPACE_ERRORS, make_directory, sync_directory
 from penstock.store.framing import SEGMENT_HEADER_BYTES, SegmentHeader
 from penstock.store.interface import CorruptLog, Failure, LogBounds, LogName, LogSlice
 from penstock.store.orders import Append
@@ -57,6 +58,16 @@ class _Extent(msgspec.Struct, frozen=True):
     high: Tick
 
 
+RESERVED_PART: Final = 8
+"""Segments leave this part of one segment (8 MB) free on the disk.  A disk that is full to the last
+byte stays so for ever: to give anything back takes a few notes, a change of the state, and at the
+next start a recovery."""
+
+NOTES_SEGMENTS: Final = 128
+"""On a full disk notes go to segments of their own, from the reserve, which has room for so many:
+64 KB each, a few hundred notes."""
+
+
 class _Refusal(msgspec.Struct, frozen=True):
     """Appends accepted in this epoch or before fail, because one of them did."""
 
@@ -82,6 +93,7 @@ class SegmentLog:
         self.name = name
         self._directory = directory
         self._segment_bytes = segment_bytes
+        self._reserve_bytes = segment_bytes // RESERVED_PART
         self._spares = spares
         self._lock = Lock()
         self._segments, self._writer = recover_segments(
@@ -91,6 +103,7 @@ class SegmentLog:
         self._first_low = max(trimmed_below, base_tick)
         self._record_high = self._segments[-1].high if self._segments else 0
         self._refusal: _Refusal | None = None
+        self._notes_only = False
         self.syncs = 0
 
     @property
@@ -176,10 +189,10 @@ class SegmentLog:
     def _write_group(self, appends: Sequence[Append]) -> Group:
         """Write, sync and publish as many appends as go into one segment."""
         writer = self._writer
-        fitting = writer.count_fitting(appends) if writer is not None else 0
+        fitting = self._count_fitting(appends)
         if writer is None or fitting == 0:
-            writer = self._begin_segment(appends[0].size_bytes)
-            fitting = writer.count_fitting(appends)
+            writer = self._begin_segment(appends[0])
+            fitting = self._count_fitting(appends)
         group = writer.write(appends[:fitting])
         if group.placed:
             self.syncs += 1
@@ -187,7 +200,26 @@ class SegmentLog:
             self._publish(group, appends[len(group.placed) - 1].high)
         return group
 
-    def _begin_segment(self, record_bytes: int) -> SegmentWriter:
+    def _count_fitting(self, appends: Sequence[Append]) -> int:
+        if self._writer is None:
+            return 0
+        if self._notes_only:
+            appends = list(takewhile(lambda append: append.note, appends))
+        return self._writer.count_fitting(appends)
+
+    def _begin_segment(self, first: Append) -> SegmentWriter:
+        """Begin a segment; on a full disk, a small one for notes if ``first`` is one."""
+        try:
+            return self._make_segment(first, self._segment_bytes, self._reserve_bytes)
+        except OSError as error:
+            if not first.note or error.errno not in NO_SPACE_ERRORS:
+                raise
+            notes_bytes = self._reserve_bytes // NOTES_SEGMENTS
+            writer = self._make_segment(first, notes_bytes, reserve_bytes=0)
+            self._notes_only = True
+            return writer
+
+    def _make_segment(self, first: Append, capacity: int, reserve_bytes: int) -> SegmentWriter:
         last = self._segments[-1] if self._segments else None
         header = SegmentHeader(
             log=self.name,
@@ -199,10 +231,12 @@ class SegmentLog:
         segment, writer = create_segment(
             self._directory,
             header,
-            capacity=self._segment_bytes,
-            needed=SEGMENT_OVERHEAD_BYTES + record_bytes,
+            capacity=capacity,
+            needed=SEGMENT_OVERHEAD_BYTES + first.size_bytes,
             spares=self._spares,
+            reserve_bytes=reserve_bytes,
         )
+        self._notes_only = False
         if self._writer is not None:
             self._writer.close()
         self._writer = writer

@@ -13,32 +13,25 @@ from penstock.lab.papers.gossip_experiments import (
     ADAPTIVE_BUFFERS,
     FIRST_CHANGE_ROUND,
     IDEAL_BUFFERS,
-    IDEAL_FACTORS,
     SCALE_SIZES,
     SECOND_CHANGE_ROUND,
     Results,
-    ideal_rate_and_age,
+    ideals,
     paper_jobs,
     run_jobs,
 )
-from penstock.lab.papers.gossip_live import live_rows
+from penstock.lab.papers.gossip_live_rows import live_rows
+from penstock.lab.papers.gossip_measure import settling_rounds
 from penstock.lab.papers.gossip_scenario import GossipResult
 from penstock.lab.papers.table import SHOWN, PaperRow, at_least, at_most, row, within
 
 SERVICE = "gossip"
-STABLE_WITHIN = 0.05
-"""A rate is stable from the round on after which it stays within this of its later mean: one step
-of the paper's law (r_H and r_L are 5 %)."""
-
 FIXED_MARKS_NOTE = (
     "marks 5 and 7 are those of 60 peers; 10 msg/s are offered, a quarter above the ideal, and "
     "with more the share would fall further"
 )
 
 DYNAMIC_RUN = "Figure 9: a third of the buffers 90 → 45 → 60"
-
-SMOOTHED_ROUNDS = 5
-"""Rates are averaged over so many rounds before they are judged stable."""
 
 
 def run(*, world: str, seeds: int, out: Path, progress: Callable[[str], None]) -> list[PaperRow]:
@@ -57,12 +50,6 @@ def run(*, world: str, seeds: int, out: Path, progress: Callable[[str], None]) -
         *_one_poor(results),
         *_scale(results),
     ]
-
-
-def ideals(results: Results, buffer: int) -> list[tuple[float, float]]:
-    """Ideal rate and critical age of a buffer size, for each seed."""
-    slower, faster = (results["ideal", buffer, factor] for factor in IDEAL_FACTORS)
-    return [ideal_rate_and_age(*pair) for pair in zip(slower, faster, strict=True)]
 
 
 def _degradation(results: Results) -> list[PaperRow]:
@@ -97,7 +84,7 @@ def _degradation(results: Results) -> list[PaperRow]:
 def _ideal(results: Results) -> list[PaperRow]:
     rows = []
     for buffer in IDEAL_BUFFERS:
-        found = ideals(results, buffer)
+        found = ideals(results, "ideal", buffer)
         rows.append(
             row(
                 SERVICE,
@@ -127,7 +114,7 @@ def _adaptive(results: Results) -> list[PaperRow]:
     rows = []
     for buffer in ADAPTIVE_BUFFERS:
         # Where the ideal exceeds what is offered, all of that is the most that can be accepted.
-        most = [min(rate, 30.0) for rate, _ in ideals(results, buffer)]
+        most = [min(rate, 30.0) for rate, _ in ideals(results, "ideal", buffer)]
 
         def part(law: str, buffer: int = buffer, most: list[float] = most) -> list[float]:
             runs = results["adaptive", law, buffer]
@@ -198,6 +185,12 @@ def _squeezed(runs: list[GossipResult], field: str) -> list[float]:
     return [float(np.nanmean(getattr(each, field)[phase])) for each in runs]
 
 
+def _settling(runs: list[GossipResult]) -> list[float]:
+    """Rounds after the first change until the allowed rate stays near its level."""
+    phase = slice(FIRST_CHANGE_ROUND, SECOND_CHANGE_ROUND)
+    return [settling_rounds(each.allowed_by_round[phase]) for each in runs]
+
+
 def _dynamic(results: Results) -> list[PaperRow]:
     plain, paper, improved = (results["dynamic", law] for law in ("none", "paper", "improved"))
     return [
@@ -208,10 +201,10 @@ def _dynamic(results: Results) -> list[PaperRow]:
             "rounds",
             paper="12 (60 s)",
             bar=at_most(15),
-            paper_law=[settling_rounds(each) for each in paper],
-            improved_law=[settling_rounds(each) for each in improved],
-            note="allowed rate, 5-round averages, within 5 % of the phase's last two thirds; under "
-            "the improved law the input hardly moves meanwhile",
+            stretch=at_most(12),
+            paper_law=_settling(paper),
+            improved_law=_settling(improved),
+            note="allowed rate, 5-round averages, within 5 % of the phase's last two thirds",
         ),
         row(
             SERVICE,
@@ -269,17 +262,6 @@ def _dynamic_rates(
     ]
 
 
-def settling_rounds(result: GossipResult) -> float:
-    """Rounds after the first change until the allowed rate stays near its level."""
-    phase = np.array(result.allowed_by_round[FIRST_CHANGE_ROUND:SECOND_CHANGE_ROUND])
-    window = np.ones(SMOOTHED_ROUNDS) / SMOOTHED_ROUNDS
-    smooth = np.convolve(phase, window, mode="valid")
-    level = smooth[len(smooth) // 3 :].mean()
-    off = np.flatnonzero(np.abs(smooth / level - 1) > STABLE_WITHIN)
-    # An average belongs to the middle of its rounds.
-    return float(off[-1] + 1 + SMOOTHED_ROUNDS // 2) if len(off) else 0.0
-
-
 def _one_poor(results: Results) -> list[PaperRow]:
     return [
         row(
@@ -301,8 +283,7 @@ def _one_poor(results: Results) -> list[PaperRow]:
 def _scale(results: Results) -> list[PaperRow]:
     rows = []
     for peers, expected in zip(SCALE_SIZES, (5.3, 7.8, 9.6), strict=True):
-        slower, faster = (results["scale ideal", peers, factor] for factor in IDEAL_FACTORS)
-        ages = [ideal_rate_and_age(*pair)[1] for pair in zip(slower, faster, strict=True)]
+        ages = [age for _, age in ideals(results, "scale ideal", peers)]
         rows.append(
             row(
                 SERVICE,

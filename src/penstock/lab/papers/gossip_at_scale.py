@@ -17,11 +17,13 @@ everywhere.  docs/papers/adaptive-gossip.md shows how close both come at 60 peer
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.trace import TraceRecord
 from penstock.gossip import receipts
 from penstock.gossip.averages import initial_average_age, moving_average
 from penstock.gossip.group_size import age_marks
@@ -31,14 +33,20 @@ from penstock.gossip.improved_law import (
     copies_for_each_event,
     copies_target,
     improved_rate,
+    is_held_back,
     observed_yield,
 )
 from penstock.gossip.rate_law import paper_rate
 from penstock.gossip.receipts import JUDGED_WEIGHT
+from penstock.gossip.telemetry import ALLOWED
 from penstock.lab.papers.gossip_array_estimates import GossipedMeans, GroupSizes
 from penstock.lab.papers.gossip_group import BLOCKED_AT
+from penstock.lab.papers.gossip_measure import GroupRecords
 from penstock.lab.papers.gossip_scenario import ATOMIC_SHARE, GossipResult, GossipScenario
 from penstock.lab.papers.gossip_table import EventTable
+from penstock.lab.scenario_file import ScenarioError
+from penstock.lab.telemetry import Telemetry
+from penstock.sim.world import EPOCH
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -55,6 +63,9 @@ FIRST_JUDGED_ROUND: Final = 8
 """A machine judges no event before the first that it received of the same origin, which leaves
 most of the first rounds' burst unjudged."""
 
+ALL_SENDERS: Final = "all senders"
+"""The node of the records: a hundred thousand peers are recorded as one."""
+
 COLUMNS_FOR_EACH_ROUND: Final = 18
 """Columns for each round's worth of the highest rate: how long an event stays, at most."""
 
@@ -62,12 +73,15 @@ COLUMNS_FOR_EACH_ROUND: Final = 18
 class ArrayGroup:
     """One run of one scenario with one seed."""
 
-    def __init__(self, scenario: GossipScenario, seed: int) -> None:
+    def __init__(
+        self, scenario: GossipScenario, seed: int, telemetry: Telemetry | None = None
+    ) -> None:
         """Every peer starts as its machine would."""
         parameters, adaptation = scenario.parameters, scenario.parameters.adaptation
         peers = scenario.peers
         self.scenario = scenario
         self.seed = seed
+        self.telemetry = telemetry or Telemetry()
         self._random = np.random.default_rng(seed)
         highest = min(scenario.offered_msgs_per_s, parameters.buffer_events)
         columns = 64 + int(COLUMNS_FOR_EACH_ROUND * highest * scenario.period_s)
@@ -97,10 +111,9 @@ class ArrayGroup:
         self._drops = [0, 0]
         self._shares_by_round: dict[int, list[float]] = {}
 
-    def run(self) -> GossipResult:
-        """Let the rounds pass."""
+    def run(self, progress: Callable[[float], None] = lambda at_s: None) -> GossipResult:
+        """Let the rounds pass; ``progress`` hears at which second the run is."""
         scenario = self.scenario
-        allowed: list[float] = []
         for round_number in range(scenario.rounds):
             if round_number == scenario.warm_up_rounds:
                 self._drops = [0, 0]
@@ -109,9 +122,17 @@ class ArrayGroup:
                 self._gossip(rows)
             self._judge(round_number)
             self._sizes.next_round()
-            allowed.append(float(self.rate[: self._senders].sum()))
+            self._record(round_number)
+            progress((round_number + 1) * scenario.period_s)
         self._note(*self.table.retire(scenario.rounds))
-        return self._result(allowed)
+        return self._result()
+
+    def _record(self, round_number: int) -> None:
+        """The group's own telemetry: what all senders together are allowed."""
+        at = EPOCH + round_number * self.scenario.parameters.gossip_period_ns
+        allowed = float(self.rate[: self._senders].sum())
+        subject = self.scenario.parameters.group
+        self.telemetry.add(TraceRecord(at, ALL_SENDERS, subject, ALLOWED, allowed))
 
     # -- one step ---------------------------------------------------------------------------
 
@@ -223,8 +244,8 @@ class ArrayGroup:
     def _by_copies(self, rows: Integers) -> None:
         adaptation = self.scenario.parameters.adaptation
         self._receipt.next_round(rows, self._share[rows])
-        publishes = self._used[rows] > adaptation.lowest_rate_msgs_per_s
-        self._mean_rate.next_round(rows, np.where(publishes, self.rate[rows], np.nan))
+        held_back = is_held_back(self._average_tokens[rows], adaptation)
+        self._mean_rate.next_round(rows, np.where(held_back, self.rate[rows], np.nan))
         self._yield[rows] = observed_yield(
             self._yield[rows],
             share=self._receipt.value[rows],
@@ -266,8 +287,10 @@ class ArrayGroup:
         for round_number, share in zip(rounds.tolist(), shares.tolist(), strict=True):
             self._shares_by_round.setdefault(round_number, []).append(share)
 
-    def _result(self, allowed: list[float]) -> GossipResult:
+    def _result(self) -> GossipResult:
         scenario = self.scenario
+        records = GroupRecords(self.telemetry, (ALL_SENDERS,), EPOCH)
+        allowed = records.allowed_by_round(scenario)
         first, last = scenario.warm_up_rounds, scenario.rounds - scenario.settle_rounds
         by_round = [np.array(self._shares_by_round.get(each, [])) for each in range(last)]
         shares = np.concatenate(by_round[first:last])
@@ -282,7 +305,7 @@ class ArrayGroup:
             atomic=float((shares >= ATOMIC_SHARE).mean()),
             drop_age=ages / count if count else float("nan"),
             group_size=float(self._sizes.size.mean()),
-            allowed_by_round=tuple(allowed),
+            allowed_by_round=tuple(allowed.tolist()),
             input_by_round=tuple(len(each) / scenario.period_s for each in by_round),
             receivers_by_round=tuple(
                 float(each.mean()) if len(each) else float("nan") for each in by_round
@@ -290,8 +313,13 @@ class ArrayGroup:
         )
 
 
-def run_arrays(scenario: GossipScenario, seed: int) -> GossipResult:
+def run_arrays(
+    scenario: GossipScenario,
+    seed: int,
+    telemetry: Telemetry | None = None,
+    progress: Callable[[float], None] = lambda at_s: None,
+) -> GossipResult:
     """One run as arrays."""
     if scenario.changes or scenario.churn is not None:
-        raise ValueError(f"{scenario.name}: arrays know no changes of buffers and no churn")
-    return ArrayGroup(scenario, seed).run()
+        raise ScenarioError(f"{scenario.name}: arrays know no changes of buffers and no churn")
+    return ArrayGroup(scenario, seed, telemetry).run(progress)

@@ -18,7 +18,6 @@ from penstock.lab.papers.gossip_at_scale import run_arrays
 from penstock.lab.papers.gossip_group import simulate
 from penstock.lab.papers.gossip_scenario import BufferChange, GossipResult, GossipScenario
 
-WORKERS: Final = 2
 TARGET_SHARE: Final = 0.95
 """*Reliable* means that an event reaches this share of the peers, on average (Section 2.3)."""
 
@@ -191,9 +190,9 @@ def run_job(job: Job) -> GossipResult:
 
 
 def run_jobs(jobs: list[Job], progress: Callable[[str], None]) -> Results:
-    """All runs, several at a time; the results of a key in the order of the seeds."""
+    """All runs, one on every core at a time; the results of a key in the order of the seeds."""
     results: Results = {}
-    with get_context("spawn").Pool(WORKERS) as pool:
+    with get_context("spawn").Pool() as pool:
         for number, (job, result) in enumerate(
             zip(jobs, pool.imap(run_job, jobs), strict=True), start=1
         ):
@@ -216,3 +215,9 @@ def ideal_rate_and_age(
     inverse = inverses[1] + part * (inverses[0] - inverses[1])
     age = faster.drop_age + part * (slower.drop_age - faster.drop_age)
     return float(1 / inverse), float(age)
+
+
+def ideals(results: Results, name: str, size: int) -> list[tuple[float, float]]:
+    """Ideal rate and critical age for a size of buffers or of the group, for each seed."""
+    slower, faster = (results[name, size, factor] for factor in IDEAL_FACTORS)
+    return [ideal_rate_and_age(*pair) for pair in zip(slower, faster, strict=True)]

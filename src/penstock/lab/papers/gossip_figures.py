@@ -16,11 +16,10 @@ from penstock.lab.papers.gossip_experiments import (
     DEGRADATION_RATES,
     FIRST_CHANGE_ROUND,
     IDEAL_BUFFERS,
-    IDEAL_FACTORS,
     SCALE_SIZES,
     SECOND_CHANGE_ROUND,
     Results,
-    ideal_rate_and_age,
+    ideals,
 )
 
 COLOURS: Final = {"none": "#888888", "paper": "#1f6fb4", "improved": "#d1495b", "ideal": "#2b2b2b"}
@@ -79,8 +78,7 @@ def _degradation(results: Results) -> Figure:
 
 
 def _ideal_points(results: Results, name: str, size: int) -> tuple[float, float]:
-    slower, faster = (results[name, size, factor] for factor in IDEAL_FACTORS)
-    found = [ideal_rate_and_age(*pair) for pair in zip(slower, faster, strict=True)]
+    found = ideals(results, name, size)
     return median(rate for rate, _ in found), median(age for _, age in found)
 
 

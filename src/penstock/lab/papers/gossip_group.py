@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from penstock.core.clock import SECOND, Instant
 from penstock.core.datagrams import Address
-from penstock.core.machine import Effect
+from penstock.core.machine import Effect, Trace
 from penstock.core.randomness import random_stream
 from penstock.gossip.facts import DeliverEvents, Leave, Meet, Publish, Published, ResizeBuffer
 from penstock.gossip.peer import Peer
-from penstock.lab.papers.gossip_measure import DeliveryBook
+from penstock.lab.papers.gossip_measure import DeliveryBook, GroupRecords, measured
 from penstock.lab.papers.gossip_scenario import BufferChange, GossipResult, GossipScenario
+from penstock.lab.telemetry import Telemetry
 from penstock.sim.datagram_network import DatagramModel, DatagramNetwork
 from penstock.sim.scheduler import Scheduler
+from penstock.sim.world import EPOCH
 
 CONTACTS = 3
 """How many members a peer is told of when it joins."""
@@ -23,63 +27,56 @@ BLOCKED_AT = 2
 class SimulatedGroup:
     """One run of one scenario with one seed."""
 
-    def __init__(self, scenario: GossipScenario, seed: int, *, checked: bool = False) -> None:
+    def __init__(
+        self,
+        scenario: GossipScenario,
+        seed: int,
+        telemetry: Telemetry | None = None,
+        *,
+        checked: bool = False,
+    ) -> None:
         """Everybody is there from the beginning, and knows a random part of the group."""
         self.scenario = scenario
         self.seed = seed
-        self.scheduler = Scheduler(0)
+        self.telemetry = telemetry or Telemetry()
+        self.scheduler = Scheduler(EPOCH)
         model = DatagramModel(loss=scenario.loss)
         self.network = DatagramNetwork(
             model, seed, self.scheduler, self._application, checked=checked
         )
         self.peers: dict[Address, Peer] = {}
-        self.book = DeliveryBook(scenario)
+        self.book = DeliveryBook()
         self._random = random_stream(seed, "workload")
         self._payload = bytes(scenario.payload_bytes)
-        self._allowed: list[float] = []
-        self._drops_at_warm_up = (0, 0)
         names = [f"p{number}" for number in range(scenario.peers)]
         for name in names:
             view = self._random.sample(names, min(len(names), scenario.parameters.view_size))
             self._join(name, tuple(view))
-        self._senders = names[: scenario.sender_count]
+        self._senders = dict.fromkeys(names[: scenario.sender_count])
         for name in self._senders:
             self._start_offering(name)
 
-    def run(self) -> GossipResult:
-        """Let the rounds pass."""
+    def run(self, progress: Callable[[float], None] = lambda at_s: None) -> GossipResult:
+        """Let the rounds pass; ``progress`` hears at which second the run is."""
         scenario, period = self.scenario, self.scenario.parameters.gossip_period_ns
         for change in scenario.changes:
-            self.scheduler.at(change.at_round * period, self._change, change)
+            self.scheduler.at(EPOCH + change.at_round * period, self._change, change)
         self._plan_churn(period)
         for round_number in range(scenario.rounds):
-            if round_number == scenario.warm_up_rounds:
-                self._drops_at_warm_up = self._drops()
-            self.scheduler.run_until((round_number + 1) * period)
-            rates = [self.peers[name].bucket.rate_msgs_per_s for name in self._senders]
-            self._allowed.append(sum(rates))
-        count, ages = self._drops()
-        count -= self._drops_at_warm_up[0]
-        ages -= self._drops_at_warm_up[1]
-        sizes = [peer.adaptation.group_size.size for peer in self.peers.values()]
-        return self.book.result(
-            self.seed,
-            allowed_by_round=self._allowed,
-            drop_age=ages / count if count else float("nan"),
-            group_size=sum(sizes) / len(sizes),
-        )
-
-    def _drops(self) -> tuple[int, int]:
-        peers = self.peers.values()
-        return sum(peer.dropped for peer in peers), sum(peer.dropped_age_sum for peer in peers)
+            self.scheduler.run_until(EPOCH + (round_number + 1) * period)
+            progress((round_number + 1) * scenario.period_s)
+        records = GroupRecords(self.telemetry, self._senders, EPOCH)
+        return measured(scenario, self.seed, self.book, records)
 
     # -- the application --------------------------------------------------------------------
 
     def _application(self, address: Address, effect: Effect, now: Instant) -> None:
         if type(effect) is DeliverEvents:
             self.book.delivered(effect.events)
+        elif type(effect) is Trace:
+            self.telemetry.add(effect.record)
         elif type(effect) is Published:
-            round_number = now // self.scenario.parameters.gossip_period_ns
+            round_number = (now - EPOCH) // self.scenario.parameters.gossip_period_ns
             self.book.published(effect.id, round_number, len(self.peers))
 
     def _start_offering(self, name: Address) -> None:
@@ -115,7 +112,7 @@ class SimulatedGroup:
         count = round(churn.share * self.scenario.peers)
         span = (churn.to_round - churn.from_round) * period
         for number in range(count):
-            at = churn.from_round * period + span * number // count
+            at = EPOCH + churn.from_round * period + span * number // count
             self.scheduler.at(at, self._replace, number)
 
     def _replace(self, number: int) -> None:
@@ -128,7 +125,7 @@ class SimulatedGroup:
         newcomer = f"n{number}"
         self._join(newcomer, contacts)
         if leaver in self._senders:
-            self._senders[self._senders.index(leaver)] = newcomer
+            self._senders[newcomer] = None
             self._start_offering(newcomer)
 
 

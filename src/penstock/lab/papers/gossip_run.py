@@ -1,56 +1,107 @@
-"""Run one gossip scenario file in whichever world suits it.
-
-``python -m penstock.lab.papers.gossip_run gossip-dynamic [sim|net] [SEED]`` runs a shipped one; a
-path runs any other.
-"""
+"""Run one gossip scenario in whichever world and engine suit it, and judge it."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from penstock.lab.expectations import Verdict
 from penstock.lab.papers.gossip_at_scale import run_arrays
-from penstock.lab.papers.gossip_group import simulate
-from penstock.lab.papers.gossip_live import run_live
-from penstock.lab.papers.gossip_scenario import (
-    GossipResult,
-    GossipScenario,
-    broken_expectations,
-    read_scenario,
-)
-
-SHIPPED: Final = Path(__file__).parent / "scenarios"
+from penstock.lab.papers.gossip_compressed import compressed
+from penstock.lab.papers.gossip_group import SimulatedGroup
+from penstock.lab.papers.gossip_live import LiveGroup, run_group
+from penstock.lab.papers.gossip_scenario import GossipResult, GossipScenario
+from penstock.lab.scenario_file import ScenarioError
+from penstock.lab.service_runs import Progress, ServiceOutcome, read_as
+from penstock.lab.telemetry import Telemetry
 
 MOST_MACHINES: Final = 500
 """Larger groups run as arrays: machines need a second for each round of 1,000 peers."""
 
-
-def run_scenario(scenario: GossipScenario, world: str, seed: int) -> GossipResult:
-    """One run; ``world`` is ``sim`` or ``net``."""
-    if world == "net":
-        return run_live(scenario, seed)
-    if scenario.peers > MOST_MACHINES:
-        return run_arrays(scenario, seed)
-    return simulate(scenario, seed)
+MOST_LIVE_PEERS: Final = 120
+"""60 peers with rounds of 100 ms need half a core, and one process has one."""
 
 
-def main(path: str, world: str = "sim", seed: str = "1") -> int:
-    """Print what was measured; 1 if an expectation does not hold."""
-    shipped = SHIPPED / f"{path}.toml"
-    scenario = read_scenario(shipped if shipped.exists() else Path(path))
-    result = run_scenario(scenario, world, int(seed))
-    measured = {
-        name: value
-        for name, value in msgspec.to_builtins(result).items()
-        if not name.endswith("_by_round")
-    }
-    broken = broken_expectations(scenario, result)
-    print(msgspec.json.encode({"scenario": scenario.name, **measured, "broken": broken}).decode())
-    return 1 if broken else 0
+class GossipRun(msgspec.Struct, frozen=True):
+    """A scenario as a world runs it."""
+
+    scenario: GossipScenario
+    world: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The scenario's."""
+        return self.scenario.name
+
+    @property
+    def duration_s(self) -> float:
+        """How long it takes on its own clock."""
+        return self.scenario.rounds * self.scenario.period_s
+
+    def run(self, telemetry: Telemetry, progress: Progress) -> ServiceOutcome:
+        """Run and judge it."""
+        result = self.measure(telemetry, progress)
+        measured = {
+            name: value
+            for name, value in msgspec.to_builtins(result).items()
+            if not name.endswith("_by_round") and name != "seed"
+        }
+        return ServiceOutcome(self._headline(result), measured, judge(self.scenario, result))
+
+    def measure(
+        self, telemetry: Telemetry | None = None, progress: Progress = lambda at_s: None
+    ) -> GossipResult:
+        """Run it; ``progress`` hears at which second it is."""
+        scenario = self.scenario
+        if self.world == "net":
+            return run_group(LiveGroup(scenario, self.seed, telemetry), progress)
+        if scenario.peers > MOST_MACHINES:
+            return run_arrays(scenario, self.seed, telemetry, progress)
+        return SimulatedGroup(scenario, self.seed, telemetry).run(progress)
+
+    def _headline(self, result: GossipResult) -> str:
+        scenario = self.scenario
+        return (
+            f"{scenario.peers} peers with {scenario.parameters.buffer_events} buffers and rounds "
+            f"of {scenario.period_s:g} s published {result.input_rate_msgs_per_s:.1f} of "
+            f"{scenario.offered_msgs_per_s:.1f} msg/s, which {result.receivers:.1%} of the peers "
+            f"received"
+        )
 
 
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+def prepare(path: Path, world: str, seed: int) -> GossipRun:
+    """Read a file for a world; raises ``ScenarioError`` also if that world cannot run it.
+
+    The network runs it in a smaller measure (gossip_compressed.py).
+    """
+    scenario = read_as(path, GossipScenario)
+    if world == "sim":
+        return GossipRun(scenario, world, seed)
+    if scenario.peers > MOST_LIVE_PEERS:
+        raise ScenarioError(
+            f"{path}: {scenario.peers} peers are too many for the sockets of one process; at most "
+            f"{MOST_LIVE_PEERS} run live, so use --world sim"
+        )
+    return GossipRun(compressed(scenario), world, seed)
+
+
+def judge(scenario: GossipScenario, result: GossipResult) -> list[Verdict]:
+    """What the scenario expects, and whether it held."""
+    expect = scenario.expect
+    lower = (
+        ("receivers", expect.receivers_at_least, result.receivers),
+        ("atomic", expect.atomic_at_least, result.atomic),
+        ("input rate (msg/s)", expect.input_rate_at_least, result.input_rate_msgs_per_s),
+    )
+    verdicts = [
+        Verdict(what, f"≥ {bound:g}", value, value >= bound)
+        for what, bound, value in lower
+        if bound is not None
+    ]
+    if expect.receivers_at_most is not None:
+        most, value = expect.receivers_at_most, result.receivers
+        verdicts.append(Verdict("receivers", f"≤ {most:g}", value, value <= most))
+    return verdicts

@@ -6,8 +6,7 @@ only about rates and all buffers are alike, as arrays (gossip_at_scale.py).
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -64,6 +63,8 @@ class GossipScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     churn: Churn | None = None
     loss: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
     expect: Expectations = Expectations()
+    service: Literal["gossip"] = "gossip"
+    """How `penstock run` knows whose scenario a file is."""
 
     @property
     def sender_count(self) -> int:
@@ -100,29 +101,3 @@ class GossipResult(msgspec.Struct, frozen=True):
 
 ATOMIC_SHARE = 0.95
 """*Atomic* means delivered to at least this share of the peers (Section 4)."""
-
-
-def read_scenario(path: Path) -> GossipScenario:
-    """A scenario from its file; the error names the file and the field."""
-    try:
-        return msgspec.toml.decode(path.read_bytes(), type=GossipScenario)
-    except msgspec.MsgspecError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
-def broken_expectations(scenario: GossipScenario, result: GossipResult) -> list[str]:
-    """What the run did not keep, in words."""
-    expect = scenario.expect
-    lower = (
-        ("receivers", expect.receivers_at_least, result.receivers),
-        ("input rate", expect.input_rate_at_least, result.input_rate_msgs_per_s),
-        ("atomic", expect.atomic_at_least, result.atomic),
-    )
-    broken = [
-        f"{name} {value:.4g} < {bound:g}"
-        for name, bound, value in lower
-        if bound is not None and value < bound
-    ]
-    if expect.receivers_at_most is not None and result.receivers > expect.receivers_at_most:
-        broken.append(f"receivers {result.receivers:.4g} > {expect.receivers_at_most:g}")
-    return broken

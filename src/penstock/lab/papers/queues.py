@@ -10,6 +10,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from penstock.lab.papers.queues_figures import draw_loads
 from penstock.lab.papers.queues_runs import QueueJob, QueueResult, run_job
 from penstock.lab.papers.queues_scenario import (
@@ -22,7 +24,7 @@ from penstock.lab.papers.queues_scenario import (
     UNBALANCED,
     Policy,
 )
-from penstock.lab.papers.table import PaperRow, at_least, at_most, row
+from penstock.lab.papers.table import Bar, PaperRow, at_least, at_most, row
 
 SERVICE: Final = "queues"
 WORKERS: Final = 2
@@ -86,115 +88,91 @@ def _draw(results: Results, out: Path) -> None:
     draw_loads("Unequal consumers (70/30), round-robin", flood, out / "queues-round-robin")
 
 
+class _Measure(msgspec.Struct, frozen=True):
+    """A quantity of one run."""
+
+    name: str
+    unit: str
+    of: Callable[[QueueResult], float]
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """A row of the table: what is measured of which runs, and what is demanded of it."""
+
+    run: str
+    scenario: str
+    measure: _Measure
+    paper: str
+    bar: Bar
+    stretch: Bar | None = None
+    paper_law: Policy | None = None
+    improved_law: Policy | None = None
+
+
+TOTAL: Final = _Measure("total reception time", "s", lambda result: result.total_s)
+LOAD: Final = _Measure("highest load", "messages", lambda result: result.highest_load)
+
+EQUAL: Final = "50/50, flow control"
+UNEQUAL: Final = "70/30, flow control"
+CHANGING: Final = "70/30 inverted, two alias queues"
+QUICK: Final = "with a first period of 1 s"
+
+LINES: Final = (
+    _Line("50/50, round-robin", BALANCED, TOTAL, "500.0", at_most(500.5), None, ROUND_ROBIN),
+    _Line(EQUAL, BALANCED, TOTAL, "500.5", at_most(500.5), at_most(500.3), PAPER, IMPROVED_QUICK),
+    _Line("70/30, round-robin", UNBALANCED, TOTAL, "time-out", at_least(800), None, ROUND_ROBIN),
+    _Line(
+        "70/30, round-robin",
+        UNBALANCED,
+        LOAD,
+        "grows linearly",
+        at_least(190_000),
+        None,
+        ROUND_ROBIN,
+    ),
+    _Line(UNEQUAL, UNBALANCED, TOTAL, "510", at_most(510), at_most(502.2), PAPER, IMPROVED),
+    _Line(
+        f"{UNEQUAL}, {QUICK}",
+        UNBALANCED,
+        TOTAL,
+        "–",
+        at_most(510),
+        at_most(500.6),
+        None,
+        IMPROVED_QUICK,
+    ),
+    _Line(UNEQUAL, UNBALANCED, LOAD, "about 6,200", at_most(7000), None, PAPER, IMPROVED),
+    _Line(CHANGING, INVERTED, TOTAL, "506", at_most(506), at_most(502.7), PAPER, IMPROVED),
+    _Line(
+        f"70/30 inverted, {QUICK}",
+        INVERTED,
+        TOTAL,
+        "–",
+        at_most(506),
+        at_most(501.7),
+        None,
+        IMPROVED_QUICK,
+    ),
+    _Line(CHANGING, INVERTED, LOAD, "stable", at_most(10_000), None, PAPER, IMPROVED),
+)
+
+
 def _rows(results: Results) -> list[PaperRow]:
-    def totals(scenario: str, policy: Policy) -> list[float]:
-        return [each.total_s for each in results[scenario, policy.name]]
+    def measured(line: _Line, policy: Policy | None) -> list[float]:
+        runs = [] if policy is None else results[line.scenario, policy.name]
+        return [line.measure.of(each) for each in runs]
 
-    def highest(scenario: str, policy: Policy) -> list[float]:
-        return [each.highest_load for each in results[scenario, policy.name]]
-
-    quick = "with a first period of 1 s"
     return [
         row(
             SERVICE,
-            "50/50, round-robin",
-            "total reception time",
-            "s",
-            paper="500.0",
-            bar=at_most(500.5),
-            paper_law=totals(BALANCED, ROUND_ROBIN),
-        ),
-        row(
-            SERVICE,
-            "50/50, flow control",
-            "total reception time",
-            "s",
-            paper="500.5",
-            bar=at_most(500.5),
-            stretch=at_most(500.3),
-            paper_law=totals(BALANCED, PAPER),
-            improved_law=totals(BALANCED, IMPROVED_QUICK),
-        ),
-        row(
-            SERVICE,
-            "70/30, round-robin",
-            "total reception time",
-            "s",
-            paper="time-out",
-            bar=at_least(800),
-            paper_law=totals(UNBALANCED, ROUND_ROBIN),
-        ),
-        row(
-            SERVICE,
-            "70/30, round-robin",
-            "highest load",
-            "messages",
-            paper="grows linearly",
-            bar=at_least(190_000),
-            paper_law=highest(UNBALANCED, ROUND_ROBIN),
-        ),
-        row(
-            SERVICE,
-            "70/30, flow control",
-            "total reception time",
-            "s",
-            paper="510",
-            bar=at_most(510),
-            stretch=at_most(502.2),
-            paper_law=totals(UNBALANCED, PAPER),
-            improved_law=totals(UNBALANCED, IMPROVED),
-        ),
-        row(
-            SERVICE,
-            f"70/30, flow control, {quick}",
-            "total reception time",
-            "s",
-            paper="–",
-            bar=at_most(510),
-            stretch=at_most(500.6),
-            paper_law=[],
-            improved_law=totals(UNBALANCED, IMPROVED_QUICK),
-        ),
-        row(
-            SERVICE,
-            "70/30, flow control",
-            "highest load",
-            "messages",
-            paper="about 6,200",
-            bar=at_most(7000),
-            paper_law=highest(UNBALANCED, PAPER),
-            improved_law=highest(UNBALANCED, IMPROVED),
-        ),
-        row(
-            SERVICE,
-            "70/30 inverted, two alias queues",
-            "total reception time",
-            "s",
-            paper="506",
-            bar=at_most(506),
-            stretch=at_most(502.7),
-            paper_law=totals(INVERTED, PAPER),
-            improved_law=totals(INVERTED, IMPROVED),
-        ),
-        row(
-            SERVICE,
-            f"70/30 inverted, {quick}",
-            "total reception time",
-            "s",
-            paper="–",
-            bar=at_most(506),
-            stretch=at_most(501.7),
-            paper_law=[],
-            improved_law=totals(INVERTED, IMPROVED_QUICK),
-        ),
-        row(
-            SERVICE,
-            "70/30 inverted, two alias queues",
-            "highest load",
-            "messages",
-            paper="stable",
-            bar=at_most(10_000),
-            paper_law=highest(INVERTED, PAPER),
-            improved_law=highest(INVERTED, IMPROVED),
-        ),
+            line.run,
+            line.measure.name,
+            line.measure.unit,
+            paper=line.paper,
+            bar=line.bar,
+            stretch=line.stretch,
+            paper_law=measured(line, line.paper_law),
+            improved_law=measured(line, line.improved_law),
+        )
+        for line in LINES
     ]

@@ -15,6 +15,7 @@ import msgspec
 import uvloop
 
 from penstock.client.client import connect
+from penstock.client.queues import Receiver
 from penstock.net.config import BrokerConfig, NeighbourConfig
 from penstock.net.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
@@ -26,6 +27,11 @@ PRODUCER_TICK_S: Final = 0.01
 
 CATCH_UP_S: Final = 0.1
 """A consumer that the machine kept waiting for up to so long makes good for it."""
+
+WORK_ROWS: Final = 10
+"""Messages that a consumer at a rate works on at a time, and then acknowledges.  Were it to keep
+its acknowledgements until everything that it prefetched is done, it would wait for the way to the
+broker and back each time, with nothing to do."""
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -104,34 +110,63 @@ def produce(producer: Producer, times: Mailbox[float]) -> None:
 
 
 def consume(consumer: Consumer, done: Mailbox[tuple[float, int]]) -> None:
-    """A consumer's process; tells after every batch when it was done, until it is ended."""
+    """A consumer's process; tells when what it acknowledged was durable, until it is ended."""
+    uvloop.run(_consume(consumer, done))
 
-    async def work() -> None:
-        began = due = time.time()
-        async with (
-            connect(consumer.url) as client,
-            client.queues.receive(consumer.queue, prefetch=consumer.prefetch) as receiver,
-        ):
-            done.put((time.time(), 0))
-            count = 0
-            async for batch in receiver.batches():
-                if consumer.rates:
-                    rate = _rate(consumer.rates, time.time() - began)
-                    due = max(due, time.time() - CATCH_UP_S) + len(batch) / rate
-                    await asyncio.sleep(max(0.0, due - time.time()))
-                for message in batch:
+
+async def _consume(consumer: Consumer, done: Mailbox[tuple[float, int]]) -> None:
+    pace = _Pace(consumer.rates)
+    acknowledged = 0
+    changed = asyncio.Event()
+
+    async def tell(receiver: Receiver) -> None:
+        """Beside the work, which does not wait for the disk."""
+        told = 0
+        while True:
+            await changed.wait()
+            changed.clear()
+            count = acknowledged - told
+            await receiver.flush()
+            done.put((time.time(), count))
+            told += count
+
+    async with (
+        connect(consumer.url) as client,
+        client.queues.receive(consumer.queue, prefetch=consumer.prefetch) as receiver,
+        asyncio.TaskGroup() as beside,
+    ):
+        done.put((time.time(), 0))
+        beside.create_task(tell(receiver))
+        async for batch in receiver.batches():
+            messages = list(batch)
+            at_once = WORK_ROWS if consumer.rates else len(messages)
+            for first in range(0, len(messages), at_once):
+                some = messages[first : first + at_once]
+                await pace.work_on(len(some))
+                for message in some:
                     message.ack()
-                count += len(batch)
-                if count >= consumer.expected:
-                    await receiver.flush()
-                    done.put((time.time(), count))
-                    count = 0
-
-    uvloop.run(work())
+            acknowledged += len(messages)
+            if acknowledged >= consumer.expected:
+                changed.set()
 
 
-def _rate(rates: tuple[tuple[float, float], ...], at_s: float) -> float:
-    return [rate for since_s, rate in rates if since_s <= at_s][-1]
+class _Pace:
+    """Works at the rates of a consumer, counted from its first message: all change together."""
+
+    def __init__(self, rates: tuple[tuple[float, float], ...]) -> None:
+        self._rates = rates
+        self._began = 0.0
+        self._due = 0.0
+
+    async def work_on(self, count: int) -> None:
+        """Take the time that so many messages take."""
+        if not self._rates:
+            return
+        now = time.time()
+        self._began = self._began or now
+        rate = [rate for since_s, rate in self._rates if since_s <= now - self._began][-1]
+        self._due = max(self._due, now - CATCH_UP_S) + count / rate
+        await asyncio.sleep(max(0.0, self._due - now))
 
 
 def reception_time_s(

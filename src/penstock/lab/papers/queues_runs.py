@@ -59,12 +59,19 @@ def run_job(job: QueueJob) -> QueueResult:
     return simulate(load(job.scenario), job.policy, job.seed)
 
 
-def simulate(scenario: QueueScenario, policy: Policy, seed: int) -> QueueResult:
-    """Run a scenario in virtual time."""
+def simulate(
+    scenario: QueueScenario,
+    policy: Policy,
+    seed: int,
+    on_record: Callable[[TraceRecord], None] = lambda record: None,
+    progress: Callable[[float], None] = lambda at_s: None,
+) -> QueueResult:
+    """Run a scenario in virtual time; ``progress`` hears at which second it is."""
     loads: dict[str, list[tuple[float, float]]] = {f"work-{site}": [] for site in SITES}
     start = EPOCH + WARM_UP_NS
 
     def on_trace(record: TraceRecord) -> None:
+        on_record(record)
         if record.metric == "queue_messages" and record.subject in loads:
             loads[record.subject].append((in_seconds(record.at - start), record.value))
 
@@ -76,6 +83,7 @@ def simulate(scenario: QueueScenario, policy: Policy, seed: int) -> QueueResult:
     limit = start + round(scenario.give_up_s * SECOND)
     while world.now < limit and sum(each.done for each in consumers) < scenario.messages:
         world.run_for(SECOND)
+        progress(in_seconds(world.now - start))
     finished = sum(each.done for each in consumers) >= scenario.messages
     end = max(each.done_at for each in consumers) if finished else limit
     return QueueResult(

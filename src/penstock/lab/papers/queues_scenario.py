@@ -1,8 +1,8 @@
 """The three flow-control runs of "Scalable Store and Forward Messaging" as scenario files.
 
-A file says who produces how much for whom; the policy that shares it out is chosen apart from it,
-so that every policy meets the same load.  Both worlds take the same file: the simulator at full
-length, the network compressed in time.
+A file says who produces how much for whom.  The papers' table runs it under every policy, so that
+all of them meet the same load; ``penstock run`` takes the policy that the file names.  Both worlds
+take the same file: the simulator at full length, the network compressed in time.
 """
 
 from __future__ import annotations
@@ -19,6 +19,28 @@ Positive = Annotated[int, msgspec.Meta(gt=0)]
 PositiveNumber = Annotated[float, msgspec.Meta(gt=0)]
 
 
+SHARED_MACHINE_S: Final = 1.0
+"""A run in compressed time may take so much longer than its part of the whole: its processes share
+the cores of one machine, and their delays are not compressed."""
+
+
+class Expectations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a run must show; nothing is demanded of what is left out."""
+
+    total_s_at_most: float | None = None
+    total_s_at_least: float | None = None
+    highest_load_at_most: float | None = None
+    """Messages in a queue, at the most; measured in the simulator only."""
+
+    def compressed(self, factor: float) -> Expectations:
+        """The same in so many times less time."""
+        most, least = self.total_s_at_most, self.total_s_at_least
+        return Expectations(
+            None if most is None else most / factor + SHARED_MACHINE_S,
+            None if least is None else least / factor,
+        )
+
+
 class QueueScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One of the paper's configurations: one producer for each alias queue, two consumers."""
 
@@ -33,6 +55,22 @@ class QueueScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     inverted_at_s: float | None = None
     """When the two consumers change their parts, if they do."""
     give_up_s: PositiveNumber
+    balancing: Balancing = "flow-control"
+    law: Law = "improved"
+    first_period_s: PositiveNumber | None = None
+    """Until the first regulation; without it 10 s under the paper's law, 1 s under ours."""
+    expect: Expectations = Expectations()
+
+    @property
+    def duration_s(self) -> float:
+        """How long the production takes."""
+        return self.messages / self.production_msgs_per_s
+
+    @property
+    def policy(self) -> Policy:
+        """How the alias queues share out."""
+        name = f"{self.law} law" if self.balancing == "flow-control" else self.balancing
+        return Policy(name, self.balancing, self.law, self.first_period_s)
 
     def rate_msgs_per_s(self, consumer: int, at_s: float) -> float:
         """What a consumer can do at a time."""
@@ -47,6 +85,7 @@ class QueueScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             messages=round(self.messages / factor),
             inverted_at_s=None if self.inverted_at_s is None else self.inverted_at_s / factor,
             give_up_s=self.give_up_s / factor,
+            expect=self.expect.compressed(factor),
         )
 
 

@@ -74,9 +74,10 @@ def row(
 ) -> PaperRow:
     """Take the medians over the seeds and judge them.
 
-    "reproduced": the paper's law meets the bar.  "beaten": the improved law meets the stretch as
-    well (or, where there is no stretch, "reproduced" is all there is).  Otherwise "not reproduced",
-    and the note must say why.
+    "reproduced": the paper's law meets the bar, and the improved law too where it was run.
+    "beaten": the improved law meets the stretch as well (or, where there is no stretch,
+    "reproduced" is all there is).  Where only one of the laws meets the bar the verdict says so.
+    Otherwise "not reproduced", and the note must say why.
     """
     ours, improved = list(paper_law), list(improved_law)
     paper_median = median(ours) if ours else None
@@ -86,8 +87,11 @@ def row(
     else:
         judged = bar.holds(paper_median)
     beaten = stretch is not None and improved_median is not None and stretch.holds(improved_median)
-    if judged:
-        verdict = "beaten" if beaten else "reproduced"
+    if judged and beaten:
+        verdict = "beaten"
+    elif judged:
+        missed = improved_median is not None and not bar.holds(improved_median)
+        verdict = "reproduced by the paper's law only" if missed else "reproduced"
     else:
         verdict = "beaten by the improved law only" if beaten else "not reproduced"
     return PaperRow(
@@ -109,6 +113,7 @@ def row(
 VERDICT_STYLES = {
     "beaten": "bold green",
     "reproduced": "green",
+    "reproduced by the paper's law only": "yellow",
     "beaten by the improved law only": "yellow",
     "not reproduced": "red",
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import struct
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 FRAME_END = b"\xce"
 METHOD, HEADER, BODY = 1, 2, 3
@@ -52,7 +52,7 @@ class AmqpConnection:
         self._wait(20, 11)
 
     def declare(self, queue: str, kind: str) -> None:
-        """A durable queue: "quorum" or "classic"."""
+        """A durable queue: "quorum", "classic" or "stream"."""
         value = struct.pack(">I", len(kind)) + kind.encode()
         table = _short("x-queue-type") + b"S" + value
         arguments = b"\x00\x00" + _short(queue) + b"\x02" + struct.pack(">I", len(table)) + table
@@ -86,12 +86,14 @@ class AmqpConnection:
                 raise RuntimeError("the broker refused a message")
         return began
 
-    def consume(self, queue: str, count: int) -> float:
+    def consume(self, queue: str, count: int, ready: Callable[[], None]) -> float:
         """Receive and acknowledge so many messages; when the last was acknowledged."""
         self._socket.sendall(_method(1, 60, 10, struct.pack(">IHB", 0, 4 * UNCONFIRMED - 1, 0)))
         self._wait(60, 11)
         consume = b"\x00\x00" + _short(queue) + _short("c") + b"\x00" + bytes(4)
         self._socket.sendall(_method(1, 60, 20, consume))
+        self._wait(60, 21)
+        ready()
         received = 0
         frames = self._frames()
         for kind, payload in frames:

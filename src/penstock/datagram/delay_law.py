@@ -1,0 +1,129 @@
+"""The improved law: the rate follows the queueing delay, before anything is lost.
+
+1. The queueing delay d is what a publication's way takes beyond the shortest of the last minutes;
+   the clocks' difference cancels.  The least of the last moments counts: a queue that drains
+   between bursts does no harm, and a process that is scheduled late is no queue.
+2. While a queue stands, all its flows together receive exactly what the link carries, each its
+   part.  So the next rate is taken from the *reception* rate r, not from the rate before:
+
+       allowed = r · (1 - (d - target) / DRAIN) + STEP · √r · (time since the last decision)
+
+   The first term alone brings the queue to its target within a few ``DRAIN`` and leaves the parts
+   as they are.  The second is a larger part of a small rate than of a large one, so that large
+   flows shrink and small ones grow until all are equal; flows that want less than that are not
+   limited by it.  A step that is the same for everybody would do so faster, but a hundred thin
+   flows would then never give way.
+3. Where there is no queue, the rate rises by ``PROBE`` at each decision.  The equation holds beside
+   all this: who came when the queue was full already does not see it, but sees the losses.
+4. A flow that listens to the delay starves beside one that does not, such as TCP, which fills the
+   queue until something is lost.  Losses that go on although this flow gives way show that one is
+   there: two loss events between ``SOON_NS`` and ``LATER_NS`` apart.  Then the paper's law decides,
+   for ``ALONE_NS``.
+
+A policy: it takes delays, rates and instants, and returns rates.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Final
+
+from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant, in_seconds
+
+TARGET_NS: Final[Duration] = 15 * MILLISECOND
+"""Where the standing queue is held: a few times the jitter of the publishers, and a seventh of what
+the experiments' queue holds at 1 Mbps, so that there is room when the link loses capacity."""
+
+DRAIN_NS: Final[Duration] = 500 * MILLISECOND
+"""How fast a deviation from the target is worked off.  It must be several times the delay of the
+loop, which is a report interval and a round trip."""
+
+STEP: Final = 6.5
+"""By how many √r a rate of r messages a second would rise in a second, were it not for the delay:
+half of r at 150 messages a second, which costs the queue 13 ms beyond its target."""
+
+LONGEST_STEP_NS: Final[Duration] = 100 * MILLISECOND
+"""A thin flow decides when a message comes; the time before that does not count beyond this."""
+
+PROBE: Final = 1.2
+"""Growth in one decision where there is no queue: a link that has doubled is filled in five."""
+
+NO_QUEUE_NS: Final[Duration] = TARGET_NS // 5
+
+BASE_WINDOW_NS: Final[Duration] = 60 * SECOND
+"""The shortest delay is taken over this and what has passed of the next: clocks that drift apart by
+50 ppm move it by 6 ms meanwhile, and after a change of route it is right again."""
+
+STANDING_NS: Final[Duration] = 25 * MILLISECOND
+"""Half a report interval, so that a decision looks back over one or less: enough for a queue of a
+burst to drain, and quick enough when a link loses half of its capacity."""
+
+SOON_NS: Final[Duration] = SECOND
+LATER_NS: Final[Duration] = 10 * SECOND
+ALONE_NS: Final[Duration] = 20 * SECOND
+"""Losses of one congestion come within a second; those of a TCP flow every few seconds."""
+
+
+class Least:
+    """The least of recent values, over the present block of time and the one before."""
+
+    __slots__ = ("_before", "_begun", "_block_ns", "_current")
+
+    def __init__(self, block_ns: Duration) -> None:
+        """Nothing was seen."""
+        self._block_ns = block_ns
+        self._before: int | None = None
+        self._current: int | None = None
+        self._begun: Instant = 0
+
+    def reset(self) -> None:
+        """Nothing before counts."""
+        self._before = self._current = None
+
+    def of(self, value: int, now: Instant) -> int:
+        """The least, this value included."""
+        if self._current is None or now - self._begun > self._block_ns:
+            self._before, self._current, self._begun = self._current, value, now
+        self._current = min(self._current, value)
+        return self._current if self._before is None else min(self._before, self._current)
+
+
+class DelayLaw:
+    """The state of one session."""
+
+    __slots__ = ("_alone_until", "_base", "_last_loss_at", "_standing", "queueing_ns")
+
+    def __init__(self) -> None:
+        """No delay is known."""
+        self.queueing_ns: Duration = 0
+        self._base = Least(BASE_WINDOW_NS)
+        self._standing = Least(STANDING_NS)
+        self._alone_until: Instant = 0
+        self._last_loss_at: Instant | None = None
+
+    def clock_was_set(self) -> None:
+        """Delays before this mean nothing any more."""
+        self._base.reset()
+        self._standing.reset()
+
+    def arrived(self, one_way_ns: Duration, now: Instant) -> None:
+        """A message took so long, by the two clocks."""
+        self.queueing_ns = self._standing.of(one_way_ns - self._base.of(one_way_ns, now), now)
+
+    def loss_event(self, now: Instant) -> None:
+        """Something was lost (rule 4)."""
+        last, self._last_loss_at = self._last_loss_at, now
+        if last is not None and SOON_NS <= now - last <= LATER_NS:
+            self._alone_until = now + ALONE_NS
+
+    def in_force(self, now: Instant) -> bool:
+        """Whether the delay decides at present."""
+        return now >= self._alone_until
+
+    def allowed_rate(self, reception_msgs_per_s: float, elapsed_ns: Duration) -> float:
+        """The next rate of a session that receives so much; ``elapsed_ns`` is since the last."""
+        if self.queueing_ns < NO_QUEUE_NS:
+            return PROBE * reception_msgs_per_s
+        correction = (self.queueing_ns - TARGET_NS) / DRAIN_NS
+        step = STEP * sqrt(reception_msgs_per_s) * in_seconds(min(elapsed_ns, LONGEST_STEP_NS))
+        return max(0.0, reception_msgs_per_s * (1 - correction)) + step

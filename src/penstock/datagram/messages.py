@@ -1,0 +1,235 @@
+"""What the datagram service says: on connections (control), and as datagrams (everything else).
+
+Clients are addressed as ``name@broker``, the broker being the one that they are connected to.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from penstock.core.clock import Duration, Instant
+from penstock.core.message import Message
+
+ClientAddress: TypeAlias = str
+"""``name@broker``."""
+
+Attribute: TypeAlias = str | int | float | bool
+"""What an attribute may hold; binary values belong into the payload."""
+
+
+def address_of(name: str, broker: str) -> ClientAddress:
+    """The address of a client at a broker."""
+    return f"{name}@{broker}"
+
+
+def broker_of(address: ClientAddress) -> str:
+    """The broker that a client is connected to."""
+    return address.rpartition("@")[2]
+
+
+# -- between a client and its broker, on the connection ----------------------------------------
+
+
+class OpenDatagram(Message, frozen=True):
+    """A client wants to subscribe under a name, and to publish if it says so."""
+
+    name: str
+    publishes: bool
+
+
+class DatagramOpened(Message, frozen=True):
+    """The name is taken, and this is the client's address; or why not."""
+
+    name: str
+    address: ClientAddress
+    problem: str = ""
+
+
+class CloseDatagram(Message, frozen=True):
+    """The client is done; its name and its subscriptions are free."""
+
+
+class SubscribeDatagrams(Message, frozen=True):
+    """A client wants the messages that a selector selects; ``filter_id`` is its own number."""
+
+    filter_id: int
+    selector: str
+
+
+class DatagramsSubscribed(Message, frozen=True):
+    """The subscription is in force at this broker and on its way to the others; or why not."""
+
+    filter_id: int
+    problem: str = ""
+
+
+class UnsubscribeDatagrams(Message, frozen=True):
+    """A client wants no more of it."""
+
+    filter_id: int
+
+
+class DatagramWhyRequest(Message, frozen=True):
+    """Somebody asks what slows a publisher at this broker down."""
+
+    publisher: str
+
+
+class DatagramWhyReply(Message, frozen=True):
+    """The publisher's account of its flows, as JSON; or why there is none."""
+
+    document: bytes
+    problem: str = ""
+
+
+class DatagramWhyQuestion(Message, frozen=True):
+    """The broker passes such a question on to the publisher."""
+
+    token: int
+
+
+class DatagramWhyAnswer(Message, frozen=True):
+    """The publisher's answer."""
+
+    token: int
+    document: bytes
+
+
+class DatagramSocketRequest(Message, frozen=True):
+    """A client asks where to send datagrams."""
+
+
+class DatagramSocketOffer(Message, frozen=True):
+    """The broker's port, and the secret by which the client makes its own address known."""
+
+    port: int
+    secret: bytes
+
+
+# -- between brokers, on the link's connection ---------------------------------------------------
+
+
+class SourceAnnouncement(Message, frozen=True):
+    """A broker has publishers (or none any more); flooded, a later version replaces an earlier."""
+
+    broker: str
+    incarnation: int
+    version: int
+    has_publishers: bool
+
+
+class Interest(Message, frozen=True):
+    """What a broker wants from one source's publishers, told to its neighbour on the way there.
+
+    ``anew`` replaces everything that was told before for this source.
+    """
+
+    source: str
+    wanted: tuple[str, ...]
+    unwanted: tuple[str, ...]
+    anew: bool = False
+
+
+class DatagramPort(Message, frozen=True):
+    """Where a broker's neighbour sends datagrams: a port at the address of the connection."""
+
+    port: int
+
+
+# -- datagrams -----------------------------------------------------------------------------------
+
+
+class FlowTag(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One controlled flow that a publication belongs to (Figure 2).
+
+    ``receiver`` is the flow's limiting receiver and ``filter_id`` its own number for the filter.
+    ``sequence`` counts the publications that carry this flow's tag, so that its receiver sees every
+    loss.  ``feedback_delay_ns`` is how long the receiver's last report took by the two clocks (the
+    paper's δ): added to what this publication takes, it gives the round trip, in which the clocks'
+    difference cancels.
+    """
+
+    receiver: ClientAddress
+    filter_id: int
+    sequence: int
+    feedback_delay_ns: Duration
+
+
+class Publication(Message, frozen=True):
+    """A message with its congestion control header (Figure 2).
+
+    ``record`` has the encodings of the publisher's previous messages, newest first.  Everything is
+    numbered anew in another ``incarnation``.
+    """
+
+    source: ClientAddress
+    incarnation: int
+    sequence: int
+    sent_at: Instant
+    publish_rate_msgs_per_s: float
+    record: bytes
+    flows: tuple[FlowTag, ...]
+    attributes: dict[str, Attribute]
+    payload: bytes
+
+
+class FlowRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One filter of a report, and the rate that its receiver wants of it."""
+
+    filter_id: int
+    selector: str
+    quota_msgs_per_s: float
+    reception_msgs_per_s: float
+
+
+class Feedback(Message, frozen=True):
+    """A subscriber's report to a publisher; loss and round trip are for people who ask why."""
+
+    to: ClientAddress
+    sender: ClientAddress
+    sent_at: Instant
+    loss_event_rate: float
+    round_trip_ns: Duration
+    requests: tuple[FlowRequest, ...]
+
+
+class EchoRequest(Message, frozen=True):
+    """A subscriber measures the round trip to a publisher."""
+
+    to: ClientAddress
+    sender: ClientAddress
+    sent_at: Instant
+
+
+class EchoReply(Message, frozen=True):
+    """The publisher's answer, with its own clock."""
+
+    to: ClientAddress
+    sender: ClientAddress
+    request_sent_at: Instant
+    sent_at: Instant
+
+
+class BindAddress(Message, frozen=True):
+    """A client's first datagram: its source address is where the client's datagrams go."""
+
+    secret: bytes
+
+
+class AddressBound(Message, frozen=True):
+    """The broker has learnt the client's address."""
+
+
+Unicast: TypeAlias = Feedback | EchoRequest | EchoReply
+
+DATAGRAMS: tuple[type[Message], ...] = (
+    Publication,
+    Feedback,
+    EchoRequest,
+    EchoReply,
+    BindAddress,
+    AddressBound,
+)
+"""All that may travel as a datagram."""

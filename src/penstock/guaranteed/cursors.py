@@ -1,0 +1,79 @@
+"""Cursors: named marks that keep the logs from some ticks on, for readers with their own account.
+
+A job that reads intervals (a Spark query with its checkpoint) is no subscription: nothing is handed
+to it that it did not ask for.  It still needs the log to keep what it may have to read again.
+
+1. A cursor is a tick for each pubend.  It only moves forward.
+2. It is saved before it is confirmed, and only what is saved is claimed towards the source.
+3. It holds the log like a durable subscription at the same edge does, connected or not, until it is
+   moved or forgotten.
+4. A cursor is for retention alone: what the job reads is decided by the job's own account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from penstock.core.intervals import Tick
+from penstock.core.machine import Effect, LinkName, PersistState, Priority, Send
+from penstock.core.tokens import Tokens
+from penstock.guaranteed.messages import CursorMoved, MoveCursor
+
+PREFIX = "cursor/"
+CURSORS = "cursors"
+"""The owner of the orders that are given here."""
+
+
+class Cursors:
+    """The cursors of one edge."""
+
+    def __init__(self, limit: int, tokens: Tokens, saved: Mapping[str, bytes]) -> None:
+        """Take over what was found on the disk; keep at most ``limit``."""
+        self._limit = limit
+        self._tokens = tokens
+        self._saving: dict[int, tuple[LinkName, MoveCursor]] = {}
+        self._saved: dict[str, dict[str, Tick]] = {
+            key.removeprefix(PREFIX): msgspec.msgpack.decode(value, type=dict[str, int])
+            for key, value in sorted(saved.items())
+            if key.startswith(PREFIX)
+        }
+
+    @property
+    def any(self) -> bool:
+        """Whether there are cursors at all."""
+        return bool(self._saved)
+
+    def move(self, session: LinkName, message: MoveCursor, out: list[Effect]) -> None:
+        """Save a cursor's new place; the session is told when it is safe."""
+        held = self._saved.get(message.cursor)
+        if held is None and not message.forget and len(self._saved) >= self._limit:
+            problem = f"this broker already keeps {self._limit} cursors, the most allowed"
+            out.append(Send(session, CursorMoved(message.cursor, {}, problem), Priority.CONTROL))
+            return
+        ticks = dict(held or {})
+        for pubend, tick in message.ticks.items():
+            ticks[pubend] = max(tick, ticks.get(pubend, tick))
+        moved = MoveCursor(message.cursor, {} if message.forget else ticks, message.forget)
+        token = self._tokens.take(CURSORS)
+        self._saving[token] = (session, moved)
+        value = None if message.forget else msgspec.msgpack.encode(ticks)
+        out.append(PersistState(token, {PREFIX + message.cursor: value}))
+
+    def resolved(self, token: int, failure: str, out: list[Effect]) -> None:
+        """A place is saved, or was refused."""
+        session, moved = self._saving.pop(token)
+        if failure:
+            reply = CursorMoved(moved.cursor, self._saved.get(moved.cursor, {}), failure)
+        elif moved.forget:
+            self._saved.pop(moved.cursor, None)
+            reply = CursorMoved(moved.cursor, {})
+        else:
+            self._saved[moved.cursor] = moved.ticks
+            reply = CursorMoved(moved.cursor, moved.ticks)
+        out.append(Send(session, reply, Priority.CONTROL))
+
+    def claims(self, pubend: str) -> list[Tick]:
+        """The saved places of all cursors on one stream."""
+        return [ticks[pubend] for ticks in self._saved.values() if pubend in ticks]

@@ -1,0 +1,475 @@
+"""Publishing many rows of many writers all or none, once, whatever crashes.
+
+1. Writers stage their rows: they are durable in the broker's staging log and visible to nobody.
+2. A commit names the stages that make up an epoch.  It is decided by one small durable write, which
+   names their places in the log.  Before that write nothing of the epoch is published; after it
+   everything will be, even if the broker crashes at once: it goes on from the decision.
+3. Decided rows are published by the broker itself, piece by piece, through the same gate as every
+   publisher's, under a producer name of the sink and numbers that the decision fixed.  Pieces that
+   are published again after a crash are recognised by their numbers and stored once.
+4. The commit is confirmed when every row is published.  The sink's last epoch stays known: staging
+   or committing it again does nothing and is confirmed at once.
+5. What is staged and never committed is dropped: by the next commit of its sink, when told so, or
+   when nobody has touched it for ``stage_expiry_ns``.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+import msgspec
+
+from penstock.content.frame import Frame
+from penstock.core.clock import SECOND, Duration, Instant, earliest
+from penstock.core.intervals import Interval, IntervalSet, Tick
+from penstock.core.machine import (
+    Effect,
+    InvariantBroken,
+    LinkName,
+    LogRead,
+    Persist,
+    PersistState,
+    Priority,
+    ReadLog,
+    Send,
+    TrimLog,
+)
+from penstock.core.tokens import Tokens
+from penstock.guaranteed.messages import LogEntry, Publish, PublishReceipt, PublishRefused
+from penstock.guaranteed.parameters import GuaranteedParameters
+from penstock.guaranteed.stage_table import StageKey, StageTable
+from penstock.guaranteed.staging_gate import StagingGate
+from penstock.guaranteed.staging_messages import (
+    CommitStages,
+    DropStages,
+    RowsStaged,
+    StageRows,
+    StagesCommitted,
+    StagesDropped,
+)
+
+STAGING: Final = "staging"
+"""The log, and the owner of the orders that are given here."""
+
+PREFIX: Final = "sink/"
+RETRY: Final[Duration] = SECOND
+"""A publication that the pubend refuses (a full disk, a full buffer) is tried again so often."""
+
+ASK_AGAIN: Final[Duration] = SECOND // 10
+"""Requests that came before the broker had read its logs are looked at so often."""
+
+Request: TypeAlias = StageRows | CommitStages | DropStages
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """An epoch that will be published: where its rows stand, and the numbers that they get."""
+
+    epoch: int
+    pubend: str
+    first_sequence: int
+    rows: int
+    pieces: tuple[Interval, ...]
+
+
+class SinkState(msgspec.Struct, frozen=True):
+    """What is saved of a sink."""
+
+    epoch: int = -1
+    """The last epoch whose rows are all published."""
+    next_sequence: int = 0
+    decision: Decision | None = None
+
+
+class _Publishing:
+    """A decision on its way into its pubend."""
+
+    __slots__ = ("decision", "numbers", "piece", "sequence", "waiting")
+
+    def __init__(self, decision: Decision) -> None:
+        self.decision = decision
+        self.piece = 0
+        self.sequence = decision.first_sequence
+        self.numbers = IntervalSet()
+        self.waiting: list[LinkName] = []
+
+
+class Staging:
+    """The staging log of one broker and the sinks that use it."""
+
+    def __init__(
+        self,
+        parameters: GuaranteedParameters,
+        tokens: Tokens,
+        gate: StagingGate,
+        *,
+        saved: Mapping[str, bytes],
+        log_bounds: tuple[Tick, Tick, int] | None,
+        now: Instant,
+    ) -> None:
+        """``saved`` and ``log_bounds`` are what was found on the disk."""
+        self._parameters = parameters
+        self._tokens = tokens
+        self._gate = gate
+        self._table = StageTable()
+        self._read_to, self._end, _ = log_bounds or (now, now, 0)
+        self._trimmed_to = self._read_to
+        self._sinks: OrderedDict[str, SinkState] = OrderedDict(
+            (key.removeprefix(PREFIX), msgspec.msgpack.decode(value, type=SinkState))
+            for key, value in sorted(saved.items())
+            if key.startswith(PREFIX)
+        )
+        self._early: list[tuple[LinkName, Request]] = []
+        self._early_at: Instant = now
+        self._staging: dict[int, tuple[StageKey, LinkName]] = {}
+        self._deciding: dict[int, tuple[str, Decision, LinkName]] = {}
+        self._finishing: dict[int, tuple[str, SinkState]] = {}
+        self._publishing: dict[str, _Publishing] = {}
+        self._reading: dict[int, str] = {}
+        self._recovery_token: int | None = None
+        self._retries: dict[str, Instant] = {}
+
+    # -- recovery ---------------------------------------------------------------------------
+
+    def start(self) -> list[Effect]:
+        """Read what was staged, and then go on with what was decided."""
+        out: list[Effect] = []
+        self._recover(self._early_at, out)
+        return out
+
+    def _recover(self, now: Instant, out: list[Effect]) -> None:
+        if self._read_to < self._end:
+            self._recovery_token = self._tokens.take(STAGING)
+            limit = self._parameters.answer_bytes
+            out.append(ReadLog(self._recovery_token, STAGING, self._read_to, self._end, limit))
+            return
+        self._recovery_token = None
+        for sink, state in self._sinks.items():
+            if state.decision is not None:
+                self._begin(sink, state.decision, now, out)
+        self._hear_early(now, out)
+
+    def _hear_early(self, now: Instant, out: list[Effect]) -> None:
+        """What was asked before the broker knew its logs."""
+        early, self._early = self._early, []
+        for session, request in early:
+            self.received(session, request, now, out)
+
+    def _recovered(self, fact: LogRead, now: Instant, out: list[Effect]) -> None:
+        for entry in fact.frames:
+            key = StageKey.parse(entry.producer)
+            state = self._sinks.get(key.sink, SinkState())
+            decided = state.decision.epoch if state.decision is not None else state.epoch
+            frame = entry.frame
+            if key.epoch > decided and frame.low >= self._read_to:
+                piece = (frame.low, frame.high)
+                stage = self._table.add(key, piece, len(frame), frame.weight, now)
+                stage.durable_rows = stage.rows
+        # A read that failed tells nothing; it is repeated from where it stood.
+        self._read_to = max(self._read_to, fact.complete_to)
+        self._recover(now, out)
+
+    # -- requests ---------------------------------------------------------------------------
+
+    def received(
+        self, session: LinkName, request: Request, now: Instant, out: list[Effect]
+    ) -> None:
+        """A client's word; it waits until the broker knows what it stored before it started."""
+        if self._recovery_token is not None or not self._gate.ready:
+            self._early.append((session, request))
+            self._early_at = now + ASK_AGAIN
+            return
+        match request:
+            case StageRows():
+                self._stage(session, request, now, out)
+            case CommitStages():
+                self._commit(session, request, now, out)
+            case DropStages(sink=sink, epoch=epoch):
+                if not self._is_decided(sink, epoch):
+                    self._table.drop_epoch(sink, epoch)
+                    self._trim(out)
+                out.append(Send(session, StagesDropped(sink, epoch), Priority.CONTROL))
+
+    def _is_decided(self, sink: str, epoch: int) -> bool:
+        state = self._sinks.get(sink, SinkState())
+        return epoch <= (state.epoch if state.decision is None else state.decision.epoch)
+
+    def _stage(
+        self, session: LinkName, request: StageRows, now: Instant, out: list[Effect]
+    ) -> None:
+        key = StageKey(request.sink, request.epoch, request.stage)
+        if self._is_decided(key.sink, key.epoch):
+            self._answer(session, key, 0, out, decided=True)
+            return
+        stage = self._table.get(key)
+        held = 0 if stage is None else stage.rows
+        count = len(request.batch)
+        if stage is not None and request.first_row + count <= held:
+            self._repeat(session, key, stage.durable_rows == stage.rows, stage.rows, out)
+            return
+        if request.first_row != held:
+            problem = (
+                f"stage {key.stage!r} holds {held} rows, and these begin with row "
+                f"{request.first_row}; stage it anew"
+            )
+            self._answer(session, key, held, out, problem=problem)
+            return
+        low, high = self._end, self._end + count
+        frame = Frame(low, high, range(low, high), request.batch)
+        limit = self._parameters.staging_limit_bytes
+        if self._table.size_bytes + frame.weight > limit:
+            problem = f"staging_limit_bytes ({limit}) is used up by rows that wait for a commit"
+            self._answer(session, key, held, out, problem=problem)
+            return
+        self._end = high
+        self._table.add(key, (low, high), count, frame.weight, now)
+        token = self._tokens.take(STAGING)
+        self._staging[token] = (key, session)
+        entry = LogEntry(key.text(), request.first_row, frame)
+        out.append(Persist(token, STAGING, entry))
+
+    def _repeat(
+        self, session: LinkName, key: StageKey, durable: bool, rows: int, out: list[Effect]
+    ) -> None:
+        """A writer that lost its connection says something again."""
+        if durable:
+            self._answer(session, key, rows, out)
+            return
+        for token, (pending, _) in self._staging.items():
+            if pending == key:
+                self._staging[token] = (key, session)
+
+    def _answer(
+        self,
+        session: LinkName,
+        key: StageKey,
+        rows: int,
+        out: list[Effect],
+        *,
+        decided: bool = False,
+        problem: str = "",
+    ) -> None:
+        reply = RowsStaged(key.sink, key.epoch, key.stage, rows, decided, problem)
+        out.append(Send(session, reply, Priority.CONTROL))
+
+    # -- deciding ---------------------------------------------------------------------------
+
+    def _commit(
+        self, session: LinkName, request: CommitStages, now: Instant, out: list[Effect]
+    ) -> None:
+        sink, epoch = request.sink, request.epoch
+        state = self._sinks.get(sink, SinkState())
+        under_way = self._publishing.get(sink)
+        if epoch <= state.epoch:
+            out.append(Send(session, StagesCommitted(sink, epoch, 0), Priority.CONTROL))
+        elif under_way is not None and under_way.decision.epoch == epoch:
+            under_way.waiting.append(session)
+        elif not self._is_being_decided(session, sink, epoch):
+            found = self._decide(request, state)
+            if isinstance(found, str):
+                out.append(Send(session, StagesCommitted(sink, epoch, 0, found), Priority.CONTROL))
+                return
+            token = self._tokens.take(STAGING)
+            self._deciding[token] = (sink, found, session)
+            self._save(token, sink, msgspec.structs.replace(state, decision=found), out)
+
+    def _is_being_decided(self, session: LinkName, sink: str, epoch: int) -> bool:
+        """Whether the same commit is being saved; if so, this session hears of it instead."""
+        for token, (name, decision, _) in self._deciding.items():
+            if name == sink and decision.epoch == epoch:
+                self._deciding[token] = (sink, decision, session)
+                return True
+        return False
+
+    def _decide(self, request: CommitStages, state: SinkState) -> Decision | str:
+        """The decision, or why there can be none."""
+        sink = request.sink
+        if state.decision is not None or any(each[0] == sink for each in self._deciding.values()):
+            return f"sink {sink!r} is still publishing an earlier epoch; commit again later"
+        pubend = self._gate.choose(sink, request.pubend)
+        if not pubend:
+            wanted = f"no pubend {request.pubend!r}" if request.pubend else "no pubend"
+            return f"this broker hosts {wanted} (it hosts: {self._gate.names()})"
+        pieces: list[Interval] = []
+        rows = 0
+        for name, expected in request.stages:
+            stage = self._table.get(StageKey(sink, request.epoch, name))
+            held = 0 if stage is None else stage.durable_rows
+            if held != expected:
+                return (
+                    f"stage {name!r} of epoch {request.epoch} holds {held} rows instead of "
+                    f"{expected}: it was dropped or has expired; stage the epoch again"
+                )
+            if stage is not None:
+                pieces += stage.pieces
+            rows += expected
+        # A sink that was forgotten and came back must not use numbers that are taken.
+        free = self._gate.next_sequence(pubend, producer_of(sink))
+        first = max(state.next_sequence, free)
+        return Decision(request.epoch, pubend, first, rows, tuple(pieces))
+
+    def _save(self, token: int, sink: str, state: SinkState, out: list[Effect]) -> None:
+        values: dict[str, bytes | None] = {PREFIX + sink: msgspec.msgpack.encode(state)}
+        if sink not in self._sinks and len(self._sinks) >= self._parameters.sink_limit:
+            # The sink that committed longest ago makes room; one that is at work never does.
+            idle = (name for name, each in self._sinks.items() if each.decision is None)
+            idlest = next(idle, None)
+            if idlest is not None:
+                del self._sinks[idlest]
+                values[PREFIX + idlest] = None
+        out.append(PersistState(token, values))
+
+    # -- the store's word -------------------------------------------------------------------
+
+    def resolved(self, token: int, failure: str, now: Instant, out: list[Effect]) -> None:
+        """Something is durable, or was refused."""
+        if token in self._staging:
+            self._staged(*self._staging.pop(token), failure, out)
+        elif token in self._deciding:
+            sink, decision, session = self._deciding.pop(token)
+            if failure:
+                reply = StagesCommitted(sink, decision.epoch, 0, f"it was not saved: {failure}")
+                out.append(Send(session, reply, Priority.CONTROL))
+                return
+            before = self._sinks.get(sink, SinkState())
+            self._sinks[sink] = msgspec.structs.replace(before, decision=decision)
+            self._begin(sink, decision, now, out).waiting.append(session)
+            self._advance(sink, now, out)
+        elif token in self._finishing:
+            sink, state = self._finishing.pop(token)
+            if failure:
+                self._retries[sink] = now + RETRY
+            else:
+                self._finished(sink, state, out)
+
+    def _staged(self, key: StageKey, session: LinkName, failure: str, out: list[Effect]) -> None:
+        stage = self._table.get(key)
+        if failure:
+            self._table.drop(key)
+            self._answer(session, key, 0, out, problem=f"it was not stored: {failure}")
+        elif stage is None:
+            self._answer(session, key, 0, out, problem=f"stage {key.stage!r} was dropped")
+        else:
+            if not any(pending == key for pending, _ in self._staging.values()):
+                stage.durable_rows = stage.rows
+            self._answer(session, key, stage.durable_rows, out)
+
+    # -- publishing -------------------------------------------------------------------------
+
+    def _begin(self, sink: str, decision: Decision, now: Instant, out: list[Effect]) -> _Publishing:
+        publishing = self._publishing[sink] = _Publishing(decision)
+        self._table.drop_epoch(sink, decision.epoch)
+        self._retries[sink] = now
+        return publishing
+
+    def _advance(self, sink: str, now: Instant, out: list[Effect]) -> None:
+        """Read the next piece, or finish."""
+        self._retries.pop(sink, None)
+        publishing = self._publishing[sink]
+        decision = publishing.decision
+        token = self._tokens.take(STAGING)
+        if publishing.piece < len(decision.pieces):
+            low, high = decision.pieces[publishing.piece]
+            self._reading[token] = sink
+            limit = self._parameters.answer_bytes
+            out.append(ReadLog(token, STAGING, low, high, limit))
+            return
+        state = SinkState(decision.epoch, decision.first_sequence + decision.rows)
+        self._finishing[token] = (sink, state)
+        self._save(token, sink, state, out)
+
+    def log_read(self, fact: LogRead, now: Instant, out: list[Effect]) -> None:
+        """The store answered: a part of the recovery, or the next piece to publish."""
+        if fact.token == self._recovery_token:
+            self._recovered(fact, now, out)
+            return
+        sink = self._reading.pop(fact.token)
+        publishing = self._publishing[sink]
+        if not fact.frames or not self._gate.has(publishing.decision.pubend):
+            self._retries[sink] = now + RETRY
+            return
+        batch = fact.frames[0].frame.batch
+        decision = publishing.decision
+        publication = Publish(producer_of(sink), publishing.sequence, batch)
+        publishing.numbers = IntervalSet([(publishing.sequence, publishing.sequence + len(batch))])
+        self._gate.publish(decision.pubend, publication, now, out)
+
+    def answered(
+        self, message: PublishReceipt | PublishRefused, now: Instant, out: list[Effect]
+    ) -> None:
+        """The pubend's word on a piece."""
+        sink = sink_of(message.producer)
+        publishing = self._publishing.get(sink)
+        if publishing is None:
+            return
+        if isinstance(message, PublishRefused):
+            self._retries[sink] = now + RETRY
+            return
+        first, end = message.first_sequence, message.first_sequence + message.count
+        publishing.numbers.remove(first, end)
+        if not len(publishing.numbers) and sink not in self._retries:
+            low, high = publishing.decision.pieces[publishing.piece]
+            publishing.piece += 1
+            publishing.sequence += high - low
+            self._advance(sink, now, out)
+
+    def _finished(self, sink: str, state: SinkState, out: list[Effect]) -> None:
+        publishing = self._publishing.pop(sink)
+        self._sinks[sink] = state
+        self._sinks.move_to_end(sink)
+        self._trim(out)
+        reply = StagesCommitted(sink, state.epoch, publishing.decision.rows)
+        out += [Send(session, reply, Priority.CONTROL) for session in publishing.waiting]
+
+    def _trim(self, out: list[Effect]) -> None:
+        """Give back the beginning of the log that nobody needs."""
+        decisions = [each.decision for each in self._publishing.values()]
+        decisions += [each for _, each, _ in self._deciding.values()]
+        needed = [low for each in decisions for low, _ in each.pieces]
+        staged = self._table.lowest()
+        below = min([*needed, self._end if staged is None else staged])
+        if below > self._trimmed_to and self._recovery_token is None:
+            self._trimmed_to = below
+            out.append(TrimLog(STAGING, below))
+
+    # -- time -------------------------------------------------------------------------------
+
+    def session_closed(self, session: LinkName) -> None:
+        """Nobody hears the answers for this session any more; what was decided goes on."""
+        self._early = [entry for entry in self._early if entry[0] != session]
+        for publishing in self._publishing.values():
+            publishing.waiting = [each for each in publishing.waiting if each != session]
+
+    def deadline(self, now: Instant, out: list[Effect]) -> None:
+        """Try again what was refused, and drop what nobody wants."""
+        if self._early and now >= self._early_at:
+            self._hear_early(now, out)
+        for sink in [sink for sink, at in self._retries.items() if at <= now]:
+            self._advance(sink, now, out)
+        if self._table.expire(now, self._parameters.stage_expiry_ns):
+            self._trim(out)
+
+    def next_deadline(self) -> Instant | None:
+        """When something is to be tried again, or a stage is too old."""
+        return earliest(
+            min(self._retries.values(), default=None),
+            self._early_at if self._early else None,
+            self._table.first_expiry(self._parameters.stage_expiry_ns),
+        )
+
+    def check_invariants(self) -> None:
+        """The log is trimmed behind nothing that is needed."""
+        staged = self._table.lowest()
+        if staged is not None and staged < self._trimmed_to:
+            raise InvariantBroken(f"staging: trimmed to {self._trimmed_to}, staged from {staged}")
+
+
+def producer_of(sink: str) -> str:
+    """The name under which a sink's rows are published."""
+    return PREFIX + sink
+
+
+def sink_of(producer: str) -> str:
+    """The sink behind such a name."""
+    return producer.removeprefix(PREFIX)

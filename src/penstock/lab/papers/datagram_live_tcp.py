@@ -1,0 +1,190 @@
+"""Figure 10 with a real TCP connection: both cross the same ``tc tbf`` bottleneck.
+
+Two brokers in network namespaces, the kernel's token bucket between them, and a TCP connection of
+this machine's own stack from one namespace to the other.  Messages are as large as TCP's segments.
+Needs root, and the programs ``ip`` and ``tc``; without them the row says what is missing.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import msgspec
+
+from penstock.lab.namespaces import Namespaces, NoNamespaces
+from penstock.lab.papers.datagram_live_clients import LiveRun, run_clients
+from penstock.lab.papers.datagram_runs import TCP
+from penstock.lab.papers.datagram_scenario import (
+    FLOWS,
+    IMPROVED,
+    UNCONTROLLED,
+    DatagramScenario,
+    Pair,
+    Policy,
+    load,
+)
+from penstock.lab.papers.datagram_table import SERVICE
+from penstock.lab.papers.table import SHOWN, PaperRow, row, within
+from penstock.lab.scenario import Broker, Link, Scenario
+from penstock.net.config import BrokerConfig, NeighbourConfig
+from penstock.net.config_file import write_config
+from penstock.net.process import SERVE_COMMAND, BrokerProcess
+from penstock.sim.udp_workload import RatePoint
+
+NEAR, FAR = "near", "far"
+DURATION_S: Final = 70.0
+TCP_START_S: Final = 10.0
+MEASURED_FROM_S: Final = 20.0
+MESSAGE_BYTES: Final = 1200
+"""Nearly a TCP segment on Ethernet, and within a datagram: the shares follow the packets' sizes."""
+
+TCP_PORT: Final = 7999
+
+RECEIVER: Final = """
+import socket, sys, time
+listener = socket.create_server(("0.0.0.0", {port}))
+print("ready", flush=True)
+connection, _ = listener.accept()
+began, counted, total = time.time(), 0, 0
+while data := connection.recv(65536):
+    total += len(data)
+    if time.time() - began >= {skip_s}:
+        counted += len(data)
+    if time.time() - began >= {run_s}:
+        break
+print(counted / ({run_s} - {skip_s}), flush=True)
+"""
+"""Prints the bytes a second that it has received after the first moments."""
+
+SENDER: Final = """
+import socket, time
+time.sleep({delay_s})
+connection = socket.create_connection(("{host}", {port}))
+try:
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+except OSError:
+    pass
+ends = time.time() + {run_s} + 5
+try:
+    while time.time() < ends:
+        connection.sendall(bytes(16384))
+except OSError:
+    pass
+"""
+"""Sends as fast as TCP lets it; NewReno, if the kernel has it."""
+
+
+class TcpRun(msgspec.Struct, frozen=True):
+    """What each of the two got of the link."""
+
+    tcp_bytes_per_s: float
+    run: LiveRun
+
+    @property
+    def share(self) -> float:
+        """TCP's part of what both received, in per cent."""
+        rate = self.run.rate_msgs_per_s(0, MEASURED_FROM_S, DURATION_S) * MESSAGE_BYTES
+        return 100 * self.tcp_bytes_per_s / max(1.0, self.tcp_bytes_per_s + rate)
+
+
+def tcp_rows(progress: Callable[[str], None]) -> list[PaperRow]:
+    """One row for the control, one without it."""
+    name = f"{load(TCP).name}, kernel TCP over tc tbf (live)"
+    metric = "TCP's part of what both received"
+    try:
+        with TemporaryDirectory(prefix="penstock-datagram-tcp-") as directory:
+            shares = {}
+            for policy in (UNCONTROLLED, FLOWS, IMPROVED):
+                progress(f"TCP, {policy.name}")
+                where = Path(directory) / policy.law
+                where.mkdir()
+                shares[policy.name] = run_beside_tcp(policy, where).share
+    except NoNamespaces as reason:
+        note = f"not run: {reason}"
+        return [row(SERVICE, name, metric, "%", paper="52.5", bar=SHOWN, paper_law=(), note=note)]
+    return [
+        row(
+            SERVICE,
+            name,
+            metric,
+            "%",
+            paper="52.5 (5 % more than the flow)",
+            bar=within(25, 75),
+            stretch=within(40, 60),
+            paper_law=[shares[FLOWS.name]],
+            improved_law=[shares[IMPROVED.name]],
+            note=f"{shares[UNCONTROLLED.name]:.0f} % without control",
+        )
+    ]
+
+
+def scenario_beside_tcp() -> DatagramScenario:
+    """What the publisher does meanwhile: twice what the link carries."""
+    pair = Pair(0.5, (RatePoint(0.0, 400.0),))
+    return msgspec.structs.replace(
+        load(TCP), duration_s=DURATION_S, pairs=(pair,), message_bytes=MESSAGE_BYTES, tcp=None
+    )
+
+
+def run_beside_tcp(policy: Policy, directory: Path) -> TcpRun:
+    """One run; raises ``NoNamespaces`` where they cannot be made."""
+    scenario = scenario_beside_tcp()
+    limit = round(scenario.bandwidth[0].kbps * 125)
+    link = Link(between=(NEAR, FAR), bandwidth_bytes_per_s=limit)
+    ground = Scenario(
+        name="tcp", duration_s=DURATION_S, brokers={NEAR: Broker(), FAR: Broker()}, links=(link,)
+    )
+    with closing(Namespaces()) as layout, ExitStack() as running:
+        layout.open(ground)
+        for name, other in ((FAR, NEAR), (NEAR, FAR)):
+            config = BrokerConfig(
+                name,
+                str(directory / name),
+                listen=layout.listen(name),
+                pubends=0,
+                neighbours={other: NeighbourConfig(layout.neighbour_address(name, other))},
+            )
+            path = directory / f"{name}.toml"
+            write_config(path, config)
+            command = layout.command(name, SERVE_COMMAND)
+            running.enter_context(BrokerProcess(path, directory / f"{name}.log", command))
+        receiver = _receiver(layout, running)
+        _sender(layout, running)
+        urls = {name: f"penstock://{layout.address(name)}" for name in (NEAR, FAR)}
+        run = run_clients(scenario, policy, urls[NEAR], urls[FAR], FAR)
+        assert receiver.stdout is not None
+        return TcpRun(float(receiver.stdout.readline() or 0), run)
+
+
+def _receiver(layout: Namespaces, running: ExitStack) -> subprocess.Popen[str]:
+    program = RECEIVER.format(
+        port=TCP_PORT, skip_s=MEASURED_FROM_S - TCP_START_S, run_s=DURATION_S - TCP_START_S
+    )
+    process = _start(layout, FAR, program, running)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def _sender(layout: Namespaces, running: ExitStack) -> None:
+    host = layout.neighbour_address(NEAR, FAR).rpartition(":")[0]
+    program = SENDER.format(
+        host=host, port=TCP_PORT, delay_s=TCP_START_S, run_s=DURATION_S - TCP_START_S
+    )
+    _start(layout, NEAR, program, running)
+
+
+def _start(
+    layout: Namespaces, where: str, program: str, running: ExitStack
+) -> subprocess.Popen[str]:
+    command = layout.command(where, (sys.executable, "-c", program))
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    running.callback(process.wait)
+    running.callback(process.kill)
+    return process

@@ -1,0 +1,269 @@
+"""A multicast scenario with the broker machines in the simulator.
+
+Senders are greedy: each keeps a bounded number of messages without a receipt at its broker, so that
+one always waits.  Everything that they and the members say to a broker is said by the client
+library's own machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from penstock.client.group_producer import GroupProducer
+from penstock.client.group_reader import GroupReader
+from penstock.client.publish_limits import PublishLimits
+from penstock.content.batch import Batch
+from penstock.content.wire import encoded_size
+from penstock.core.clock import MILLISECOND, Instant, in_seconds, seconds
+from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Received, Send
+from penstock.core.randomness import random_stream
+from penstock.lab.papers.multicast_result import MulticastResult, Sampler
+from penstock.lab.papers.multicast_scenario import (
+    PACKET_BYTES,
+    UNACKNOWLEDGED_PACKETS,
+    LinkPlan,
+    MulticastScenario,
+)
+from penstock.multicast.messages import Destination, GroupDelivery, Multicast, Prices
+from penstock.multicast.parameters import MulticastParameters
+from penstock.multicast.route import link_number
+from penstock.overlay.node import NodeConfig
+from penstock.sim.link import LinkModel
+from penstock.sim.world import BROKER, EPOCH, SimWorld
+
+UNRECEIPTED: Final = 400
+"""Messages that a greedy sender keeps at its broker: more than a 2 Mbit/s link carries in the
+longest round trip that its buffer allows."""
+
+ROOM_BYTES: Final = 1 << 40
+SETTLED_S: Final = 1.0
+"""When members have joined and links are known; scenarios begin here."""
+
+
+def payload_bytes() -> int:
+    """The payload that makes a message for one receiver ``PACKET_BYTES`` on a link.
+
+    Every bottleneck of the scenarios leads to one receiving broker.
+    """
+    sample = Multicast(
+        "A",
+        EPOCH,
+        "acfg-10/0123456789abcdef",
+        10_000,
+        ("cfg",),
+        (Destination("G", 1 << 31, 10_000, 9_900),),
+        0.5,
+        1 << 60,
+        1 << 33,
+        2,
+        Batch.from_rows([({}, b"")]),
+    )
+    return PACKET_BYTES - encoded_size(sample)
+
+
+class GreedySender:
+    """A client that always has something to send."""
+
+    def __init__(
+        self,
+        name: str,
+        groups: tuple[str, ...],
+        payload: bytes,
+        start_at: Instant,
+        weight: float = 1.0,
+    ) -> None:
+        limits = PublishLimits(linger_ns=0)
+        self.producer = GroupProducer(name, limits, groups=groups, weight=weight)
+        self._batch = Batch.from_rows([({}, payload)])
+        self._start_at = start_at
+        self._unreceipted = 0
+
+    def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
+        """Send whatever the number of receipts allows."""
+        match fact:
+            case LinkUp():
+                self.producer.connected()
+            case LinkDown():
+                self.producer.disconnected()
+            case Received(message=message):
+                self.producer.received(message)
+        self._unreceipted -= len(self.producer.take_settled())
+        while now >= self._start_at and self._unreceipted < UNRECEIPTED:
+            if self.producer.add_batch(self._batch) is None:
+                break
+            self._unreceipted += 1
+        return [Send(BROKER, each) for each in self.producer.outgoing(now, ROOM_BYTES)]
+
+    def next_deadline(self) -> Instant | None:
+        """The start; afterwards receipts set the pace."""
+        return self._start_at if not self._unreceipted else None
+
+    def check_invariants(self) -> None:
+        """As the producer's."""
+        self.producer.check_invariants()
+
+
+class EagerMember:
+    """A client that takes whatever comes."""
+
+    def __init__(
+        self, member: str, group: str, on_delivery: Callable[[GroupDelivery, Instant], None]
+    ) -> None:
+        self.reader = GroupReader(member, group)
+        self._on_delivery = on_delivery
+
+    def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
+        """Take it at once."""
+        match fact:
+            case LinkUp():
+                self.reader.connected()
+            case LinkDown():
+                self.reader.disconnected()
+            case Received(message=message):
+                self.reader.received(message)
+        while self.reader.deliveries:
+            self._on_delivery(self.reader.take(), now)
+        return [Send(BROKER, each) for each in self.reader.outgoing()]
+
+    def next_deadline(self) -> Instant | None:
+        """Nothing happens by time alone."""
+        return None
+
+    def check_invariants(self) -> None:
+        """Nothing can be wrong."""
+
+
+class MeteredWorld(SimWorld):
+    """Counts what is sent, what waits, and what the prices take."""
+
+    def __init__(self, seed: int, began: Instant, sampler: Sampler) -> None:
+        super().__init__(seed)
+        self.sampler = sampler
+        self.price_bytes: dict[tuple[str, str, int], float] = {}
+        """By link, and by the link that was priced."""
+        self._began = began
+        self._last: dict[str, int] = {}
+
+    def _send(self, name: str, effect: Send) -> None:
+        super()._send(name, effect)
+        link = self.links.get((name, effect.link))
+        message = effect.message
+        if link is None or self.now < self._began:
+            return
+        at_s = in_seconds(self.now - self._began)
+        if isinstance(message, Multicast):
+            # The sender's broker sends it once over each link; only the first counts as sent.
+            if name == message.origin and self._last.get(message.sender) != message.first_sequence:
+                self._last[message.sender] = message.first_sequence
+                # What it takes on a bottleneck, each of which leads to one receiving broker.
+                narrow = msgspec.structs.replace(message, destinations=message.destinations[:1])
+                packets = encoded_size(narrow) / PACKET_BYTES
+                plan = message.sender.rpartition("-")[0]
+                self.sampler.sent(at_s, message.sender, plan, packets)
+            self.sampler.buffered(at_s, link.name, link.buffered_bytes / PACKET_BYTES)
+        elif isinstance(message, Prices):
+            each = encoded_size(message) / len(message.records)
+            for record in message.records:
+                key = (name, effect.link, record.link)
+                self.price_bytes[key] = self.price_bytes.get(key, 0.0) + each
+
+
+def both_ways(link: LinkPlan) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The two directions of a link."""
+    return link.ends, (link.ends[1], link.ends[0])
+
+
+class MachineRun:
+    """One run of one scenario with one seed."""
+
+    def __init__(
+        self, scenario: MulticastScenario, parameters: MulticastParameters, seed: int
+    ) -> None:
+        self.scenario = scenario
+        self._random = random_stream(seed, "multicast", "starts")
+        self._began = EPOCH + seconds(SETTLED_S)
+        self.sampler = Sampler([], scenario.warm_up_s)
+        self.world = MeteredWorld(seed, self._began, self.sampler)
+        self._add_brokers(parameters)
+        self._add_clients()
+
+    def _add_brokers(self, parameters: MulticastParameters) -> None:
+        costs: dict[str, dict[str, int]] = {name: {} for name in self.scenario.brokers}
+        for link in self.scenario.links:
+            here, there = link.ends
+            # Shortest means soonest: the paper's trees follow the latencies.
+            costs[here][there] = costs[there][here] = round(link.latency_ms)
+        for name, neighbours in costs.items():
+            config = NodeConfig(name, neighbours, multicast=parameters, trace_interval_ns=0)
+            self.world.add_broker(config)
+        for link in self.scenario.links:
+            model = LinkModel(
+                bandwidth_bytes_per_s=round(link.mbit_per_s * 125_000),
+                latency_ns=round(link.latency_ms * MILLISECOND),
+                window_bytes=UNACKNOWLEDGED_PACKETS * PACKET_BYTES,
+                queue_bytes=1 << 30,
+            )
+            self.world.add_link(*link.ends, model)
+
+    def _add_clients(self) -> None:
+        payload = bytes(payload_bytes())
+        for group, brokers in self.scenario.groups.items():
+            for number, broker in enumerate(brokers):
+                member = f"{group}-{number}"
+                where = f"{group} at {broker}"
+                self.world.add_client(
+                    member, EagerMember(member, group, self._received(where)), broker
+                )
+        for plan in self.scenario.senders:
+            for number in range(plan.clients):
+                spread = self._random.random() * self.scenario.start_spread_s
+                start_at = self._began + seconds(plan.start_s + spread)
+                name = f"{plan.name}-{number}"
+                sender = GreedySender(name, plan.groups, payload, start_at, plan.weight)
+                self.world.add_client(name, sender, plan.broker)
+
+    def _received(self, where: str) -> Callable[[GroupDelivery, Instant], None]:
+        def note(delivery: GroupDelivery, now: Instant) -> None:
+            self.sampler.carried(in_seconds(now - self._began), where)
+
+        return note
+
+    def run(self) -> MulticastResult:
+        """Let the time pass."""
+        scenario, world = self.scenario, self.world
+        world.start()
+        for change in scenario.changes:
+            at = self._began + seconds(change.at_s)
+            rate = round(change.mbit_per_s * 125_000)
+            world.scheduler.at(at, world.set_bandwidth, *change.ends, rate)
+        world.run_until(self._began + seconds(scenario.duration_s))
+        rates = self.sampler.sent_by_client(scenario.duration_s)
+        clients = {
+            plan.name: [rates.get(f"{plan.name}-{number}", 0.0) for number in range(plan.clients)]
+            for plan in scenario.senders
+        }
+        result = self.sampler.result(scenario.duration_s, clients)
+        return msgspec.structs.replace(result, control_share=self._control_shares())
+
+    def _control_shares(self) -> dict[str, float]:
+        """Which part of the narrowest link's bandwidth telling the price of each link takes."""
+        narrowest = min(link.mbit_per_s for link in self.scenario.links)
+        capacity = narrowest * 125_000 * self.scenario.duration_s
+        most: dict[int, float] = {}
+        for (_, _, number), told_bytes in self.world.price_bytes.items():
+            most[number] = max(most.get(number, 0.0), told_bytes)
+        return {
+            f"{here}->{there}": most.get(link_number(here, there), 0.0) / capacity
+            for link in self.scenario.links
+            for here, there in both_ways(link)
+        }
+
+
+def run_machines(
+    scenario: MulticastScenario, parameters: MulticastParameters, seed: int
+) -> MulticastResult:
+    """One run with the broker machines."""
+    return MachineRun(scenario, parameters, seed).run()

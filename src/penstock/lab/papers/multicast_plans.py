@@ -1,0 +1,72 @@
+"""Which runs the table and the figures of the cost-benefit paper are made of."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.lab.papers.multicast_runs import (
+    FAR,
+    MANY_SENDERS,
+    STAR_SENDERS,
+    RunPlan,
+)
+from penstock.multicast.parameters import Law
+
+LAWS: Final[tuple[Law, ...]] = ("paper", "improved")
+
+
+def _both(**options: object) -> dict[Law, RunPlan]:
+    return {law: RunPlan(law=law, **options) for law in LAWS}  # type: ignore[arg-type]
+
+
+SCENARIO_1: Final = _both(scenario="1")
+SCENARIO_1_AT_ONCE: Final = _both(scenario="1", synchronised=True, most_seeds=2)
+SCENARIO_2: Final = _both(scenario="2")
+SCENARIO_2_AT_ONCE: Final = _both(scenario="2", synchronised=True, most_seeds=2)
+DELAYED: Final = _both(scenario="2-delayed")
+SCENARIO_3: Final = _both(scenario="3")
+TCP: Final = RunPlan(scenario="3", engine="tcp")
+FAR_AWAY: Final = _both(scenario="2", engine="arrays", latency_factor=FAR)
+CHECKED: Final = _both(scenario="2", engine="arrays")
+"""The same as ``SCENARIO_2``, to compare arrays with machines."""
+
+STARS: Final = {
+    (law, senders): RunPlan(
+        senders=senders, law=law, engine="arrays", most_seeds=1000 if senders == 800 else 2
+    )
+    for law in LAWS
+    for senders in STAR_SENDERS
+}
+MANY: Final = _both(senders=MANY_SENDERS, engine="arrays", most_seeds=1)
+
+LOTTERY: Final = {
+    "without": RunPlan(scenario="lottery", law="paper", randomised=False),
+    "paper": RunPlan(scenario="lottery", law="paper"),
+    "improved": RunPlan(scenario="lottery", law="improved"),
+}
+
+LONG_WEIGHT: Final = 5.0
+"""Under the improved law as much as the five links of the long way: its price is then theirs."""
+
+BENEFITS: Final[dict[str, dict[Law, RunPlan]]] = {
+    "throughput": SCENARIO_3,
+    "concave (√R)": _both(scenario="3", benefit="concave", most_seeds=1),
+    "A to F weighted 5": _both(scenario="3", long_weight=LONG_WEIGHT, most_seeds=1),
+}
+
+
+def all_plans() -> list[RunPlan]:
+    """Every run."""
+    pairs = (
+        SCENARIO_1,
+        SCENARIO_1_AT_ONCE,
+        SCENARIO_2,
+        SCENARIO_2_AT_ONCE,
+        DELAYED,
+        FAR_AWAY,
+        CHECKED,
+        MANY,
+        *BENEFITS.values(),
+    )
+    plans = [plan for pair in pairs for plan in pair.values()]
+    return [*plans, TCP, *STARS.values(), *LOTTERY.values()]

@@ -1,0 +1,85 @@
+"""Scenario files of services that have a form of their own, and who runs each.
+
+A file that says ``service = "…"`` belongs to that service; every other one is about brokers
+(scenario_file.py).  A service takes part with one line in ``SERVICE_RUNS``: a function that reads
+the file for a world and a seed and gives a ``ServiceRun``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+
+from penstock.lab.expectations import Verdict
+from penstock.lab.scenario_file import ScenarioError
+from penstock.lab.telemetry import Telemetry
+
+SERVICE_RUNS: Final = {
+    "gossip": "penstock.lab.papers.gossip_run:prepare",
+    "queues": "penstock.lab.papers.queues_run:prepare",
+}
+"""By service, module and function; imported when it is needed."""
+
+Form = TypeVar("Form")
+
+Progress = Callable[[float], None]
+"""Hears at which second of the scenario the run is."""
+
+
+class ServiceOutcome(msgspec.Struct, frozen=True):
+    """What came of a run."""
+
+    headline: str
+    """One line for people."""
+    measured: dict[str, Any]
+    """Everything that was measured, by name."""
+    verdicts: list[Verdict]
+
+
+class ServiceRun(Protocol):
+    """A scenario that was read, for one world and one seed."""
+
+    @property
+    def name(self) -> str:
+        """The scenario's."""
+        ...
+
+    @property
+    def duration_s(self) -> float:
+        """How long it takes on its own clock."""
+        ...
+
+    def run(self, telemetry: Telemetry, progress: Progress) -> ServiceOutcome:
+        """Run it from beginning to end."""
+        ...
+
+
+def service_of(path: Path) -> str | None:
+    """Which of these services a file belongs to; None if to none, or if it cannot be read."""
+    try:
+        service = tomllib.loads(path.read_text(encoding="utf-8")).get("service")
+    except (OSError, ValueError):
+        return None
+    return service if isinstance(service, str) and service in SERVICE_RUNS else None
+
+
+def read_as(path: Path, kind: type[Form]) -> Form:
+    """A file in a service's own form; the ``ScenarioError`` names the file and the field."""
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=kind)
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{path}: {error}") from None
+
+
+def prepare(service: str, path: Path, world: str, seed: int) -> ServiceRun:
+    """Read a file; raises ``ScenarioError``."""
+    module, _, function = SERVICE_RUNS[service].partition(":")
+    prepared: ServiceRun = getattr(import_module(module), function)(path, world, seed)
+    return prepared

@@ -1,0 +1,473 @@
+"""The multicast service at one broker.
+
+1. A client's message waits until its sender's account pays for it (``senders``), is numbered for
+   every broker with members and sent along the sender's tree (``outbound``, ``route``), is handed
+   to the members there in order (``inbound``, ``members``), confirmed, and then receipted.
+2. Prices of the links are set from what waits on them (``pricing``) and told to those whose trees
+   contain them (``price_spread``); a new price lets everybody who waits ask again.
+3. Membership is flooded and kept in step (``groups``).
+
+On the way a broker keeps a record for each of its links, and nothing for a sender or a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from penstock.core.clock import Duration, Instant, earliest
+from penstock.core.deadlines import Deadlines
+from penstock.core.machine import Effect, LinkName, LogRead, Priority, Send
+from penstock.core.message import Message
+from penstock.core.randomness import random_stream
+from penstock.core.trace import TraceRecord
+from penstock.core.trees import Topology, Tree
+from penstock.multicast.entrance import join_objection, send_objection
+from penstock.multicast.explanation import explain_groups, explain_sender
+from penstock.multicast.groups import Groups
+from penstock.multicast.inbound import Inbound
+from penstock.multicast.members import Members
+from penstock.multicast.messages import (
+    AskGroups,
+    GroupJoined,
+    GroupLeft,
+    GroupsAnswer,
+    GroupSenderOpened,
+    GroupSendRefused,
+    GroupTaken,
+    JoinGroup,
+    LeaveGroup,
+    Membership,
+    MembershipChange,
+    MembershipTold,
+    MembershipWanted,
+    Multicast,
+    MulticastReceived,
+    OpenGroupSender,
+    PriceRecord,
+    Prices,
+    SendToGroups,
+    WhySender,
+)
+from penstock.multicast.outbound import Outbound
+from penstock.multicast.parameters import MulticastParameters
+from penstock.multicast.price_spread import PriceSpread
+from penstock.multicast.pricing import Pricing
+from penstock.multicast.route import MAX_HOPS, Route, next_links
+from penstock.multicast.senders import HEAD_BYTES, Bought, GroupSender, Senders
+from penstock.multicast.telemetry import service_records
+
+FLOW = "multicast"
+"""On a link whose flows take turns, all multicast messages are one."""
+
+
+class MulticastBroker:
+    """Groups, senders and prices of one broker."""
+
+    def __init__(
+        self,
+        broker: str,
+        parameters: MulticastParameters,
+        topology: Topology,
+        *,
+        queued_bytes: Mapping[LinkName, int],
+        now: Instant,
+    ) -> None:
+        """``topology`` and ``queued_bytes`` are kept up to date by the broker."""
+        self.broker = broker
+        self.parameters = parameters
+        self._topology = topology
+        self._hops: Mapping[str, LinkName] = {}
+        self._settled = False
+        self._links: dict[LinkName, None] = {}
+        self._deadlines: Deadlines[str] = Deadlines()
+        parents_of = topology.parents
+        self.members = Members(parameters)
+        self.groups = Groups(
+            broker, now, parameters, self.members, parents_of, topology.incarnation
+        )
+        self.pricing = Pricing(broker, parameters, queued_bytes)
+        self._spread = PriceSpread(broker, topology, self.groups.sending_brokers)
+        self.outbound = Outbound(broker, now, parameters, parents_of, self._forward)
+        self.inbound = Inbound(broker, now, parameters, self.members, self._confirm)
+        self.senders = Senders(
+            parameters,
+            random_stream(now, broker, "multicast"),
+            route_of=self.groups.route,
+            price_of=self.price_of,
+            round_trip_of=self._round_trip,
+        )
+        self._on: dict[type[Message], Callable[[LinkName, Any, Instant, list[Effect]], None]] = {
+            Multicast: self._multicast,
+            MulticastReceived: self._received_confirmation,
+            Prices: self._prices,
+            Membership: self._membership,
+            MembershipChange: self._membership,
+            MembershipTold: self._membership_told,
+            MembershipWanted: self._membership_wanted,
+            SendToGroups: self._send_to_groups,
+            GroupTaken: self._taken,
+            OpenGroupSender: self._open_sender,
+            JoinGroup: self._join,
+            LeaveGroup: self._leave,
+            AskGroups: self._ask_groups,
+            WhySender: self._why_sender,
+        }
+
+    # -- the service contract ---------------------------------------------------------------
+
+    def start(self) -> list[Effect]:
+        """Nothing is to be done before a neighbour is there."""
+        return []
+
+    def routes_changed(
+        self, trees: Mapping[str, Tree], next_hops: Mapping[str, LinkName], now: Instant
+    ) -> list[Effect]:
+        """Trees are other than before."""
+        out: list[Effect] = []
+        self._hops = next_hops
+        self._spread.routes_changed()
+        self.groups.routes_changed(now, out)
+        self.outbound.forget_restarted(self.groups.incarnation, out)
+        self.outbound.routes_changed(now, out)
+        self._pump_all(now, out)
+        return out
+
+    def overlay_settled(self, now: Instant) -> list[Effect]:
+        """Now it is known who is a member, as far as the neighbours know."""
+        out: list[Effect] = []
+        self._settled = True
+        self._pump_all(now, out)
+        return out
+
+    def link_up(self, link: LinkName, now: Instant) -> list[Effect]:
+        """A neighbour is there: tell it what costs something, and who is in which group."""
+        out: list[Effect] = []
+        self._links[link] = None
+        self.pricing.link_up(link, now)
+        self.groups.link_up(link, out)
+        self._flood_prices(self.pricing.records(), "", out, only=link)
+        return out
+
+    def link_down(self, link: LinkName, now: Instant) -> list[Effect]:
+        """A neighbour is gone."""
+        self._links.pop(link, None)
+        self.pricing.link_down(link)
+        self.groups.link_down(link)
+        out: list[Effect] = []
+        self._pump_all(now, out)
+        return out
+
+    def received(self, link: LinkName, message: Message, now: Instant) -> list[Effect]:
+        """One of the service's messages."""
+        out: list[Effect] = []
+        self._on[type(message)](link, message, now, out)
+        return out
+
+    def queues_measured(self, now: Instant) -> list[Effect]:
+        """The broker was told what waits on its links."""
+        out: list[Effect] = []
+        if self.pricing.anything_waits():
+            self._update_prices(now, out)
+        return out
+
+    def session_closed(self, session: LinkName, now: Instant) -> list[Effect]:
+        """A client is gone, out of its groups, and what it had waiting with it."""
+        out: list[Effect] = []
+        for member in self.members.of_session(session):
+            for group in list(member.groups):
+                self.members.leave(member.name, group)
+                self.groups.changed_here(group, member.name, joined=False, out=out)
+        self.senders.session_closed(session)
+        self._senders_changed(out)
+        self.inbound.room_made(now, out)
+        return out
+
+    def resolved(self, token: int, failure: str, now: Instant) -> list[Effect]:
+        """Nothing is stored."""
+        return []
+
+    def log_read(self, fact: LogRead, now: Instant) -> list[Effect]:
+        """Nothing is stored."""
+        return []
+
+    def deadline(self, now: Instant) -> list[Effect]:
+        """Whatever is due."""
+        out: list[Effect] = []
+        at = self.pricing.next_deadline()
+        if at is not None and at <= now:
+            self._update_prices(now, out)
+        for broker in self.groups.deadline(now, out):
+            self.outbound.departed(broker, out)
+        self.inbound.deadline(now, out)
+        self.outbound.deadline(now, out)
+        out += self.members.close_slow(now)
+        for producer in self._deadlines.pop_due(now):
+            sender = self.senders.get(producer)
+            if sender is not None:
+                self._pump(sender, now, out)
+        self._pump_if_settled(now, out)
+        return out
+
+    def next_deadline(self) -> Instant | None:
+        """The earliest thing that time alone brings about."""
+        return earliest(
+            self.pricing.next_deadline(),
+            self.groups.next_deadline(),
+            self.inbound.next_deadline(),
+            self.outbound.next_deadline(),
+            self.members.next_deadline(),
+            self._deadlines.earliest(),
+        )
+
+    def records(self, now: Instant) -> Iterable[TraceRecord]:
+        """What the service measures of itself."""
+        return service_records(
+            self.broker, self.pricing, self.senders, self.outbound, self.inbound, now
+        )
+
+    def check_invariants(self) -> None:
+        """Streams are in a possible state."""
+        self.inbound.check_invariants()
+        self.outbound.check_invariants()
+
+    # -- sending ----------------------------------------------------------------------------
+
+    def _open_sender(
+        self, session: LinkName, message: OpenGroupSender, now: Instant, out: list[Effect]
+    ) -> None:
+        problem = ""
+        if len(message.producer.encode()) > 2 * self.parameters.max_name_bytes:
+            problem = f"a sender's name is longer than {2 * self.parameters.max_name_bytes} bytes"
+        elif len(self.senders) >= self.parameters.max_senders:
+            problem = f"this broker has {len(self.senders)} senders, the most allowed (max_senders)"
+        else:
+            self.senders.open(message.producer, session, message.weight, now)
+            self._senders_changed(out)
+        out.append(Send(session, GroupSenderOpened(message.producer, problem), Priority.CONTROL))
+
+    def _send_to_groups(
+        self, session: LinkName, message: SendToGroups, now: Instant, out: list[Effect]
+    ) -> None:
+        sender = self.senders.get(message.producer)
+        problem = send_objection(message, self.parameters, self.groups.exists)
+        if not problem and (sender is None or sender.session != session):
+            problem = f"sender {message.producer!r} is not open in this session: open it first"
+        if not problem and sender is not None:
+            problem = self.senders.add(sender, message, now)
+        if problem or sender is None:
+            first, count = message.first_sequence, len(message.batch)
+            refusal = GroupSendRefused(message.producer, first, count, problem)
+            out.append(Send(session, refusal, Priority.CONTROL))
+            return
+        self._pump(sender, now, out)
+
+    def _pump(self, sender: GroupSender, now: Instant, out: list[Effect]) -> None:
+        """Send what a sender may send now, and know when to ask again."""
+        if not self._is_ready:
+            return
+        while self.outbound.has_room():
+            bought = self.senders.next_bought(sender, now)
+            if not isinstance(bought, Bought):
+                self._deadlines.set(sender.producer, bought)
+                return
+            self._transmit(bought, now, out)
+        # Whoever waits for the window is asked when something was confirmed.
+        self._deadlines.set(sender.producer, None)
+
+    @property
+    def _is_ready(self) -> bool:
+        """A broker that was just started must hear who is a member before it sends to them."""
+        return self._settled and self.groups.is_informed
+
+    def _transmit(self, bought: Bought, now: Instant, out: list[Effect]) -> None:
+        brokers = {each: self.groups.incarnation(each) for each in bought.route.brokers}
+        self.outbound.transmit(
+            bought.request,
+            brokers,
+            session=bought.session,
+            size_bytes=bought.size_bytes,
+            paid=bought.paid,
+            named=bought.named,
+            waited_ns=bought.waited_ns,
+            now=now,
+            out=out,
+        )
+
+    def _pump_all(self, now: Instant, out: list[Effect]) -> None:
+        self.outbound.settled_since_asked = False
+        for sender in self.senders.waiting():
+            self._pump(sender, now, out)
+
+    def _pump_if_settled(self, now: Instant, out: list[Effect]) -> None:
+        """The window has room again, perhaps: those who waited for it have no deadline."""
+        if self.outbound.settled_since_asked:
+            self.outbound.settled_since_asked = False
+            for sender in self.senders.waiting():
+                if sender.producer not in self._deadlines:
+                    self._pump(sender, now, out)
+
+    def price_of(self, route: Route) -> tuple[float, tuple[int, int]]:
+        """The price of a tree, and the dearest link on it."""
+        return self.pricing.total(link.number for link in route.links)
+
+    def _round_trip(self, route: Route) -> Duration:
+        return self.outbound.round_trip_ns(route.brokers)
+
+    # -- on the way -------------------------------------------------------------------------
+
+    def _multicast(
+        self, link: LinkName, message: Multicast, now: Instant, out: list[Effect]
+    ) -> None:
+        if message.hops < MAX_HOPS:
+            self._forward(message, link, now, out)
+        self._pump_if_settled(now, out)
+
+    def _forward(
+        self, message: Multicast, came_from: LinkName, now: Instant, out: list[Effect]
+    ) -> None:
+        """Hand a message to the members here, and pass it on to the brokers behind this one."""
+        onward = []
+        for destination in message.destinations:
+            if destination.broker == self.broker:
+                self.inbound.arrived(message, destination, now, out)
+            else:
+                onward.append(destination)
+        if not onward:
+            return
+        parents_of = self._topology.parents
+        named = (message.named_link, message.named_price)
+        packets = (message.batch.wire_size + HEAD_BYTES) / self.parameters.packet_bytes
+        links = next_links(self.broker, came_from, message.origin, onward, parents_of)
+        for link, behind in links.items():
+            passed_on = msgspec.structs.replace(
+                message, destinations=tuple(behind), hops=message.hops + 1
+            )
+            self.pricing.sent(link, packets, message.paid, named, now)
+            out.append(Send(link, passed_on, Priority.DATA, FLOW))
+
+    def _confirm(self, confirmation: MulticastReceived, now: Instant, out: list[Effect]) -> None:
+        """Send a confirmation to the origin of a stream, which may be this broker."""
+        if confirmation.origin == self.broker:
+            self.outbound.received(confirmation, now, out)
+            return
+        link = self._hops.get(confirmation.origin)
+        if link is not None:
+            out.append(Send(link, confirmation, Priority.CONTROL))
+
+    def _received_confirmation(
+        self, link: LinkName, message: MulticastReceived, now: Instant, out: list[Effect]
+    ) -> None:
+        self._confirm(message, now, out)
+        self._pump_if_settled(now, out)
+
+    # -- prices -----------------------------------------------------------------------------
+
+    def _update_prices(self, now: Instant, out: list[Effect]) -> None:
+        told = self.pricing.update(now)
+        if told:
+            self._flood_prices(told, "", out)
+            self._prices_changed(now, out)
+
+    def _prices(self, link: LinkName, message: Prices, now: Instant, out: list[Effect]) -> None:
+        news = self.pricing.learn(message.records)
+        if news:
+            self._flood_prices(news, link, out)
+            self._prices_changed(now, out)
+
+    def _senders_changed(self, out: list[Effect]) -> None:
+        """Prices are told to brokers that have senders."""
+        if self.groups.sends(len(self.senders) > 0, out):
+            self._spread.senders_changed()
+
+    def _prices_changed(self, now: Instant, out: list[Effect]) -> None:
+        for sender in self.senders.waiting():
+            sender.account.price_changed()
+        self._pump_all(now, out)
+
+    def _flood_prices(
+        self,
+        records: list[PriceRecord],
+        except_link: LinkName,
+        out: list[Effect],
+        *,
+        only: LinkName = "",
+    ) -> None:
+        for link in (only,) if only else tuple(self._links):
+            wanted = self._spread.wanted_by(link, records) if link != except_link else []
+            if wanted:
+                out.append(Send(link, Prices(tuple(wanted)), Priority.CONTROL))
+
+    # -- members ----------------------------------------------------------------------------
+
+    def _join(self, session: LinkName, message: JoinGroup, now: Instant, out: list[Effect]) -> None:
+        name, group = message.member, message.group
+        problem = join_objection(message, session, self.members, self.parameters)
+        out.append(Send(session, GroupJoined(name, group, problem)))
+        if not problem:
+            self.members.join(name, session, group, message.window_bytes)
+            self.groups.changed_here(group, name, joined=True, out=out)
+
+    def _leave(
+        self, session: LinkName, message: LeaveGroup, now: Instant, out: list[Effect]
+    ) -> None:
+        member = self.members.get(message.member)
+        if member is not None and member.session == session:
+            if self.members.leave(message.member, message.group):
+                self.groups.changed_here(message.group, message.member, joined=False, out=out)
+            self.inbound.room_made(now, out)
+        out.append(Send(session, GroupLeft(message.member, message.group)))
+
+    def _taken(
+        self, session: LinkName, message: GroupTaken, now: Instant, out: list[Effect]
+    ) -> None:
+        if self.members.taken(message.member, session, message.taken_bytes):
+            self.inbound.room_made(now, out)
+            self._pump_if_settled(now, out)
+
+    def _membership(
+        self,
+        link: LinkName,
+        message: Membership | MembershipChange,
+        now: Instant,
+        out: list[Effect],
+    ) -> None:
+        self.groups.learn(link, message, out)
+        self._spread.senders_changed()
+        self.outbound.forget_restarted(self.groups.incarnation, out)
+        self._pump_if_settled(now, out)
+
+    def _membership_told(
+        self, link: LinkName, message: MembershipTold, now: Instant, out: list[Effect]
+    ) -> None:
+        self.groups.told(link)
+        self._pump_all(now, out)
+
+    def _membership_wanted(
+        self, link: LinkName, message: MembershipWanted, now: Instant, out: list[Effect]
+    ) -> None:
+        self.groups.asked(link, message.broker, out)
+
+    # -- questions --------------------------------------------------------------------------
+
+    def _ask_groups(
+        self, session: LinkName, message: AskGroups, now: Instant, out: list[Effect]
+    ) -> None:
+        document = explain_groups(self.groups, message.group)
+        out.append(Send(session, GroupsAnswer(message.request, document), Priority.CONTROL))
+
+    def _why_sender(
+        self, session: LinkName, message: WhySender, now: Instant, out: list[Effect]
+    ) -> None:
+        found = self.senders.of_client(message.client)
+        problem, document = "", b""
+        if found:
+            document = explain_sender(
+                found, self.broker, self.groups, self.pricing, self.outbound, self.parameters, now
+            )
+        else:
+            problem = f"client {message.client!r} does not send to groups at broker {self.broker!r}"
+        answer = GroupsAnswer(message.request, document, problem)
+        out.append(Send(session, answer, Priority.CONTROL))

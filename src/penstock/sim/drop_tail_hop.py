@@ -1,0 +1,65 @@
+"""One direction of a link with nothing but a drop-tail queue: what cross traffic needs.
+
+A packet waits for those before it, takes its size over the bandwidth, then the latency and a random
+jitter that never lets it overtake another.  One that finds ``queue_packets`` waiting is lost.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+
+import msgspec
+
+from penstock.core.clock import SECOND, Duration, Instant
+from penstock.overlay.drop_tail import LIMIT_MESSAGES
+from penstock.sim.scheduler import Scheduler
+
+
+class HopModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the link behaves."""
+
+    bandwidth_bytes_per_s: int = 0
+    """0 is unlimited."""
+    latency_ns: Duration = 1_000_000
+    jitter_ns: Duration = 0
+    queue_packets: int = LIMIT_MESSAGES
+
+
+class DropTailHop:
+    """The way from one end to the other."""
+
+    def __init__(self, model: HopModel, scheduler: Scheduler, random: Random) -> None:
+        """``random`` is this hop's own stream."""
+        self.model = model
+        self.dropped_packets = 0
+        self.carried_bytes = 0
+        self._scheduler = scheduler
+        self._random = random
+        self._leaving: deque[Instant] = deque()
+        self._free_at: Instant = 0
+        self._last_arrival: Instant = 0
+
+    def carry(self, size_bytes: int, arrived: Callable[[], None]) -> None:
+        """Call back at the other end, unless the queue is full."""
+        now = self._scheduler.now
+        leaving = self._leaving
+        while leaving and leaving[0] <= now:
+            leaving.popleft()
+        # One packet is under way and not in the queue.
+        if len(leaving) > self.model.queue_packets:
+            self.dropped_packets += 1
+            return
+        self.carried_bytes += size_bytes
+        begins = max(now, self._free_at)
+        bandwidth = self.model.bandwidth_bytes_per_s
+        if bandwidth:
+            self._free_at = begins + size_bytes * SECOND // bandwidth
+            leaving.append(self._free_at)
+            begins = self._free_at
+        arrival = begins + self.model.latency_ns
+        if self.model.jitter_ns:
+            arrival += self._random.randrange(self.model.jitter_ns)
+            arrival = self._last_arrival = max(arrival, self._last_arrival)
+        self._scheduler.at(arrival, arrived)

@@ -1,0 +1,266 @@
+"""A TCP flow of the NewReno kind, as cross traffic in simulated experiments.
+
+1. The sender always has data.  It keeps ``congestion_window`` segments under way; in slow start the
+   window grows by one for each acknowledged segment, above the threshold by one for each window.
+2. Three duplicate acknowledgements start a fast recovery (RFC 6582): the threshold becomes half of
+   what is under way, the missing segment is sent again, each further duplicate lets one more
+   segment out, and an acknowledgement of a part shows the next missing segment.
+3. Without an acknowledgement for the retransmission time-out (RFC 6298, doubled each time) the
+   window falls to one segment and everything unacknowledged is sent again.
+4. The receiver acknowledges every segment, cumulatively, as the response function of the papers
+   assumes.
+
+The flow knows nothing of the network: segments go over the hops of the forward path one after
+another, acknowledgements over those of the backward path, and whatever a hop drops is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
+from penstock.sim.scheduler import Scheduler
+
+DUPLICATES_FOR_LOSS: Final = 3
+"""RFC 5681: fewer may be nothing but reordering."""
+
+INITIAL_WINDOW_SEGMENTS: Final = 2.0
+"""RFC 2581, as the kernels of the papers' time had it, rounded down."""
+
+LEAST_THRESHOLD_SEGMENTS: Final = 2.0
+"""RFC 5681."""
+
+RECEIVE_WINDOW_SEGMENTS: Final = 256
+"""What the receiver lets be under way: several times what the experiments' queues hold, so that the
+network is the limit, and a bound where there is no other."""
+
+FIRST_TIMEOUT_NS: Final[Duration] = SECOND
+"""RFC 6298, before there is a sample."""
+
+LEAST_TIMEOUT_NS: Final[Duration] = 200 * MILLISECOND
+"""Linux; RFC 6298's second would hide what a flow can do on a short path."""
+
+LONGEST_TIMEOUT_NS: Final[Duration] = 60 * SECOND
+"""RFC 6298."""
+
+
+class Hop(Protocol):
+    """A link, as cross traffic sees it."""
+
+    def carry(self, size_bytes: int, arrived: Callable[[], None]) -> None:
+        """Call back when a packet of this size has reached the other end; never if it is lost."""
+        ...
+
+
+class Receiver:
+    """The far end: what has arrived without a gap."""
+
+    __slots__ = ("_beyond", "next_segment", "received_segments")
+
+    def __init__(self) -> None:
+        self.next_segment = 0
+        self.received_segments = 0
+        self._beyond: set[int] = set()
+
+    def received(self, segment: int) -> int:
+        """Take a segment in; returns the number of the next one that is missing."""
+        self.received_segments += 1
+        if segment >= self.next_segment:
+            self._beyond.add(segment)
+        while self.next_segment in self._beyond:
+            self._beyond.remove(self.next_segment)
+            self.next_segment += 1
+        return self.next_segment
+
+
+class RetransmissionTimer:
+    """RFC 6298: when the sender gives up waiting for an acknowledgement."""
+
+    __slots__ = ("_back_off", "_deviation_ns", "smoothed_ns")
+
+    def __init__(self) -> None:
+        self.smoothed_ns: Duration | None = None
+        self._deviation_ns: Duration = 0
+        self._back_off = 1
+
+    def sample(self, measured: Duration) -> None:
+        """The round trip of a segment that was sent once."""
+        self._back_off = 1
+        if self.smoothed_ns is None:
+            self.smoothed_ns, self._deviation_ns = measured, measured // 2
+            return
+        error = measured - self.smoothed_ns
+        self._deviation_ns += (abs(error) - self._deviation_ns) // 4
+        self.smoothed_ns += error // 8
+
+    def expired(self) -> None:
+        """Wait twice as long the next time."""
+        self._back_off *= 2
+
+    def timeout(self) -> Duration:
+        """How long to wait."""
+        usual = FIRST_TIMEOUT_NS
+        if self.smoothed_ns is not None:
+            usual = max(LEAST_TIMEOUT_NS, self.smoothed_ns + 4 * self._deviation_ns)
+        return min(LONGEST_TIMEOUT_NS, usual * self._back_off)
+
+
+class NewRenoFlow:
+    """One sender and its receiver."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        forward: Sequence[Hop],
+        backward: Sequence[Hop],
+        *,
+        segment_bytes: int = 1500,
+        acknowledgement_bytes: int = 40,
+        receive_window_segments: int = RECEIVE_WINDOW_SEGMENTS,
+    ) -> None:
+        """Nothing is sent before ``start``."""
+        self.segment_bytes = segment_bytes
+        self.receiver = Receiver()
+        self.congestion_window = INITIAL_WINDOW_SEGMENTS
+        self.threshold = float("inf")
+        self.timeouts = 0
+        self.fast_recoveries = 0
+        self._scheduler = scheduler
+        self._forward = tuple(forward)
+        self._backward = tuple(backward)
+        self._acknowledgement_bytes = acknowledgement_bytes
+        self._receive_window = receive_window_segments
+        self._acknowledged = 0
+        self._next = 0
+        self._highest = 0
+        self._duplicates = 0
+        self._recover_to: int | None = None
+        self._timer = RetransmissionTimer()
+        self._timed: tuple[int, Instant] | None = None
+        self._expires_at: Instant = 0
+        self._armed = False
+        self._running = False
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._running = True
+        self._expires_at = self._scheduler.now + self._timer.timeout()
+        self._send_what_fits()
+
+    def stop(self) -> None:
+        """Send nothing more."""
+        self._running = False
+
+    @property
+    def delivered_bytes(self) -> int:
+        """What has arrived without a gap."""
+        return self.receiver.next_segment * self.segment_bytes
+
+    @property
+    def in_flight(self) -> int:
+        """Segments that are sent and not acknowledged."""
+        return self._next - self._acknowledged
+
+    # -- sending ----------------------------------------------------------------------------
+
+    def _send_what_fits(self) -> None:
+        window = min(int(self.congestion_window), self._receive_window)
+        while self._running and self.in_flight < window:
+            self._transmit(self._next)
+            self._next += 1
+        if self._running and not self._armed:
+            self._armed = True
+            self._scheduler.at(self._expires_at, self._timer_fired)
+
+    def _transmit(self, segment: int) -> None:
+        if segment >= self._highest:
+            self._highest = segment + 1
+            if self._timed is None:
+                self._timed = (segment, self._scheduler.now)
+        elif self._timed is not None and segment <= self._timed[0]:
+            # Karn's rule: nobody knows which of the two is acknowledged.
+            self._timed = None
+        self._over(self._forward, self.segment_bytes, lambda: self._arrived(segment))
+
+    def _arrived(self, segment: int) -> None:
+        acknowledged = self.receiver.received(segment)
+        size_bytes = self._acknowledgement_bytes
+        self._over(self._backward, size_bytes, lambda: self._acknowledge(acknowledged))
+
+    @staticmethod
+    def _over(path: tuple[Hop, ...], size_bytes: int, arrived: Callable[[], None]) -> None:
+        """Send a packet over the hops of a path, one after another."""
+
+        def step(at: int) -> None:
+            if at == len(path):
+                arrived()
+            else:
+                path[at].carry(size_bytes, lambda: step(at + 1))
+
+        step(0)
+
+    # -- acknowledgements -------------------------------------------------------------------
+
+    def _acknowledge(self, acknowledged: int) -> None:
+        if acknowledged > self._acknowledged:
+            self._progress(acknowledged)
+        elif acknowledged == self._acknowledged and self.in_flight:
+            self._duplicate()
+        self._send_what_fits()
+
+    def _progress(self, acknowledged: int) -> None:
+        newly = acknowledged - self._acknowledged
+        now = self._scheduler.now
+        self._acknowledged = acknowledged
+        self._next = max(self._next, acknowledged)
+        self._duplicates = 0
+        if self._timed is not None and acknowledged > self._timed[0]:
+            self._timer.sample(now - self._timed[1])
+            self._timed = None
+        self._expires_at = now + self._timer.timeout()
+        if self._recover_to is None:
+            self._grow(newly)
+        elif acknowledged >= self._recover_to:
+            self._recover_to = None
+            self.congestion_window = min(self.threshold, self.in_flight + 1.0)
+        else:
+            self.congestion_window = max(1.0, self.congestion_window - newly + 1)
+            self._transmit(acknowledged)
+
+    def _grow(self, newly: int) -> None:
+        if self.congestion_window < self.threshold:
+            self.congestion_window += newly
+        else:
+            self.congestion_window += newly / self.congestion_window
+
+    def _duplicate(self) -> None:
+        self._duplicates += 1
+        if self._recover_to is not None:
+            self.congestion_window += 1
+        elif self._duplicates == DUPLICATES_FOR_LOSS:
+            self.fast_recoveries += 1
+            self._recover_to = self._highest
+            self.threshold = max(self.in_flight / 2, LEAST_THRESHOLD_SEGMENTS)
+            self.congestion_window = self.threshold + DUPLICATES_FOR_LOSS
+            self._transmit(self._acknowledged)
+
+    def _timer_fired(self) -> None:
+        self._armed = False
+        if not self._running:
+            return
+        now = self._scheduler.now
+        if now >= self._expires_at:
+            self._expired(now)
+        self._send_what_fits()
+
+    def _expired(self, now: Instant) -> None:
+        self.timeouts += 1
+        self._timer.expired()
+        self.threshold = max(self.in_flight / 2, LEAST_THRESHOLD_SEGMENTS)
+        self.congestion_window = 1.0
+        self._recover_to = None
+        self._duplicates = 0
+        self._timed = None
+        self._next = self._acknowledged
+        self._expires_at = now + self._timer.timeout()

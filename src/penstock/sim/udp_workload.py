@@ -1,0 +1,164 @@
+"""Publishers and subscribers of the datagram service in a simulated run.
+
+A ``PacedDatagramPublisher`` decides when to publish and what; everything that it says to its
+broker is said by the client library's own ``DatagramPeer``.  A message that the peer does not take,
+because as many wait in its flow as may, is not published: the application goes on without it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+
+import msgspec
+
+from penstock.core.clock import SECOND, Instant, in_seconds
+from penstock.core.datagrams import SendBestEffort
+from penstock.core.machine import DeadlineReached, Effect, Fact
+from penstock.datagram.messages import Attribute, Publication
+from penstock.datagram.parameters import DatagramParameters
+from penstock.datagram.peer import DatagramPeer, DeliverPublication, NotOpen
+from penstock.datagram.publisher_control import QueueFull
+
+
+class RatePoint(msgspec.Struct, frozen=True, array_like=True):
+    """From here to the next point the rate goes in a straight line."""
+
+    at_s: float
+    msgs_per_s: float
+
+
+class RatePlan:
+    """A publication rate that changes over time."""
+
+    def __init__(self, points: Sequence[RatePoint], began: Instant) -> None:
+        """``points`` are in order of time; before the first and after the last the rate stays."""
+        self._points = tuple(points)
+        self._began = began
+        self._at = 0
+
+    def rate_at(self, now: Instant) -> float:
+        """Messages a second; time must not go backwards."""
+        now_s = in_seconds(now - self._began)
+        points = self._points
+        while self._at + 1 < len(points) and points[self._at + 1].at_s <= now_s:
+            self._at += 1
+        here = points[self._at]
+        if now_s <= here.at_s or self._at + 1 == len(points):
+            return here.msgs_per_s
+        there = points[self._at + 1]
+        part = (now_s - here.at_s) / (there.at_s - here.at_s)
+        return here.msgs_per_s + part * (there.msgs_per_s - here.msgs_per_s)
+
+
+class PacedDatagramPublisher:
+    """A machine that publishes at the pace of its plan."""
+
+    def __init__(
+        self,
+        name: str,
+        parameters: DatagramParameters,
+        plan: RatePlan,
+        attributes: Callable[[Random], dict[str, Attribute]],
+        random: Random,
+        on_sent: Callable[[Publication], None],
+        *,
+        start_at: Instant,
+        stop_at: Instant,
+    ) -> None:
+        """``attributes`` makes up the next message; ``random`` is this publisher's own stream."""
+        self.peer = DatagramPeer(name, parameters, publishes=True)
+        self.refused_messages = 0
+        self._plan = plan
+        self._attributes = attributes
+        self._random = random
+        self._on_sent = on_sent
+        self._stop_at = stop_at
+        self._tokens = 0
+        self._slot_at = start_at + round(
+            random.random() * SECOND / max(1.0, plan.rate_at(start_at))
+        )
+
+    def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
+        """Take one fact in, and publish what is due."""
+        out: list[Effect] = []
+        deadline = self.peer.next_deadline()
+        if type(fact) is not DeadlineReached or (deadline is not None and deadline <= now):
+            out += self.peer.handle(fact, now=now)
+        while self._slot_due(now):
+            out += self._publish(now)
+            self._slot_at += round(SECOND / max(1.0, self._plan.rate_at(self._slot_at)))
+        for effect in out:
+            if type(effect) is SendBestEffort and type(effect.message) is Publication:
+                self._on_sent(effect.message)
+        return out
+
+    def _slot_due(self, now: Instant) -> bool:
+        return self._slot_at <= now < self._stop_at
+
+    def _publish(self, now: Instant) -> list[Effect]:
+        self._tokens += 1
+        attributes = self._attributes(self._random)
+        try:
+            return self.peer.publish(self._tokens, attributes, b"", now=now)
+        except QueueFull:
+            self.refused_messages += 1
+        except NotOpen:
+            pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """The next slot, or whatever the peer waits for."""
+        deadline = self.peer.next_deadline()
+        if self._slot_at >= self._stop_at:
+            return deadline
+        return self._slot_at if deadline is None else min(self._slot_at, deadline)
+
+    def check_invariants(self) -> None:
+        """The peer's own."""
+        self.peer.check_invariants()
+
+
+class CountingDatagramSubscriber:
+    """A machine that counts what it is given."""
+
+    def __init__(
+        self,
+        name: str,
+        parameters: DatagramParameters,
+        selectors: Sequence[str],
+        *,
+        bucket_ns: int,
+        began: Instant,
+    ) -> None:
+        """Deliveries are counted by the bucket of their arrival, and by that of their sending."""
+        self.peer = DatagramPeer(name, parameters, publishes=False)
+        self.delivered_messages = 0
+        self.by_arrival: Counter[int] = Counter()
+        self.by_sending: Counter[int] = Counter()
+        self.delay_ns_total = 0
+        self._bucket_ns = bucket_ns
+        self._began = began
+        for filter_id, selector in enumerate(selectors, 1):
+            self.peer.subscribe(filter_id, selector)
+
+    def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
+        """Take one fact in, and count."""
+        effects = self.peer.handle(fact, now=now)
+        for effect in effects:
+            if type(effect) is DeliverPublication:
+                self.delivered_messages += 1
+                sent_at = effect.publication.sent_at
+                self.by_arrival[(now - self._began) // self._bucket_ns] += 1
+                self.by_sending[(sent_at - self._began) // self._bucket_ns] += 1
+                self.delay_ns_total += now - sent_at
+        return effects
+
+    def next_deadline(self) -> Instant | None:
+        """Whatever the peer waits for."""
+        return self.peer.next_deadline()
+
+    def check_invariants(self) -> None:
+        """The peer's own."""
+        self.peer.check_invariants()

@@ -1,0 +1,182 @@
+"""Predicates that Spark hands over become selectors and intervals.
+
+1. What is read may be more than what a predicate lets through and never less: Spark evaluates every
+   predicate again.  So whatever cannot be said in a selector is simply left out.
+2. A comparison of an attribute column becomes a condition of the selector, which the brokers
+   evaluate where the message is stored: what does not match never travels.
+3. A comparison of ``tick`` or ``time`` narrows the interval, one of ``pubend`` the pubends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+from pyspark.sql import datasource as spark
+from pyspark.sql.types import BooleanType, DoubleType, StringType, StructType
+
+from penstock.core.clock import MICROSECOND, NEVER
+from penstock.core.intervals import Tick
+from penstock.spark.schema import ATTRIBUTES, MESSAGE_COLUMNS, PUBEND, TICK, TIME
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+_OPERATORS: Final[dict[type[spark.Filter], str]] = {
+    spark.EqualTo: "=",
+    spark.GreaterThan: ">",
+    spark.GreaterThanOrEqual: ">=",
+    spark.LessThan: "<",
+    spark.LessThanOrEqual: "<=",
+}
+
+_COMPARISONS: Final = tuple(_OPERATORS)
+
+
+class Narrowing(msgspec.Struct, frozen=True):
+    """What has to be read at most."""
+
+    conditions: tuple[str, ...] = ()
+    low: Tick = 0
+    high: Tick = NEVER
+    pubends: frozenset[str] | None = None
+
+    def admits(self, pubend: str) -> bool:
+        """Whether a pubend has to be read at all."""
+        return self.pubends is None or pubend in self.pubends
+
+    def and_also(self, selector: str) -> str:
+        """The selector with the conditions that were found."""
+        parts = [f"({part})" for part in (selector, *self.conditions) if part]
+        return " AND ".join(parts)
+
+
+def narrowing_of(filters: Iterable[spark.Filter], schema: StructType) -> Narrowing:
+    """What the conjunction of these predicates allows to leave out."""
+    narrowing = Narrowing()
+    for each in filters:
+        compared = each.child if isinstance(each, spark.Not) else each
+        path: tuple[str, ...] = getattr(compared, "attribute", ())
+        if len(path) != 1:
+            continue
+        column = path[0]
+        if column == PUBEND:
+            narrowing = _with_pubends(narrowing, each)
+        elif column in (TICK, TIME):
+            narrowing = _with_interval(narrowing, each, is_time=column == TIME)
+        elif column not in MESSAGE_COLUMNS and column != ATTRIBUTES:
+            condition = condition_of(each, schema)
+            if condition is not None:
+                narrowing = msgspec.structs.replace(
+                    narrowing, conditions=(*narrowing.conditions, condition)
+                )
+    return narrowing
+
+
+def _with_pubends(narrowing: Narrowing, each: spark.Filter) -> Narrowing:
+    if isinstance(each, spark.EqualTo):
+        allowed = frozenset([str(each.value)])
+    elif isinstance(each, spark.In):
+        allowed = frozenset(map(str, each.value))
+    else:
+        return narrowing
+    known = allowed if narrowing.pubends is None else narrowing.pubends & allowed
+    return msgspec.structs.replace(narrowing, pubends=known)
+
+
+def _with_interval(narrowing: Narrowing, each: spark.Filter, *, is_time: bool) -> Narrowing:
+    if not isinstance(each, _COMPARISONS):
+        return narrowing
+    value: Any = each.value  # type: ignore[attr-defined]
+    low, high = narrowing.low, narrowing.high
+    if is_time:
+        if not isinstance(value, datetime):
+            return narrowing
+        moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        first = (moment - _EPOCH) // timedelta(microseconds=1) * MICROSECOND
+        behind = first + MICROSECOND  # a microsecond of time is a thousand ticks
+    else:
+        first, behind = value, value + 1
+    if isinstance(each, spark.EqualTo | spark.GreaterThanOrEqual):
+        low = max(low, first)
+    if isinstance(each, spark.GreaterThan):
+        low = max(low, behind)
+    if isinstance(each, spark.EqualTo | spark.LessThanOrEqual):
+        high = min(high, behind)
+    if isinstance(each, spark.LessThan):
+        high = min(high, first)
+    return msgspec.structs.replace(narrowing, low=low, high=max(low, high))
+
+
+def condition_of(each: spark.Filter, schema: StructType) -> str | None:
+    """A condition that holds whenever the predicate does; None if there is none to say."""
+    if isinstance(each, spark.Not):
+        return _negation(each.child, schema)
+    column = each.attribute[0]  # type: ignore[attr-defined]
+    name = _identifier(column)
+    if name is None:
+        return None
+    match each:
+        case spark.IsNotNull():
+            return f"{name} IS NOT NULL"
+        case spark.IsNull():
+            return f"{name} IS NULL"
+        case spark.In(value=values):
+            texts = [_literal(value) for value in values]
+            if None in texts or not texts:
+                return None
+            return " OR ".join(f"{name} = {text}" for text in texts)
+        case spark.StringStartsWith(value=value):
+            return _like(name, _escaped(value) + "%")
+        case spark.StringEndsWith(value=value):
+            return _like(name, "%" + _escaped(value))
+        case spark.StringContains(value=value):
+            return _like(name, "%" + _escaped(value) + "%")
+    operator = _OPERATORS.get(type(each))
+    if operator is None:
+        return None
+    value = each.value  # type: ignore[attr-defined]
+    text = _literal(value)
+    kind = schema[column].dataType
+    if text is None or (operator != "=" and isinstance(kind, StringType | BooleanType)):
+        # Selectors compare strings and booleans for equality only.
+        return None
+    return f"{name} {operator} {text}"
+
+
+def _negation(each: spark.Filter, schema: StructType) -> str | None:
+    """Only equality is turned round: a row without the attribute is let through by neither side."""
+    if not isinstance(each, spark.EqualTo) or len(each.attribute) != 1:
+        return None
+    name, text = _identifier(each.attribute[0]), _literal(each.value)
+    if name is None or text is None or isinstance(schema[each.attribute[0]].dataType, DoubleType):
+        return None
+    return f"{name} <> {text}"
+
+
+def _identifier(name: str) -> str | None:
+    """The name as a selector writes it, if it can."""
+    return name if name.isidentifier() and name.isascii() else None
+
+
+def _literal(value: object) -> str | None:
+    """The value as a selector writes it, if it can."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value) if value == value and abs(value) != float("inf") else None
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return None
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _like(name: str, pattern: str) -> str:
+    quoted = pattern.replace("'", "''")
+    return f"{name} LIKE '{quoted}' ESCAPE '\\'"

@@ -1,0 +1,152 @@
+"""The columns of the Spark source and sink.
+
+A row has what a message has.  Four columns are about the message itself:
+
+    pubend   string     the stream that it stands in
+    tick     bigint     its place there: nanoseconds since 1970 by the pubend's clock
+    time     timestamp  the same, to the microsecond
+    payload  binary     its payload
+
+and its attributes are either columns of their own, with the types that the option ``attributes``
+gives them (``"symbol string, price double"``), or one column ``attributes map<string,string>``.
+Any other choice of these columns can be made with Spark's own ``.schema(…)``: a column whose name
+is none of the five above is an attribute.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+PUBEND: Final = "pubend"
+TICK: Final = "tick"
+TIME: Final = "time"
+PAYLOAD: Final = "payload"
+ATTRIBUTES: Final = "attributes"
+
+MESSAGE_COLUMNS: Final[dict[str, DataType]] = {
+    PUBEND: StringType(),
+    TICK: LongType(),
+    TIME: TimestampType(),
+    PAYLOAD: BinaryType(),
+}
+
+ATTRIBUTE_MAP: Final = MapType(StringType(), StringType())
+
+ATTRIBUTE_TYPES: Final[tuple[DataType, ...]] = (
+    StringType(),
+    LongType(),
+    DoubleType(),
+    BooleanType(),
+    BinaryType(),
+)
+"""What an attribute can be: string, bigint, double, boolean, binary."""
+
+_NAMES_OF_TYPES: Final = ", ".join(each.simpleString() for each in ATTRIBUTE_TYPES)
+_TYPES_BY_NAME: Final[dict[str, DataType]] = {
+    **{each.simpleString(): each for each in ATTRIBUTE_TYPES},
+    "long": LongType(),
+}
+_DECLARATION: Final = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<plain>\w+))\s+(?P<type>\w+)\s*")
+"""A name, in backquotes if it is more than letters, digits and underscores, and a type.  Spark's
+own parser runs in the driver only, and the source is asked for its schema in a worker."""
+
+
+class SchemaMismatch(ValueError):
+    """The columns that were asked for are not ones that a message can fill."""
+
+
+def default_schema(attributes: str) -> StructType:
+    """The columns for the option ``attributes``; empty means a map of all attributes."""
+    fields = [StructField(name, kind, nullable=True) for name, kind in MESSAGE_COLUMNS.items()]
+    if not attributes:
+        return StructType([*fields, StructField(ATTRIBUTES, ATTRIBUTE_MAP, nullable=True)])
+    for declaration in attributes.split(","):
+        name, kind = _declared(declaration, attributes)
+        if name in MESSAGE_COLUMNS or name == ATTRIBUTES:
+            raise SchemaMismatch(
+                f"option attributes={attributes!r}: {name!r} is the name of a column that every "
+                "message has; an attribute of that name can only be read from the map"
+            )
+        if any(name == field.name for field in fields):
+            raise SchemaMismatch(f"option attributes={attributes!r} names {name!r} twice")
+        fields.append(StructField(name, kind, nullable=True))
+    return StructType(fields)
+
+
+def _declared(declaration: str, attributes: str) -> tuple[str, DataType]:
+    """The name and the type of one column of the option."""
+    found = _DECLARATION.fullmatch(declaration)
+    kind = _TYPES_BY_NAME.get(found["type"].lower()) if found is not None else None
+    if found is None or kind is None:
+        raise SchemaMismatch(
+            f"option attributes={attributes!r}: {declaration.strip()!r} is not the name of a "
+            f"column and its type ({_NAMES_OF_TYPES}); write 'symbol string, price double'"
+        )
+    return found["quoted"] or found["plain"], kind
+
+
+def check_source_schema(schema: StructType) -> StructType:
+    """The schema itself, if messages can fill it; raises ``SchemaMismatch``."""
+    for field in schema.fields:
+        kind = field.dataType
+        expected = MESSAGE_COLUMNS.get(field.name)
+        if expected is not None:
+            if kind != expected:
+                raise _wrong_type(field, expected.simpleString())
+        elif field.name == ATTRIBUTES and isinstance(kind, MapType):
+            if (kind.keyType, kind.valueType) != (StringType(), StringType()):
+                raise _wrong_type(field, ATTRIBUTE_MAP.simpleString())
+        elif kind not in ATTRIBUTE_TYPES:
+            raise _wrong_type(field, f"one of {_NAMES_OF_TYPES} (it is an attribute)")
+        if not field.nullable:
+            raise SchemaMismatch(
+                f"column {field.name!r} is declared NOT NULL, and no message promises that"
+            )
+    return schema
+
+
+def check_sink_schema(schema: StructType) -> StructType:
+    """The schema itself, if its rows can be messages; raises ``SchemaMismatch``."""
+    for field in schema.fields:
+        kind = field.dataType
+        if field.name in (PUBEND, TICK, TIME):
+            raise SchemaMismatch(
+                f"column {field.name!r} cannot be written: the broker gives every message its "
+                "place and time; drop the column, or rename it to keep it as an attribute"
+            )
+        if field.name == PAYLOAD:
+            if not isinstance(kind, BinaryType | StringType):
+                raise _wrong_type(field, "binary or string")
+        elif field.name == ATTRIBUTES and isinstance(kind, MapType):
+            if (kind.keyType, kind.valueType) != (StringType(), StringType()):
+                raise _wrong_type(field, ATTRIBUTE_MAP.simpleString())
+        elif not _is_attribute(kind):
+            raise _wrong_type(
+                field,
+                f"one of {_NAMES_OF_TYPES} or a narrower number (cast it, or put it into the "
+                "payload, e.g. with to_json)",
+            )
+    return schema
+
+
+def _is_attribute(kind: DataType) -> bool:
+    return kind in ATTRIBUTE_TYPES or kind.typeName() in ("integer", "short", "byte", "float")
+
+
+def _wrong_type(field: StructField, expected: str) -> SchemaMismatch:
+    found = field.dataType.simpleString()
+    return SchemaMismatch(f"column {field.name!r} has type {found}; it must be {expected}")

@@ -1,0 +1,125 @@
+"""From the columns of messages to those of Spark, whole columns at a time.
+
+1. Strings and byte strings travel as codes and a dictionary; Spark takes no dictionaries, so they
+   are spelt out by one vectorised take.
+2. An attribute that a message lacks is null.
+3. A message whose attribute has another type than the column is an error that says where it stands,
+   or null if the job prefers that; an integer in a double column is a number and no mismatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import MapType, StructType
+
+from penstock.content.columns import AttributeType, Column
+from penstock.content.frame import Frame
+from penstock.core.clock import MICROSECOND
+from penstock.spark.schema import ATTRIBUTES, PAYLOAD, PUBEND, TICK, TIME
+
+KINDS: Final[dict[pa.DataType, AttributeType]] = {
+    pa.string(): AttributeType.STRING,
+    pa.int64(): AttributeType.INT,
+    pa.float64(): AttributeType.FLOAT,
+    pa.bool_(): AttributeType.BOOL,
+    pa.binary(): AttributeType.BYTES,
+}
+
+
+class TypeMismatch(ValueError):
+    """A message's attribute has another type than the column that it should fill."""
+
+
+class ArrowRows:
+    """Turns frames into the record batches of one schema."""
+
+    def __init__(self, schema: StructType, *, null_on_mismatch: bool) -> None:
+        """``schema`` was checked."""
+        self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+        self._null_on_mismatch = null_on_mismatch
+        self._maps = {field.name for field in schema.fields if isinstance(field.dataType, MapType)}
+
+    def of_frame(self, pubend: str, frame: Frame) -> pa.RecordBatch:
+        """The rows of a frame, in order."""
+        arrays = [self._array(field, pubend, frame) for field in self.schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _array(self, field: pa.Field, pubend: str, frame: Frame) -> pa.Array:
+        match field.name:
+            case name if name == PUBEND:
+                return pa.repeat(pa.scalar(pubend, pa.string()), len(frame))
+            case name if name == TICK:
+                return pa.array(frame.tick_array())
+            case name if name == TIME:
+                microseconds = pa.array(frame.tick_array() // MICROSECOND)
+                return microseconds.cast(field.type)
+            case name if name == PAYLOAD:
+                offsets, data = frame.batch.payloads
+                buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+                return pa.Array.from_buffers(pa.binary(), len(frame), buffers)
+            case name if name == ATTRIBUTES and name in self._maps:
+                return _map_array(frame, field.type)
+        columns = [column for column in frame.batch.columns if column.name == field.name]
+        return self._attribute(field, columns, pubend, frame)
+
+    def _attribute(
+        self, field: pa.Field, columns: Sequence[Column], pubend: str, frame: Frame
+    ) -> pa.Array:
+        wanted = KINDS[field.type]
+        filled: pa.Array | None = None
+        for column in columns:
+            fits = column.kind is wanted or (
+                wanted is AttributeType.FLOAT and column.kind is AttributeType.INT
+            )
+            if not fits:
+                if not self._null_on_mismatch:
+                    raise _mismatch(field, column, pubend, frame)
+                continue
+            array = column_array(column).cast(field.type)
+            filled = array if filled is None else pc.coalesce(filled, array)
+        return pa.nulls(len(frame), field.type) if filled is None else filled
+
+
+def column_array(column: Column) -> pa.Array:
+    """A column with null where a row has no value."""
+    absent = None if column.present is None else ~column.present
+    dictionary = column.encoded_dictionary
+    if dictionary is not None:
+        kind = pa.string() if column.kind is AttributeType.STRING else pa.binary()
+        buffers = [None, pa.py_buffer(dictionary.offsets), pa.py_buffer(dictionary.data)]
+        values = pa.Array.from_buffers(kind, len(dictionary), buffers)
+        return values.take(pa.array(column.values, mask=absent))
+    if column.kind is AttributeType.BOOL:
+        return pa.array(column.values.astype(np.bool_), mask=absent)
+    return pa.array(column.values, mask=absent)
+
+
+def _map_array(frame: Frame, kind: pa.MapType) -> pa.Array:
+    """All attributes of each row as text, the names in order."""
+    rows = frame.batch.attribute_rows()
+    pairs = [[(name, _text(value)) for name, value in row.items()] for row in rows]
+    return pa.array(pairs, kind)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)
+
+
+def _mismatch(field: pa.Field, column: Column, pubend: str, frame: Frame) -> TypeMismatch:
+    row = 0 if column.present is None else int(np.flatnonzero(column.present)[0])
+    tick = int(frame.ticks[row])
+    return TypeMismatch(
+        f"pubend {pubend!r}, tick {tick}: attribute {field.name!r} is of type "
+        f"{column.kind.name.lower()}, and the column is {field.type}; declare it as it is, narrow "
+        "the selector, or set the option typeMismatch to 'null'"
+    )

@@ -1,0 +1,71 @@
+"""How the intervals of a batch are shared out among Spark's tasks.
+
+1. There are at most ``most`` partitions: more than cores makes a batch slower, not faster.
+2. With fewer pubends than partitions, intervals are cut; with more, several share a partition.
+3. Nobody knows where in an interval the rows are before they are read.  Ticks are time, so equal
+   stretches of time are the best guess.
+4. The same intervals are always shared out in the same way: a repeated batch reads the same rows in
+   the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import msgspec
+from pyspark.sql.datasource import InputPartition
+
+from penstock.core.clock import SECOND, Duration
+from penstock.core.intervals import Tick
+
+SHORTEST: Duration = SECOND // 10
+"""An interval is not cut into pieces shorter than this: a task costs more than it saves."""
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """An interval of one pubend."""
+
+    pubend: str
+    low: Tick
+    high: Tick
+
+
+class IntervalPartition(InputPartition):
+    """The pieces that one task reads, one after the other."""
+
+    def __init__(self, pieces: tuple[Piece, ...]) -> None:
+        """Pieces travel to the task with it."""
+        self.pieces = pieces
+
+
+def partition(
+    lows: Mapping[str, Tick], highs: Mapping[str, Tick], *, least: int, most: int
+) -> list[IntervalPartition]:
+    """Partitions that together cover ``[low, high)`` of every pubend exactly once."""
+    whole = [
+        Piece(pubend, lows[pubend], high)
+        for pubend, high in sorted(highs.items())
+        if lows[pubend] < high
+    ]
+    if not whole:
+        return []
+    wanted = max(least, min(most, sum(_most_cuts(piece) for piece in whole)))
+    cuts = max(1, -(-wanted // len(whole)))
+    pieces = [part for piece in whole for part in _cut(piece, cuts)]
+    count = min(len(pieces), max(wanted, 1))
+    shares: list[list[Piece]] = [[] for _ in range(count)]
+    for number, piece in enumerate(pieces):
+        shares[number * count // len(pieces)].append(piece)
+    return [IntervalPartition(tuple(share)) for share in shares]
+
+
+def _most_cuts(piece: Piece) -> int:
+    return max(1, (piece.high - piece.low) // SHORTEST)
+
+
+def _cut(piece: Piece, count: int) -> list[Piece]:
+    span = piece.high - piece.low
+    count = min(count, span)
+    bounds = [piece.low + span * number // count for number in range(count + 1)]
+    return [Piece(piece.pubend, low, high) for low, high in pairwise(bounds)]

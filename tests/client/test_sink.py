@@ -1,0 +1,88 @@
+"""Publishing in steps that happen whole or not at all, at a real broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.client import blocking
+from penstock.client.sink import SinkRefusedError
+from penstock.net.process import BrokerProcess
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[blocking.Client]:
+    with blocking.connect(url) as connected:
+        yield connected
+
+
+def rows(*numbers: int) -> list[tuple[dict[str, int], bytes]]:
+    return [({"n": number}, b"") for number in numbers]
+
+
+def published(client: blocking.Client, start: int) -> list[int]:
+    head = client.streams()["a.1"].head
+    subscription = client.subscribe("", start={"a.1": start}, end={"a.1": head})
+    return [int(message["n"]) for message in subscription.messages(deadline_s=30)]
+
+
+def test_a_step_happens_whole_and_once(client: blocking.Client) -> None:
+    start = client.streams()["a.1"].head
+    sink = client.sink("whole", pubend="a.1")
+    stage = sink.stage(0, "part")
+    stage.write(rows(1, 2))
+    stage.write(rows(3))
+    stage.write([])
+    assert stage.rows == 3
+    assert published(client, start) == []
+    assert sink.commit(0, {"part": 3}) == 3
+    assert sink.commit(0, {"part": 3}) == 0
+    again = sink.stage(0, "other")
+    again.write(rows(1))
+    assert again.is_committed
+    assert published(client, start) == [1, 2, 3]
+
+
+def test_what_was_dropped_cannot_be_committed(client: blocking.Client) -> None:
+    sink = client.sink("dropped", pubend="a.1")
+    stage = sink.stage(0, "part")
+    stage.write(rows(1))
+    sink.drop(0)
+    with pytest.raises(SinkRefusedError, match="stage 'part' of epoch 0 holds 0 rows instead of 1"):
+        sink.commit(0, {"part": 1})
+
+
+def test_rows_that_break_a_limit_are_refused_and_the_client_goes_on(
+    client: blocking.Client,
+) -> None:
+    sink = client.sink("limits", pubend="a.1")
+    with pytest.raises(SinkRefusedError, match="max_value_bytes"):
+        sink.stage(0, "part").write([({"text": "x" * (1 << 20)}, b"")])
+    stage = sink.stage(0, "small")
+    stage.write(rows(1))
+    assert stage.rows == 1
+
+
+def test_a_sink_needs_a_name(client: blocking.Client) -> None:
+    with pytest.raises(ValueError, match="cannot be empty"):
+        client.sink("")
+
+
+def test_a_broker_that_is_killed_between_staging_and_commit_forgets_nothing(start_broker) -> None:
+    broker: BrokerProcess = start_broker("forgetful", 'pubends = ["a.1"]')
+    host, port = broker.address
+    with blocking.connect(f"penstock://{host}:{port}") as client:
+        # A log that holds nothing yet begins where its broker was started last.
+        client.publisher(pubend="a.1").publish_batch(rows(0))
+        start = client.streams()["a.1"].head
+        sink = client.sink("survives", pubend="a.1")
+        stage = sink.stage(0, "part")
+        stage.write(rows(1, 2))
+        broker.kill()
+        broker.start()
+        assert sink.commit(0, {"part": 2}) == 2
+        broker.kill()
+        broker.start()
+        assert sink.commit(0, {"part": 2}) == 0
+        assert published(client, start) == [1, 2]

@@ -1,0 +1,83 @@
+"""The improved law."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.clock import MILLISECOND, SECOND
+from penstock.datagram.delay_law import ALONE_NS, PROBE, TARGET_NS, DelayLaw, Least
+
+
+def law_with_delay(queueing: int, offset: int = 0) -> DelayLaw:
+    """A law that has seen an empty queue, and then this delay for a while."""
+    law = DelayLaw()
+    law.arrived(offset, SECOND)
+    for step in range(200):
+        law.arrived(offset + queueing, SECOND + (step + 1) * MILLISECOND)
+    return law
+
+
+@given(st.integers(-(10**18), 10**18))
+def test_the_clocks_difference_does_not_matter(offset: int) -> None:
+    assert law_with_delay(40 * MILLISECOND, offset).queueing_ns == 40 * MILLISECOND
+
+
+def test_without_a_queue_the_rate_rises() -> None:
+    assert law_with_delay(0).allowed_rate(100.0, 50 * MILLISECOND) == PROBE * 100.0
+
+
+def test_a_long_queue_lowers_the_rate_and_a_short_one_does_not() -> None:
+    assert law_with_delay(8 * TARGET_NS).allowed_rate(150.0, 50 * MILLISECOND) < 150.0
+    assert law_with_delay(TARGET_NS).allowed_rate(150.0, 50 * MILLISECOND) > 150.0
+
+
+@given(st.floats(1.0, 1000.0), st.floats(1.0, 1000.0))
+def test_of_two_flows_the_larger_shrinks_by_the_larger_part(first: float, second: float) -> None:
+    law = law_with_delay(5 * TARGET_NS)
+    small, large = sorted((first, second))
+    shrunk = [law.allowed_rate(each, 50 * MILLISECOND) / each for each in (small, large)]
+    assert shrunk[0] >= shrunk[1] - 1e-9
+
+
+@given(st.floats(0.0, 1e6), st.integers(0, 100 * SECOND), st.integers(0, 100 * SECOND))
+def test_a_rate_is_never_negative(rate: float, queueing: int, elapsed: int) -> None:
+    assert law_with_delay(queueing).allowed_rate(rate, elapsed) >= 0.0
+
+
+def test_a_burst_is_no_standing_queue() -> None:
+    law = law_with_delay(0)
+    law.arrived(50 * MILLISECOND, SECOND + 201 * MILLISECOND)
+    assert law.queueing_ns == 0
+
+
+def test_losses_that_go_on_give_the_word_to_the_papers_law() -> None:
+    law = DelayLaw()
+    law.loss_event(SECOND)
+    assert law.in_force(SECOND)
+    law.loss_event(4 * SECOND)
+    assert not law.in_force(4 * SECOND)
+    assert law.in_force(4 * SECOND + ALONE_NS)
+
+
+def test_the_losses_of_one_congestion_do_not() -> None:
+    law = DelayLaw()
+    for at in (0, 200, 400, 600):
+        law.loss_event(SECOND + at * MILLISECOND)
+    assert law.in_force(2 * SECOND)
+
+
+def test_a_clock_that_was_set_starts_the_delay_anew() -> None:
+    law = law_with_delay(40 * MILLISECOND)
+    law.clock_was_set()
+    law.arrived(3600 * SECOND, 2 * SECOND)
+    assert law.queueing_ns == 0
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=1))
+def test_the_least_is_of_this_block_and_the_one_before(values: list[int]) -> None:
+    least = Least(10)
+    for at, value in enumerate(values):
+        found = least.of(value, at)
+        assert min(values[max(0, at - 21) : at + 1]) <= found
+        assert found <= min(values[max(0, at - 9) : at + 1])

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from penstock.core.machine import Effect, PersistState, Priority, Send
+from penstock.core.tokens import Tokens
+from penstock.guaranteed.cursors import Cursors
+from penstock.guaranteed.messages import CursorMoved, MoveCursor
+
+
+class Bench:
+    """Cursors with a disk that does what it is told when it is told to."""
+
+    def __init__(self, limit: int = 10) -> None:
+        self.limit = limit
+        self.disk: dict[str, bytes] = {}
+        self.unsaved: list[PersistState] = []
+        self.restart()
+
+    def restart(self) -> None:
+        self.unsaved.clear()
+        self.cursors = Cursors(self.limit, Tokens(), self.disk)
+
+    def move(self, name: str, *, forget: bool = False, **ticks: int) -> list[Effect]:
+        out: list[Effect] = []
+        self.cursors.move("job", MoveCursor(name, ticks, forget), out)
+        self.unsaved += [effect for effect in out if isinstance(effect, PersistState)]
+        return [effect for effect in out if not isinstance(effect, PersistState)]
+
+    def save(self, failure: str = "") -> list[CursorMoved]:
+        out: list[Effect] = []
+        for order in self.unsaved:
+            for key, value in order.values.items():
+                if not failure and value is None:
+                    self.disk.pop(key)
+                elif not failure and value is not None:
+                    self.disk[key] = value
+            self.cursors.resolved(order.token, failure, out)
+        self.unsaved.clear()
+        assert all(isinstance(effect, Send) and effect.link == "job" for effect in out)
+        return [effect.message for effect in out if isinstance(effect, Send)]
+
+
+def test_a_cursor_claims_what_is_saved() -> None:
+    bench = Bench()
+    assert bench.move("c", p=5) == []
+    assert bench.cursors.claims("p") == []
+    assert bench.save() == [CursorMoved("c", {"p": 5})]
+    assert bench.cursors.claims("p") == [5]
+    assert bench.cursors.claims("q") == []
+    assert bench.cursors.any
+
+
+def test_a_cursor_only_moves_forward() -> None:
+    bench = Bench()
+    bench.move("c", p=5, q=7)
+    bench.save()
+    bench.move("c", p=3, q=8)
+    assert bench.save() == [CursorMoved("c", {"p": 5, "q": 8})]
+
+
+def test_a_cursor_survives_a_restart() -> None:
+    bench = Bench()
+    bench.move("c", p=5)
+    bench.save()
+    bench.move("c", p=9)
+    bench.restart()
+    assert bench.cursors.claims("p") == [5]
+
+
+def test_a_cursor_that_is_forgotten_holds_nothing() -> None:
+    bench = Bench()
+    bench.move("c", p=5)
+    bench.save()
+    bench.move("c", forget=True)
+    assert bench.save() == [CursorMoved("c", {})]
+    assert not bench.cursors.any
+    bench.restart()
+    assert not bench.cursors.any
+
+
+def test_a_disk_that_refuses_leaves_the_cursor_where_it_was() -> None:
+    bench = Bench()
+    bench.move("c", p=5)
+    bench.save()
+    bench.move("c", p=9)
+    assert bench.save("the disk is full") == [CursorMoved("c", {"p": 5}, "the disk is full")]
+    assert bench.cursors.claims("p") == [5]
+
+
+def test_there_is_a_bound_on_cursors() -> None:
+    bench = Bench(limit=1)
+    bench.move("c", p=5)
+    bench.save()
+    refusal = CursorMoved("d", {}, "this broker already keeps 1 cursors, the most allowed")
+    assert bench.move("d", p=5) == [Send("job", refusal, Priority.CONTROL)]
+    assert bench.move("c", p=6) == []

@@ -1,0 +1,157 @@
+"""A short version of the Gryphon paper's E4 as a sweep: simulated by Spark tasks, reduced by Spark.
+
+The outage is 10 s instead of 120 s, rates, link and the relays' cache are smaller in proportion,
+and two thresholds stand for twelve.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock.lab.papers.gryphon_runs import Job as PaperJob
+from penstock.lab.papers.gryphon_runs import keep, recovery_s
+from penstock.lab.run import run
+from penstock.lab.run_sim import SimRun
+from penstock.spark.lake import Lake, LakeError, create_lake
+from penstock.spark.sweep import Job, jobs_of, run_sweep
+from penstock.spark.sweep_figure import axis_of, draw_sweep
+from penstock.spark.sweep_grid import Grid, build_grid
+from penstock.spark.sweep_summary import Estimate, SweepSummary, summarise
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+E4 = Path(__file__).parents[2] / "src/penstock/lab/papers/scenarios/gryphon-e4.toml"
+MENDED_S = 20.0
+SHORT = (
+    "duration_s=45",
+    "faults.1.at_s=20",
+    "links.pb-ib.bandwidth_bytes_per_s=20000",
+    "publishers.p.rate_msgs_per_s=10",
+    "guaranteed.relay_cache_bytes=10000",
+)
+THRESHOLDS = "congestion.recovering_threshold=0.2,1.8"
+SEEDS = 2
+
+
+@pytest.fixture(scope="module")
+def grid() -> Grid:
+    return build_grid(E4, [THRESHOLDS, *SHORT])
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, grid: Grid, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """All runs, landed."""
+    made = create_lake(tmp_path_factory.mktemp("sweep") / "lake")
+    told: list[int] = []
+    run_sweep(spark, made, "e4", grid, jobs_of("e4", grid, SEEDS), told.append)
+    assert told == sorted(told)
+    assert told[-1] == 4
+    return made
+
+
+@pytest.fixture(scope="module")
+def summary(spark: SparkSession, lake: Lake) -> SweepSummary:
+    return summarise(spark, lake, "e4")
+
+
+def of(summary: SweepSummary, measure: str) -> list[Estimate]:
+    return [each for each in summary.estimates if each.measure == measure]
+
+
+def test_every_run_is_in_the_lake_with_its_point(lake: Lake) -> None:
+    assert lake.snapshot().runs() == ["e4.p000.s01", "e4.p000.s02", "e4.p001.s01", "e4.p001.s02"]
+    assert lake.snapshot().version == 1
+
+
+def test_a_task_simulates_what_the_lab_does(grid: Grid, summary: SweepSummary) -> None:
+    """The recovery of the paper's own table, which knows when the link was mended."""
+    for point, estimate in zip(grid.points, of(summary, "recovery_s"), strict=True):
+        assert estimate.parameters == point
+        assert estimate.seeds == SEEDS
+        expected = []
+        for seed in range(1, SEEDS + 1):
+            scenario = grid.scenario(point)
+            kept = keep(PaperJob("", "", seed), run(scenario, SimRun(scenario, seed)))
+            expected.append(recovery_s(kept.lag_s["sb2"], MENDED_S))
+        assert estimate.low <= estimate.median <= estimate.high
+        assert min(expected) > 5.0, "there is something to recover"
+        assert estimate.median == pytest.approx(sum(expected) / 2, abs=2.0)
+
+
+def test_medians_are_taken_over_the_seeds_of_a_point(summary: SweepSummary) -> None:
+    assert summary.runs == 4
+    assert summary.failed == {}
+    assert [each.median for each in of(summary, "violations")] == [0.0, 0.0]
+    published = of(summary, "published_msgs_per_s")
+    assert all(0 < each.low <= each.median <= each.high <= 40 for each in published)
+
+
+def test_a_sweep_that_is_run_again_replaces_its_runs(
+    spark: SparkSession, tmp_path: Path, small: Grid
+) -> None:
+    made = create_lake(tmp_path / "lake")
+    for _ in range(2):
+        run_sweep(spark, made, "again", small, jobs_of("again", small, 1), lambda done: None)
+    assert len(made.snapshot().files) == 1
+    assert made.snapshot().version == 2
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Grid:
+    path = tmp_path / "small.toml"
+    path.write_text(
+        'name = "small"\nduration_s = 1\n[brokers.a]\npubends = 1\n'
+        '[[publishers]]\nname = "p"\nbroker = "a"\nrate_msgs_per_s = 5\n'
+    )
+    return build_grid(path, [])
+
+
+def test_a_simulation_that_fails_is_told_with_the_others(
+    spark: SparkSession, tmp_path: Path, small: Grid
+) -> None:
+    made = create_lake(tmp_path / "lake")
+    good, bad = jobs_of("bad", small, 2)
+    jobs = [good, Job(bad.run, {"duration_s": -1}, bad.seed)]
+    run_sweep(spark, made, "bad", small, jobs, lambda done: None)
+    found = summarise(spark, made, "bad")
+    assert found.runs == 2
+    assert list(found.failed) == [bad.run]
+    assert found.failed[bad.run].startswith("ScenarioError: duration_s: expected float > 0")
+
+
+def test_a_sweep_that_is_not_there_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match="there is no sweep 'x'"):
+        summarise(spark, create_lake(tmp_path / "lake"), "x")
+
+
+def estimate(value: float, **parameters: object) -> Estimate:
+    return Estimate(dict(parameters), "recovery_s", value, value - 1, value + 1, 3)
+
+
+def test_the_axis_is_the_numeric_parameter_with_the_most_values() -> None:
+    assert axis_of({"law": ["a", "b", "c"], "t": [1, 2], "u": [1]}) == "t"
+    assert axis_of({"law": ["a", "b"]}) == "law"
+    assert axis_of({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "estimates"),
+    [
+        (
+            {"t": [1, 2], "law": ["paper", "improved"]},
+            [estimate(t, t=t, law=law) for law in ("paper", "improved") for t in (1, 2)],
+        ),
+        ({"law": ["paper", "improved"]}, [estimate(3, law="paper"), estimate(4, law="improved")]),
+        ({}, [estimate(3)]),
+    ],
+)
+def test_a_figure_is_drawn_whatever_the_parameters_are(
+    parameters: dict[str, list[object]], estimates: list[Estimate], tmp_path: Path
+) -> None:
+    drawn = draw_sweep("sweep", "recovery_s", estimates, parameters, tmp_path)
+    assert [path.suffix for path in drawn] == [".png", ".svg"]
+    assert all(path.stat().st_size > 1000 for path in drawn)
+    assert draw_sweep("sweep", "lost", estimates, parameters, tmp_path) == []
