@@ -12,7 +12,7 @@ up: install
 	$(BIN)/penstock up
 
 test: install lint types
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 install: $(VENV)/.installed
 

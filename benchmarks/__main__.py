@@ -13,7 +13,8 @@ BENCHMARKS = (
     "simulator",
     "throughput",
 )
-"""Each is a script of its own; ``queues`` compares with another broker and is run by itself."""
+"""Each is a script of its own.  ``side_by_side`` and ``queues`` start other brokers, ``scaling``
+and ``simulator_peers`` take minutes: these are run by themselves."""
 
 
 def main() -> None:

@@ -16,6 +16,8 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import signal
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -127,7 +129,8 @@ def _descends(pid: int, ancestor: int, parents: dict[int, int]) -> bool:
 def run(
     peers: Iterable[Peer], messages: int, rounds: int, sizes: tuple[int, ...] = SIZES
 ) -> Results:
-    """Every variant once in each round."""
+    """Every variant once in each round; the servers end with it, also when it is told to end."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(f"ended by signal {number}"))
     results: Results = {}
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="side-by-side-")))

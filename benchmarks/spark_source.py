@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.client import blocking
 from penstock.content.batch import Batch
+from penstock.core.randomness import random_stream
 from penstock.net.process import BrokerProcess, free_port
 from penstock.spark.session import build_session
 
@@ -30,7 +31,9 @@ COLUMNS = "tick bigint, time timestamp, payload binary"
 
 def publish(url: str, rows: int) -> float:
     """Publish the rows; returns how many in a second."""
-    batch = Batch.from_rows([({}, bytes([n % 251]) * PAYLOAD_BYTES) for n in range(BATCH_ROWS)])
+    # Random, or Parquet would store a few distinct values and hardly read anything.
+    random = random_stream(1, "benchmark", "payloads")
+    batch = Batch.from_rows([({}, random.randbytes(PAYLOAD_BYTES)) for _ in range(BATCH_ROWS)])
     began = time.perf_counter()
     with blocking.connect(url) as client:
         publisher = client.publisher("benchmark", pubend="p")

@@ -24,7 +24,7 @@ import penstock
 from penstock.spark.session import build_session
 
 PRODUCERS = 3
-ROUNDS = 40
+ROUNDS = 30
 EVENTS_IN_A_ROUND = 50
 ROUND_MS = 1000
 """Event time that passes in a round; producers are never more than a round apart."""
@@ -84,7 +84,7 @@ def start_job(spark: SparkSession, url: str, checkpoint: str, **trigger: object)
         .option("pubends", "events")
         .option("attributes", "symbol string, at bigint, quantity bigint")
         .option("startingOffsets", "earliest")
-        .option("maxRowsPerTrigger", 500)
+        .option("maxRowsPerTrigger", 1000)
         .option("cursor", "example windows")
         .load()
     )

@@ -2,52 +2,66 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.clock import MILLISECOND, SECOND
-from penstock.datagram.delay_law import ALONE_NS, PROBE, TARGET_NS, DelayLaw, Least
+from penstock.datagram.delay_law import (
+    ALONE_NS,
+    DRAIN_FOR_NS,
+    PERSISTENT_NS,
+    PROBE,
+    REFRESH_NS,
+    TARGET_NS,
+    DelayLaw,
+    Least,
+)
+
+STEP_NS = 50 * MILLISECOND
 
 
 def law_with_delay(queueing: int, offset: int = 0) -> DelayLaw:
     """A law that has seen an empty queue, and then this delay for a while."""
     law = DelayLaw()
     law.arrived(offset, SECOND)
-    for step in range(200):
+    for step in range(60):
         law.arrived(offset + queueing, SECOND + (step + 1) * MILLISECOND)
     return law
 
 
 @given(st.integers(-(10**18), 10**18))
+@settings(deadline=None)
 def test_the_clocks_difference_does_not_matter(offset: int) -> None:
     assert law_with_delay(40 * MILLISECOND, offset).queueing_ns == 40 * MILLISECOND
 
 
 def test_without_a_queue_the_rate_rises() -> None:
-    assert law_with_delay(0).allowed_rate(100.0, 50 * MILLISECOND) == PROBE * 100.0
+    assert law_with_delay(0).allowed_rate(100.0, 50 * MILLISECOND, 2 * SECOND) == PROBE * 100.0
 
 
 def test_a_long_queue_lowers_the_rate_and_a_short_one_does_not() -> None:
-    assert law_with_delay(8 * TARGET_NS).allowed_rate(150.0, 50 * MILLISECOND) < 150.0
-    assert law_with_delay(TARGET_NS).allowed_rate(150.0, 50 * MILLISECOND) > 150.0
+    assert law_with_delay(8 * TARGET_NS).allowed_rate(150.0, 50 * MILLISECOND, 2 * SECOND) < 150.0
+    assert law_with_delay(TARGET_NS).allowed_rate(150.0, 50 * MILLISECOND, 2 * SECOND) > 150.0
 
 
 @given(st.floats(1.0, 1000.0), st.floats(1.0, 1000.0))
+@settings(deadline=None)
 def test_of_two_flows_the_larger_shrinks_by_the_larger_part(first: float, second: float) -> None:
     law = law_with_delay(5 * TARGET_NS)
     small, large = sorted((first, second))
-    shrunk = [law.allowed_rate(each, 50 * MILLISECOND) / each for each in (small, large)]
-    assert shrunk[0] >= shrunk[1] - 1e-9
+    parts = [law.allowed_rate(each, STEP_NS, 2 * SECOND) / each for each in (small, large)]
+    assert parts[0] >= parts[1] - 1e-9
 
 
 @given(st.floats(0.0, 1e6), st.integers(0, 100 * SECOND), st.integers(0, 100 * SECOND))
+@settings(deadline=None)
 def test_a_rate_is_never_negative(rate: float, queueing: int, elapsed: int) -> None:
-    assert law_with_delay(queueing).allowed_rate(rate, elapsed) >= 0.0
+    assert law_with_delay(queueing).allowed_rate(rate, elapsed, 2 * SECOND) >= 0.0
 
 
 def test_a_burst_is_no_standing_queue() -> None:
     law = law_with_delay(0)
-    law.arrived(50 * MILLISECOND, SECOND + 201 * MILLISECOND)
+    law.arrived(50 * MILLISECOND, SECOND + 61 * MILLISECOND)
     assert law.queueing_ns == 0
 
 
@@ -81,3 +95,22 @@ def test_the_least_is_of_this_block_and_the_one_before(values: list[int]) -> Non
         found = least.of(value, at)
         assert min(values[max(0, at - 21) : at + 1]) <= found
         assert found <= min(values[max(0, at - 9) : at + 1])
+
+
+def test_who_has_not_seen_the_queue_empty_drains_it_and_returns() -> None:
+    law = law_with_delay(40 * MILLISECOND)
+    begun = SECOND + REFRESH_NS + SECOND
+    assert law.allowed_rate(100.0, STEP_NS, begun) == 50.0
+    assert law.allowed_rate(50.0, STEP_NS, begun + DRAIN_FOR_NS // 2) == 50.0
+    assert law.allowed_rate(50.0, STEP_NS, begun + DRAIN_FOR_NS) == 100.0
+    assert law.allowed_rate(100.0, STEP_NS, begun + DRAIN_FOR_NS + STEP_NS) != 50.0
+
+
+def test_who_gives_way_in_vain_gives_the_word_to_the_papers_law() -> None:
+    law = law_with_delay(90 * MILLISECOND)
+    begun = 2 * SECOND
+    law.allowed_rate(200.0, STEP_NS, begun)
+    law.allowed_rate(150.0, STEP_NS, begun + PERSISTENT_NS + 1)
+    assert law.in_force(begun + PERSISTENT_NS + 1)
+    law.allowed_rate(80.0, STEP_NS, begun + PERSISTENT_NS + 2)
+    assert not law.in_force(begun + PERSISTENT_NS + 2)

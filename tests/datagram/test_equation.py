@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf, isclose
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.clock import MILLISECOND, SECOND
@@ -23,16 +23,19 @@ def test_without_losses_there_is_no_limit() -> None:
 
 
 @given(RATES, RATES, TRIPS)
+@settings(deadline=None)
 def test_more_losses_allow_less(first: float, second: float, trip: int) -> None:
     low, high = sorted((first, second))
     assert allowed_rate(low, trip) >= allowed_rate(high, trip)
 
 
 @given(st.floats(1e-7, 0.99), TRIPS)
+@settings(deadline=None)
 def test_the_inverse_leads_back(rate: float, trip: int) -> None:
     assert isclose(loss_event_rate_for(allowed_rate(rate, trip), trip), rate, rel_tol=1e-6)
 
 
 @given(RATES, TRIPS)
+@settings(deadline=None)
 def test_twice_the_round_trip_allows_half(rate: float, trip: int) -> None:
     assert isclose(allowed_rate(rate, 2 * trip), allowed_rate(rate, trip) / 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.clock import SECOND
@@ -56,6 +56,7 @@ def test_a_long_open_interval_counts_at_once_and_a_short_one_does_not() -> None:
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=20))
+@settings(deadline=None)
 def test_the_rate_is_within_the_intervals(intervals: list[int]) -> None:
     rate = history_of(*intervals, first=float(intervals[0])).loss_event_rate()
     assert 1 / max(intervals) <= rate + 1e-12

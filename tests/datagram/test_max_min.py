@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.datagram.max_min import max_min_shares
@@ -25,6 +25,7 @@ def test_priorities_share_what_is_scarce() -> None:
 
 
 @given(AMOUNTS, PAIRS)
+@settings(deadline=None)
 def test_nobody_gets_more_than_it_wants_and_nothing_is_wasted(
     capacity: float, pairs: list[tuple[float, float]]
 ) -> None:
@@ -35,6 +36,7 @@ def test_nobody_gets_more_than_it_wants_and_nothing_is_wasted(
 
 
 @given(AMOUNTS, PAIRS)
+@settings(deadline=None)
 def test_who_is_cut_has_no_less_for_its_weight_than_anybody_else(
     capacity: float, pairs: list[tuple[float, float]]
 ) -> None:

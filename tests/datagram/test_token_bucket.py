@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.clock import SECOND
@@ -20,10 +20,11 @@ def taken_in(tokens: FlowTokens, begin: int, end: int) -> int:
     return count
 
 
-@given(st.floats(1.0, 5000.0))
+@given(st.floats(1.0, 2000.0))
+@settings(max_examples=25, deadline=None)
 def test_a_greedy_sender_gets_the_quota_and_no_more(quota: float) -> None:
-    count = taken_in(FlowTokens(quota, 0), 0, 2 * SECOND)
-    assert 2 * quota - 1 <= count <= 2 * quota + 2
+    count = taken_in(FlowTokens(quota, 0), 0, SECOND)
+    assert quota - 1 <= count <= quota + 2
 
 
 def test_what_is_saved_up_is_bounded() -> None:

@@ -43,6 +43,7 @@ def test_every_example_is_tested() -> None:
         "durable_worker.py",
         "quickstart.py",
         "replay.py",
+        "spark_windows.py",  # tests/spark/test_example.py
     }
 
 

@@ -86,6 +86,16 @@ def test_a_disk_that_refuses_leaves_the_cursor_where_it_was() -> None:
     assert bench.cursors.claims("p") == [5]
 
 
+def test_a_cursor_is_not_larger_than_it_may_be() -> None:
+    bench = Bench()
+    refusals = [
+        *bench.move("c" * 513, p=5),
+        *bench.move("c", **{f"p{n}": 1 for n in range(10_001)}),
+    ]
+    assert len(refusals) == 2
+    assert not bench.unsaved
+
+
 def test_there_is_a_bound_on_cursors() -> None:
     bench = Bench(limit=1)
     bench.move("c", p=5)

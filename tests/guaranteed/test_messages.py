@@ -53,7 +53,7 @@ SPECIMENS: list[Message] = [
     staging.CommitStages("job", 3, (("part", 7),), "p"),
     staging.StagesCommitted("job", 3, 7, "problem"),
     staging.DropStages("job", 3),
-    staging.StagesDropped("job", 3),
+    staging.StagesDropped("job", 3, "problem"),
 ]
 
 

@@ -46,6 +46,14 @@ def test_beyond_the_delay_that_is_allowed_it_closes() -> None:
     assert window.window_bytes == SMALLEST_BYTES
 
 
+def test_where_there_is_no_network_nothing_closes_it() -> None:
+    window = ReadWindow(ANSWER_BYTES, paced=False)
+    assert window.window_bytes == ANSWER_BYTES
+    for step in range(20):
+        answer_window(window, (1 + step) * TARGET, step)
+    assert window.window_bytes == PIECES * ANSWER_BYTES
+
+
 def test_at_the_delay_that_is_allowed_it_stays() -> None:
     window = ReadWindow(ANSWER_BYTES)
     answer_window(window, MILLISECOND, 0)

@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from penstock.guaranteed.stage_table import StageKey, StageTable
 
-ANY_TEXT = st.text(st.characters(exclude_characters="\x1f"))
+ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",)))
 
 
-@given(ANY_TEXT, st.integers(0, 2**63 - 1), st.text())
+@given(ANY_TEXT, st.integers(0, 2**63 - 1), ANY_TEXT)
 def test_a_key_is_read_as_it_was_written(sink: str, epoch: int, stage: str) -> None:
     key = StageKey(sink, epoch, stage)
     assert StageKey.parse(key.text()) == key

@@ -342,6 +342,19 @@ def test_what_may_be_staged_is_bounded() -> None:
     )
 
 
+def test_names_are_bounded() -> None:
+    harness = Harness()
+    long = "x" * 513
+    harness.ask(StageRows(long, 0, "s", 0, rows(0, 0, 0)))
+    harness.ask(StageRows("query", 0, long, 0, rows(0, 0, 0)))
+    harness.ask(CommitStages(long, 0, ()))
+    harness.ask(DropStages(long, 0))
+    answers = settle(harness)
+    assert [getattr(answer, "problem", "") for answer in answers] == 4 * [
+        "a name is longer than 512 characters"
+    ]
+
+
 def test_a_sink_that_was_forgotten_gets_new_numbers() -> None:
     harness = Harness()
     for epoch, sink in enumerate(("a", "b", "c", "a")):

@@ -97,6 +97,20 @@ def test_no_sender_more_than_doubles(ramp: float, granted: float, used: float, m
     assert float(granted_rate(0.0, after, 1.0, 0.5)) == after
 
 
+def test_an_idle_sender_falls_by_half_in_each_doubling_time() -> None:
+    rate = next_ramp(800.0, granted=800.0, used=0.0, wanted_more=False, law=IMPROVED, periods=3)
+    assert float(rate) == 100.0
+    long = next_ramp(800.0, granted=800.0, used=0.0, wanted_more=False, law=IMPROVED, periods=9**9)
+    assert float(long) == IMPROVED.first_rate_packets_per_s
+
+
+@pytest.mark.parametrize("weight", [float("nan"), -1.0, 0.0, float("inf")])
+def test_a_weight_that_makes_no_sense_does_no_harm(weight: float) -> None:
+    account = open_account(MulticastParameters(), weight, Random(1), 0)
+    assert account.buy(1.0, 0.5, 0, 0) is None
+    assert account.ask_again_at() > 0
+
+
 def test_policies_take_arrays() -> None:
     periods = np.array([20e6, 250e6])
     after = next_period_ns(
@@ -127,7 +141,8 @@ def _settle(senders: int, capacity: float, delay_updates: int, rounds: int = 300
         now = number * T_MIN
         sequence, price = known[-delay_updates - 1]
         rate = float(granted_rate(price, ramp, 1.0, exponent))
-        ramp = 1.4 * rate
+        if number % (2 * delay_updates + 2) == 0:
+            ramp = 2 * rate
         arriving = senders * rate * T_MIN / SECOND
         paid_price = float(price_at(rate, 1.0, exponent))
         record.arrived(arriving, paid_price, sequence or None, now)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from penstock.cli.errors import UserError
 from penstock.cli.groups import join, why_text
 from penstock.cli.queues import send
 from penstock.client.blocking import connect as connect_blocking
+from penstock.client.client import Client
 from penstock.client.group_producer import GroupSendError
-from penstock.client.groups import JoinRefusedError
+from penstock.client.groups import Group, JoinRefusedError
 from penstock.net.config import BrokerConfig, NeighbourConfig
 from penstock.net.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
@@ -67,6 +69,23 @@ def diamond(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Diamond]:
         yield made
 
 
+async def _until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Give other tasks their turn until something has happened."""
+    async with asyncio.timeout(60):
+        for pause_s in itertools.chain([0.0], itertools.repeat(0.02)):
+            if await condition():
+                return
+            await asyncio.sleep(pause_s)
+
+
+async def _exists(client: Client, group: str) -> bool:
+    return bool((await client.groups.members(group))[group])
+
+
+async def _are(group: Group, members: tuple[str, ...]) -> bool:
+    return group.members == members
+
+
 def test_a_group_across_brokers(diamond: Diamond) -> None:
     async def talk() -> None:
         async with (
@@ -85,8 +104,7 @@ def test_a_group_across_brokers(diamond: Diamond) -> None:
                 assert (message["n"], message.payload) == (1, b"hello")
                 assert message.sender.startswith("alice/")
             await there.leave()
-            while here.members != ("alice@a",):
-                await asyncio.sleep(0)
+            await _until(lambda: _are(here, ("alice@a",)))
             (explained,) = await alice.groups.why("alice")
             assert explained["law"] == "improved"
 
@@ -103,17 +121,17 @@ def test_a_relay_is_killed_in_the_middle_of_traffic(diamond: Diamond) -> None:
             penstock.connect(diamond.url("d"), name="sink") as sink,
             sink.group("stream") as group,
         ):
-            while not (await source.groups.members("stream"))["stream"]:
-                await asyncio.sleep(0.01)
+            await _until(lambda: _exists(source, "stream"))
             sender = source.groups.sender("stream")
 
             async def feed() -> None:
                 for number in range(TOTAL):
-                    await sender.publish({"n": number}, bytes(2000), deadline_s=60)
+                    await sender.send({"n": number}, bytes(2000), deadline_s=60)
+                await sender.flush(deadline_s=60)
 
             feeding = asyncio.create_task(feed())
             async for message in group.messages(deadline_s=60):
-                seen.append(int(message["n"]))  # noqa: PERF401 - what comes next depends on it
+                seen.append(int(message["n"]))
                 if len(seen) == TOTAL // 4:
                     diamond.brokers["b"].kill()
                 if len(seen) == TOTAL:
@@ -159,10 +177,8 @@ def test_the_commands(diamond: Diamond, capsys: pytest.CaptureFixture[str]) -> N
         )
         task = asyncio.create_task(joining)
         async with penstock.connect(url) as client:
-            while not (await client.groups.members("@bob"))["@bob"]:
-                await asyncio.sleep(0.02)
-            while not (await client.groups.members("room"))["room"]:
-                await asyncio.sleep(0.02)
+            await _until(lambda: _exists(client, "@bob"))
+            await _until(lambda: _exists(client, "room"))
         for words, group in (("one", "room"), ("two", "@bob"), ("three", "room")):
             await asyncio.to_thread(send, words, group=(group,), attr=("k=v",), url=url)
         await task

@@ -29,6 +29,7 @@ from penstock.overlay.messages import Hello, LinkState
 from penstock.overlay.wire import (
     DATAGRAM_MESSAGES,
     GUARANTEED_MESSAGES,
+    MULTICAST_MESSAGES,
     OVERLAY_MESSAGES,
     QUEUES_MESSAGES,
 )
@@ -137,7 +138,12 @@ def test_neighbours_speak_of_streams_and_of_the_overlay() -> None:
 
 
 def test_the_vocabularies_are_on_the_wire_and_apart() -> None:
-    every = {*OVERLAY_MESSAGES, *GUARANTEED_MESSAGES, *QUEUES_MESSAGES, *DATAGRAM_MESSAGES}
-
+    every = {
+        *OVERLAY_MESSAGES,
+        *GUARANTEED_MESSAGES,
+        *QUEUES_MESSAGES,
+        *MULTICAST_MESSAGES,
+        *DATAGRAM_MESSAGES,
+    }
     assert every >= CLIENT_REQUESTS | CLIENT_REPLIES
     assert not CLIENT_REQUESTS & CLIENT_REPLIES

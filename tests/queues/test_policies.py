@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from penstock.core.clock import MILLISECOND, MINUTE, SECOND
 from penstock.queues.allotment import Shares, Turns
 from penstock.queues.balancer import Balancer, Sample
+from penstock.queues.distance import Distance
 from penstock.queues.parameters import AliasConfig, QueueParameters
 from penstock.queues.period import period_ns
 from penstock.queues.shares import QueueView, balanced_shares, capacity
@@ -179,3 +180,26 @@ def test_round_robin_and_fixed_weights():
     assert _balancer(balancing="round-robin").allot(5, ["a", "b"]) == {"a": 3, "b": 2}
     weighted = _balancer(balancing="weighted", weights={"a": 3})
     assert weighted.allot(8, ["a", "b"]) == {"a": 6, "b": 2}
+
+
+# -- how far away a destination is -----------------------------------------------------------------
+
+
+def test_a_destination_is_as_far_as_its_quickest_answer() -> None:
+    distance = Distance()
+    assert distance.least_ns is None
+    assert not distance.is_within(SECOND)
+    for taken_ms in (40, 3, 90):
+        distance.measured(taken_ms * MILLISECOND, SECOND)
+    assert distance.least_ns == 3 * MILLISECOND
+    assert distance.is_within(3 * MILLISECOND)
+    assert not distance.is_within(2 * MILLISECOND)
+
+
+def test_a_destination_that_moved_away_is_noticed_after_two_windows() -> None:
+    distance = Distance()
+    distance.measured(3 * MILLISECOND, 0)
+    for second in range(10, 30, 5):
+        distance.measured(80 * MILLISECOND, second * SECOND)
+        near = distance.is_within(25 * MILLISECOND)
+        assert near == (second < 20), f"at {second} s"

@@ -74,10 +74,12 @@ def test_spark_and_the_lab_agree(report: Report, runs: tuple[Path, list[RunResul
         return measure(result, Measurement(metric=metric, **narrowed))
 
     assert summary.run == "thin-sim-1"
-    published = ask("published_messages", aggregate="rate")
-    assert summary.published_msgs_per_s == pytest.approx(published)
-    delivered = ask("delivered_messages", aggregate="rate")
-    assert summary.delivered_msgs_per_s == pytest.approx(delivered)
+    published = ask("published_messages", aggregate="increase")
+    assert summary.published_msgs_per_s * summary.seconds == pytest.approx(published)
+    delivered = ask("delivered_messages", aggregate="increase")
+    assert summary.delivered_msgs_per_s * summary.seconds == pytest.approx(delivered)
+    (rate,) = [each for each in report.rates if each.run == summary.run and each.subject == "s"]
+    assert rate.mean_msgs_per_s == pytest.approx(ask("delivered_messages", aggregate="rate"))
     assert summary.most_queued_bytes == ask("queue_bytes")
     assert summary.dropped_messages == ask("dropped_messages", aggregate="increase")
     (link,) = [each for each in report.links if each.run == summary.run and each.link == "pb->sb"]

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.core.clock import SECOND
 from penstock.spark.lake_frame import SCHEMA
 from penstock.spark.report_rates import fairness, links, queues, rates
+from penstock.spark.report_series import series
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -46,6 +47,16 @@ def test_a_peak_is_not_made_by_measurements_that_lie_close_together(spark: Spark
     samples = [(at, "p", "published_messages", 10.0 * at) for at in instants]
     (found,) = collected(rates(frame(spark, samples)))
     assert found["peak_msgs_per_s"] == pytest.approx(10.0, rel=0.21)
+
+
+def test_measurements_of_one_instant_tell_no_rate_and_break_nothing(spark: SparkSession) -> None:
+    samples = [(1, "p", "published_messages", 1.0), (1, "p", "published_messages", 5.0)]
+    samples += [(1, "a->b", "sent_bytes", 1.0), (1, "a->b", "queue_bytes", 1.0)]
+    rows = frame(spark, samples)
+    assert collected(rates(rows)) == []
+    (link,) = collected(links(rows))
+    assert (link["mean_bytes_per_s"], link["utilisation"]) == (None, None)
+    assert series(rows.unionByName(rows)) != []
 
 
 def test_a_link_is_measured_against_the_limit_of_the_time(spark: SparkSession) -> None:

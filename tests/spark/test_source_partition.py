@@ -13,13 +13,14 @@ BOUNDS = st.dictionaries(
 )
 
 
-@given(BOUNDS, st.integers(1, 8), st.integers(1, 8))
+@given(BOUNDS, st.integers(1, 8), st.integers(1, 8), st.integers(-1, 11 * SECOND))
 def test_every_tick_is_read_once_by_a_bounded_number_of_tasks(
-    bounds: dict[str, tuple[int, int]], least: int, most: int
+    bounds: dict[str, tuple[int, int]], least: int, most: int, rows_end: int
 ) -> None:
     lows = {pubend: low for pubend, (low, _) in bounds.items()}
     highs = {pubend: high for pubend, (_, high) in bounds.items()}
-    made = partition(lows, highs, least=least, most=max(least, most))
+    ends = dict.fromkeys(bounds, rows_end)
+    made = partition(lows, highs, least=least, most=max(least, most), rows_ends=ends)
     assert len(made) <= max(least, most)
     assert all(each.pieces for each in made)
     covered: dict[str, IntervalSet] = {pubend: IntervalSet() for pubend in bounds}
@@ -38,6 +39,14 @@ def test_one_long_stream_is_cut_for_all_cores() -> None:
     assert [[(piece.low, piece.high) for piece in each.pieces] for each in made] == [
         [(0, 5 * SECOND)],
         [(5 * SECOND, 10 * SECOND)],
+    ]
+
+
+def test_silence_at_the_end_is_not_cut() -> None:
+    made = partition({"p": 0}, {"p": 100 * SECOND}, least=1, most=2, rows_ends={"p": 10 * SECOND})
+    assert [[(piece.low, piece.high) for piece in each.pieces] for each in made] == [
+        [(0, 5 * SECOND)],
+        [(5 * SECOND, 100 * SECOND)],
     ]
 
 

@@ -120,7 +120,9 @@ def test_a_broker_that_cannot_be_reached_fails_at_the_start(
     spark: SparkSession, checkpoint: str
 ) -> None:
     source = stream(spark, "penstock://127.0.0.1:1", timeout="1s")
-    with pytest.raises(StreamingQueryException, match=r"no broker could be reached: 127\.0\.0\.1:1"):
+    with pytest.raises(
+        StreamingQueryException, match=r"no broker could be reached: 127\.0\.0\.1:1"
+    ):
         run_to_the_end(source, checkpoint)
 
 

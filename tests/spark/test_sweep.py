@@ -17,7 +17,7 @@ from penstock.lab.run import run
 from penstock.lab.run_sim import SimRun
 from penstock.spark.lake import Lake, LakeError, create_lake
 from penstock.spark.sweep import Job, jobs_of, run_sweep
-from penstock.spark.sweep_figure import axis_of, draw_sweep
+from penstock.spark.sweep_figure import axis_of, curves_of, draw_sweep
 from penstock.spark.sweep_grid import Grid, build_grid
 from penstock.spark.sweep_summary import Estimate, SweepSummary, summarise
 
@@ -53,8 +53,8 @@ def lake(spark: SparkSession, grid: Grid, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def summary(spark: SparkSession, lake: Lake) -> SweepSummary:
-    return summarise(spark, lake, "e4")
+def summary(spark: SparkSession, lake: Lake, grid: Grid) -> SweepSummary:
+    return summarise(spark, lake, "e4", [job.run for job in jobs_of("e4", grid, SEEDS)])
 
 
 def of(summary: SweepSummary, measure: str) -> list[Estimate]:
@@ -116,15 +116,15 @@ def test_a_simulation_that_fails_is_told_with_the_others(
     good, bad = jobs_of("bad", small, 2)
     jobs = [good, Job(bad.run, {"duration_s": -1}, bad.seed)]
     run_sweep(spark, made, "bad", small, jobs, lambda done: None)
-    found = summarise(spark, made, "bad")
+    found = summarise(spark, made, "bad", [job.run for job in jobs])
     assert found.runs == 2
     assert list(found.failed) == [bad.run]
     assert found.failed[bad.run].startswith("ScenarioError: duration_s: expected float > 0")
 
 
-def test_a_sweep_that_is_not_there_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(LakeError, match="there is no sweep 'x'"):
-        summarise(spark, create_lake(tmp_path / "lake"), "x")
+def test_a_run_that_is_not_there_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match=r"there is no run 'x\.p000\.s01'"):
+        summarise(spark, create_lake(tmp_path / "lake"), "x", ["x.p000.s01"])
 
 
 def estimate(value: float, **parameters: object) -> Estimate:
@@ -135,6 +135,20 @@ def test_the_axis_is_the_numeric_parameter_with_the_most_values() -> None:
     assert axis_of({"law": ["a", "b", "c"], "t": [1, 2], "u": [1]}) == "t"
     assert axis_of({"law": ["a", "b"]}) == "law"
     assert axis_of({}) == ""
+
+
+def test_curves_are_named_after_what_varies() -> None:
+    parameters = {"t": [1, 2], "congestion.law": ["paper", "improved"], "duration_s": [45]}
+    estimates = [
+        estimate(3, **{"t": t, "congestion.law": law, "duration_s": 45})
+        for law in ("paper", "improved")
+        for t in (1, 2)
+    ]
+    found = curves_of(estimates, "t", parameters)
+    assert {label: len(curve) for label, curve in found.items()} == {
+        "law = paper": 2,
+        "law = improved": 2,
+    }
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def why_text(found: list[dict[str, Any]]) -> str:
         may = f", may send {rate:g} packets/s" if rate is not None else ""
         lines += [
             f"{each['sender']} to {', '.join(each['groups']) or 'nobody yet'}: "
-            f"{each['waiting_messages']} messages wait, the first since "
+            f"{each['waiting_messages']} messages wait, the first for "
             f"{each['waiting_for_s']:.1f} s",
             f"  law:     {each['law']}, benefit {each['benefit']}",
             f"  balance: {account['balance']:g} {account['balance_unit']}{may}; "

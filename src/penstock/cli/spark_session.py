@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -34,6 +35,8 @@ def need_spark(command: str) -> None:
 def spark_session(command: str, master: str) -> Iterator[SparkSession]:
     """A session that ends with the command; what Spark says while it starts is kept quiet."""
     need_spark(command)
+    # Spark logs what it raises, with the stack of its JVM; the command tells it in one line.
+    logging.getLogger("DataFrameQueryContextLogger").disabled = True
     from penstock.spark.java_home import NoJava
     from penstock.spark.session import build_session
 

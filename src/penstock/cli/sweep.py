@@ -13,7 +13,7 @@ from rich.table import Table
 from penstock.cli.errors import MISUSED, UserError, told_in_one_line
 from penstock.cli.spark_session import need_spark, spark_session, spark_told_in_one_line
 from penstock.lab.scenario_file import NAME, ScenarioError
-from penstock.spark.lake import LakeError, create_lake
+from penstock.spark.lake import Lake, LakeError, create_lake
 from penstock.spark.sweep_grid import MAX_RUNS, Grid, SweepError, build_grid
 from penstock.spark.sweep_measures import MEASURES
 
@@ -78,31 +78,9 @@ def sweep(
     with told_in_one_line(LakeError, OSError, status=MISUSED):
         opened = create_lake(lake)
 
-    from penstock.spark.sweep import jobs_of, run_sweep
+    summary = _run(opened, called, grid, seeds, master)
     from penstock.spark.sweep_figure import draw_sweep
-    from penstock.spark.sweep_summary import summarise
 
-    jobs = jobs_of(called, grid, seeds)
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("starting Spark", total=len(jobs))
-        with (
-            spark_session("sweep", master) as spark,
-            spark_told_in_one_line(),
-            told_in_one_line(LakeError, OSError),
-        ):
-            progress.update(task, description=f"{len(grid.points)} points × {seeds} seeds")
-            run_sweep(
-                spark,
-                opened,
-                called,
-                grid,
-                jobs,
-                lambda done: progress.update(task, completed=done),
-            )
-            progress.update(task, description="medians")
-            summary = summarise(spark, opened, called)
     figures = draw_sweep(called, measure, summary.estimates, grid.parameters, out)
     if json:
         print(msgspec.json.encode(summary).decode())
@@ -111,6 +89,31 @@ def sweep(
     if summary.failed:
         run, reason = next(iter(summary.failed.items()))
         raise UserError(f"{len(summary.failed)} of {summary.runs} runs failed; {run}: {reason}")
+
+
+def _run(lake: Lake, called: str, grid: Grid, seeds: int, master: str) -> SweepSummary:
+    """Simulate and reduce, with a bar that counts the runs."""
+    from penstock.spark.sweep import jobs_of, run_sweep
+    from penstock.spark.sweep_summary import summarise
+
+    jobs = jobs_of(called, grid, seeds)
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("starting Spark", total=len(jobs))
+
+        def tell(done: int) -> None:
+            progress.update(task, completed=done)
+
+        with (
+            spark_session("sweep", master) as spark,
+            spark_told_in_one_line(),
+            told_in_one_line(LakeError, OSError),
+        ):
+            progress.update(task, description=f"{len(grid.points)} points × {seeds} seeds")
+            run_sweep(spark, lake, called, grid, jobs, tell)
+            progress.update(task, description="medians")
+            return summarise(spark, lake, called, [job.run for job in jobs])
 
 
 def _check(called: str, seeds: int, measure: str, grid: Grid) -> None:
@@ -159,6 +162,9 @@ def _show(summary: SweepSummary, grid: Grid, figures: list[Path]) -> None:
 def _cell(estimate: Estimate | None) -> str:
     if estimate is None:
         return "–"
-    if estimate.low == estimate.high:
-        return f"{estimate.median:.4g}"
-    return f"{estimate.median:.4g} ({estimate.low:.4g} … {estimate.high:.4g})"
+    median, low, high = map(_number, (estimate.median, estimate.low, estimate.high))
+    return median if low == high else f"{median} ({low} … {high})"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

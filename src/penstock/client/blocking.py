@@ -417,6 +417,11 @@ class Subscription:
         """The messages as they arrived together, until the subscription is closed."""
         opened_here = self._open_if_needed()
         try:
+            if self._subscription.has_end:
+                # Nothing of it is acknowledged, so many batches can cross the threads together.
+                while batches := self._thread.call(self._subscription.wait_batches(deadline_s)):
+                    yield from batches
+                return
             while (batch := self._wait_batch(deadline_s)) is not None:
                 yield batch
         finally:

@@ -118,7 +118,13 @@ class Datagrams:
 
     async def __aenter__(self) -> Self:
         """Open the service at the broker; raises ``DatagramsRefused``."""
-        self._session.join(DATAGRAMS, self)
+        try:
+            self._session.join(DATAGRAMS, self)
+        except ValueError:
+            raise ValueError(
+                "this client uses the datagram service already: close that use, or connect another "
+                "client"
+            ) from None
         async with deadline(
             self._deadline_s, lambda: f"datagrams are not open; {self._session.describe()}"
         ):
@@ -132,17 +138,18 @@ class Datagrams:
         traceback: TracebackType | None,
     ) -> None:
         """Leave."""
-        self.close()
+        await self.close()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Stop publishing and receiving; the name is free again."""
         if self._ended is not None:
             return
         self.ended(Disconnected(f"datagram client {self.name!r} is closed"))
         self._unsent.append(CloseDatagram())
         self._session.wake(DATAGRAMS)
-        # After the farewell has been collected, which happens at the end of this turn.
-        self._loop.call_soon(self._session.leave, DATAGRAMS)
+        # The farewell is collected at the end of this turn of the loop.
+        await asyncio.sleep(0)
+        self._session.leave(DATAGRAMS)
 
     # -- publishing -------------------------------------------------------------------------
 

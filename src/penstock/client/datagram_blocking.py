@@ -89,11 +89,7 @@ class Datagrams:
         traceback: TracebackType | None,
     ) -> None:
         """Leave."""
-
-        async def close() -> None:
-            self._datagrams.close()
-
-        self._thread.call(close())
+        self._thread.call(self._datagrams.close())
 
     def publish(
         self,

@@ -33,13 +33,12 @@ from penstock.client.group_reader import WINDOW_BYTES, GroupReader, Phase
 from penstock.client.publish_limits import PublishLimits
 from penstock.client.publisher import Publisher
 from penstock.client.queue_requests import QueueRequests
+from penstock.client.reading import Reading
 from penstock.client.receipts import Receipt
 from penstock.client.row import Attributes
 from penstock.client.session import GROUP_REQUESTS, Session, member_key
 from penstock.client.waiting import deadline
 from penstock.content.columns import Buffer
-from penstock.core.clock import Instant
-from penstock.core.message import Message
 from penstock.multicast.messages import AskGroups, GroupSenderOpened, GroupView, WhySender
 
 
@@ -139,19 +138,18 @@ def _why_sender(client: str, number: int) -> WhySender:
     return WhySender(number, client)
 
 
-class Group:
+class Group(Reading):
     """One group: a member of it in an ``async with`` block, a way to send to it at any time."""
 
     def __init__(self, session: Session, reader: GroupReader, open_sender: Any) -> None:
         """Made by ``Groups.group``."""
+        super().__init__(reader)
         self._session = session
         self._reader = reader
         self._open_sender = open_sender
         self._sender: GroupSender | None = None
         self._key = member_key(reader.member, reader.group)
-        self._changed = asyncio.Event()
         self._entered = False
-        self._end: PenstockError | None = None
 
     @property
     def name(self) -> str:
@@ -282,39 +280,6 @@ class Group:
         if reader.owes_word:
             self._session.wake(self._key)
         return GroupBatch(delivery)
-
-    # -- the session's calls ----------------------------------------------------------------
-
-    def connected(self) -> None:
-        """A connection begins."""
-        self._reader.connected()
-
-    def disconnected(self, reason: str) -> None:
-        """This client is not a member until it has joined again."""
-        self._reader.disconnected()
-        self._changed.set()
-
-    def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
-        """What to send now."""
-        return self._reader.outgoing()
-
-    def next_deadline(self) -> Instant | None:
-        """Nothing here happens by time alone."""
-        return None
-
-    def received(self, message: Message) -> None:
-        """The broker speaks."""
-        self._reader.received(message)
-        self._changed.set()
-
-    def ended(self, error: PenstockError) -> None:
-        """No connection follows any more."""
-        self._end = error
-        self._changed.set()
-
-    async def _wait(self) -> None:
-        self._changed.clear()
-        await self._changed.wait()
 
     def _raise_end(self) -> None:
         if self._end is not None:

@@ -11,7 +11,6 @@ message that was received is the consumer's until it is settled or the connectio
 
 from __future__ import annotations
 
-import asyncio
 import math
 import secrets
 from collections.abc import AsyncIterator
@@ -29,13 +28,13 @@ from penstock.client.queue_message import QueueBatch, QueueMessage, SettleRows
 from penstock.client.queue_producer import QueueProducer
 from penstock.client.queue_reader import Outcome, Phase, QueueReader
 from penstock.client.queue_requests import QueueRequests
+from penstock.client.reading import Reading
 from penstock.client.receipts import Receipt
 from penstock.client.row import Attributes
 from penstock.client.session import CONSUMER, Session
 from penstock.client.waiting import deadline
 from penstock.content.columns import Buffer
-from penstock.core.clock import Instant, seconds
-from penstock.core.message import Message
+from penstock.core.clock import seconds
 from penstock.queues.messages import (
     DEFAULT_PRIORITY,
     Browse,
@@ -228,21 +227,20 @@ def _browse(queue: str, selector: str, position: int, limit: int, number: int) -
     return Browse(number, queue, selector, position, limit)
 
 
-class Receiver:
+class Receiver(Reading):
     """One consumer; iterate over it, or use it in an ``async with`` block."""
 
     def __init__(
         self, session: Session, reader: QueueReader, *, automatic: bool, deadline_s: float
     ) -> None:
         """Made by ``Queues.receive``."""
+        super().__init__(reader)
         self._session = session
         self._reader = reader
         self._automatic = automatic
         self._deadline_s = deadline_s
         self._key = CONSUMER + reader.name
-        self._changed = asyncio.Event()
         self._joined = False
-        self._end: PenstockError | None = None
         self._settle_through: SettleRows = self.settle
 
     @property
@@ -343,39 +341,6 @@ class Receiver:
         else:
             self._reader.settle(batch.generation, batch.positions[row], outcome)
         self._session.wake(self._key)
-
-    # -- the session's calls ----------------------------------------------------------------
-
-    def connected(self) -> None:
-        """A connection begins."""
-        self._reader.connected()
-
-    def disconnected(self, reason: str) -> None:
-        """What came over the connection is not ours any more."""
-        self._reader.disconnected()
-        self._changed.set()
-
-    def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
-        """What to send now."""
-        return self._reader.outgoing()
-
-    def next_deadline(self) -> Instant | None:
-        """Nothing here happens by time alone."""
-        return None
-
-    def received(self, message: Message) -> None:
-        """The broker speaks."""
-        self._reader.received(message)
-        self._changed.set()
-
-    def ended(self, error: PenstockError) -> None:
-        """No connection follows any more."""
-        self._end = error
-        self._changed.set()
-
-    async def _wait(self) -> None:
-        self._changed.clear()
-        await self._changed.wait()
 
     def _raise_end(self) -> None:
         if self._end is not None:

@@ -186,6 +186,11 @@ class Reader:
         return self._unfinished
 
     @property
+    def has_end(self) -> bool:
+        """Whether it reads intervals and is over then."""
+        return bool(self._start.ends)
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing more will come: it was ended or refused, or has failed."""
         return self.phase is Phase.OVER

@@ -12,7 +12,7 @@ import logging
 import math
 from collections.abc import AsyncIterator, Iterator, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 from penstock.client.acknowledgement import Piece
 from penstock.client.errors import DataLoss, Disconnected, PenstockError
@@ -26,6 +26,9 @@ from penstock.core.intervals import Interval, Tick
 from penstock.core.message import Message as WireMessage
 
 logger = logging.getLogger(__name__)
+
+BATCHES_AT_ONCE: Final = 64
+"""What is taken in one asking at most; the window bounds its bytes."""
 
 
 class Subscription:
@@ -51,6 +54,7 @@ class Subscription:
         self._changed = asyncio.Event()
         self._joined = False
         self._abandoned = False
+        self._loss: DataLoss | None = None
 
     @property
     def name(self) -> str:
@@ -202,6 +206,30 @@ class Subscription:
                 await self._wait()
                 batch = self._take()
         return batch
+
+    async def wait_batches(self, deadline_s: float) -> list[MessageBatch]:
+        """The next batch and those that have arrived behind it; none once it is over.
+
+        For readers that are done with everything that they take, and that pay for every asking.
+        """
+        loss, self._loss = self._loss, None
+        if loss is not None:
+            raise loss
+        batch = await self.wait_batch(deadline_s)
+        batches: list[MessageBatch] = []
+        try:
+            while batch is not None:
+                batches.append(batch)
+                batch = self._take() if len(batches) < BATCHES_AT_ONCE else None
+        except DataLoss as found:
+            # It stands behind what was taken already, and is told with the next asking.
+            self._loss = found
+        return batches
+
+    @property
+    def has_end(self) -> bool:
+        """Whether it reads an interval, and so has no position to keep."""
+        return self._reader.has_end
 
     def rows_of(self, batch: MessageBatch) -> Iterator[Message]:
         """The messages of the batch that was taken last, with account of which are done."""

@@ -209,7 +209,8 @@ class DatagramBroker:
         keys = self._local.match_row(publication.attributes)
         sessions = dict.fromkeys(self._session_of_key[key] for key in keys)
         out: list[Effect] = [
-            SendBestEffort(each, publication) for each in (*links, *sessions) if each != link
+            SendBestEffort(each, publication)
+            for each in (*(other for other in links if other != link), *sessions)
         ]
         self.forwarded_messages += len(out)
         return out

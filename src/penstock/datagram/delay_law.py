@@ -15,10 +15,14 @@
    flows would then never give way.
 3. Where there is no queue, the rate rises by ``PROBE`` at each decision.  The equation holds beside
    all this: who came when the queue was full already does not see it, but sees the losses.
-4. A flow that listens to the delay starves beside one that does not, such as TCP, which fills the
-   queue until something is lost.  Losses that go on although this flow gives way show that one is
-   there: two loss events between ``SOON_NS`` and ``LATER_NS`` apart.  Then the paper's law decides,
-   for ``ALONE_NS``.
+4. Who has not seen the queue empty for ``REFRESH_NS`` halves its rate for ``DRAIN_FOR_NS`` and then
+   returns: the queue drains, and all who share it learn the true shortest delay at the same time.
+   Without that, who came late takes a part of the queue for the length of the way.
+5. A flow that listens to the delay starves beside one that does not, such as TCP, which fills the
+   queue until something is lost.  One is there if the delay stays ``HIGH`` times as far above the
+   target as rule 2 alone would hold it, for ``PERSISTENT_NS``, although this flow has given way to
+   less than ``GIVEN_WAY`` of its rate; or if losses go on, two loss events between ``SOON_NS`` and
+   ``LATER_NS`` apart.  Then the paper's law decides, for ``ALONE_NS``.
 
 A policy: it takes delays, rates and instants, and returns rates.
 """
@@ -42,6 +46,9 @@ STEP: Final = 6.5
 """By how many √r a rate of r messages a second would rise in a second, were it not for the delay:
 half of r at 150 messages a second, which costs the queue 13 ms beyond its target."""
 
+STEADY_STEP_NS: Final[Duration] = 50 * MILLISECOND
+"""What usually passes between two decisions."""
+
 LONGEST_STEP_NS: Final[Duration] = 100 * MILLISECOND
 """A thin flow decides when a message comes; the time before that does not count beyond this."""
 
@@ -58,10 +65,27 @@ STANDING_NS: Final[Duration] = 25 * MILLISECOND
 """Half a report interval, so that a decision looks back over one or less: enough for a queue of a
 burst to drain, and quick enough when a link loses half of its capacity."""
 
+HIGH: Final = 2.0
+GIVEN_WAY: Final = 0.45
+"""A link that loses half of its capacity is no competitor."""
+
+PERSISTENT_NS: Final[Duration] = 2 * SECOND
+"""Flows that all keep to this law drain a full queue in a second or two."""
+
 SOON_NS: Final[Duration] = SECOND
 LATER_NS: Final[Duration] = 10 * SECOND
-ALONE_NS: Final[Duration] = 20 * SECOND
+ALONE_NS: Final[Duration] = 30 * SECOND
 """Losses of one congestion come within a second; those of a TCP flow every few seconds."""
+
+
+REFRESH_NS: Final[Duration] = 10 * SECOND
+"""As often as BBR does it, for the same reason."""
+
+DRAIN_FOR_NS: Final[Duration] = 250 * MILLISECOND
+"""At half the rate this empties a queue of an eighth of a second; it costs 1 % of the rate."""
+
+EMPTY_NS: Final[Duration] = 2 * MILLISECOND
+"""Less than the jitter of a process: the queue was empty."""
 
 
 class Least:
@@ -91,7 +115,19 @@ class Least:
 class DelayLaw:
     """The state of one session."""
 
-    __slots__ = ("_alone_until", "_base", "_last_loss_at", "_standing", "queueing_ns")
+    __slots__ = (
+        "_alone_until",
+        "_base",
+        "_drain_rate",
+        "_drain_until",
+        "_empty_at",
+        "_high_ns",
+        "_high_rate",
+        "_high_since",
+        "_last_loss_at",
+        "_standing",
+        "queueing_ns",
+    )
 
     def __init__(self) -> None:
         """No delay is known."""
@@ -100,6 +136,12 @@ class DelayLaw:
         self._standing = Least(STANDING_NS)
         self._alone_until: Instant = 0
         self._last_loss_at: Instant | None = None
+        self._empty_at: Instant | None = None
+        self._high_ns: Duration = 0
+        self._high_rate = 0.0
+        self._high_since: Instant | None = None
+        self._drain_until: Instant = 0
+        self._drain_rate = 0.0
 
     def clock_was_set(self) -> None:
         """Delays before this mean nothing any more."""
@@ -108,10 +150,13 @@ class DelayLaw:
 
     def arrived(self, one_way_ns: Duration, now: Instant) -> None:
         """A message took so long, by the two clocks."""
-        self.queueing_ns = self._standing.of(one_way_ns - self._base.of(one_way_ns, now), now)
+        queueing_ns = one_way_ns - self._base.of(one_way_ns, now)
+        self.queueing_ns = self._standing.of(queueing_ns, now)
+        if queueing_ns < EMPTY_NS or self._empty_at is None:
+            self._empty_at = now
 
     def loss_event(self, now: Instant) -> None:
-        """Something was lost (rule 4)."""
+        """Something was lost (rule 5)."""
         last, self._last_loss_at = self._last_loss_at, now
         if last is not None and SOON_NS <= now - last <= LATER_NS:
             self._alone_until = now + ALONE_NS
@@ -120,10 +165,45 @@ class DelayLaw:
         """Whether the delay decides at present."""
         return now >= self._alone_until
 
-    def allowed_rate(self, reception_msgs_per_s: float, elapsed_ns: Duration) -> float:
+    def allowed_rate(
+        self, reception_msgs_per_s: float, elapsed_ns: Duration, now: Instant
+    ) -> float:
         """The next rate of a session that receives so much; ``elapsed_ns`` is since the last."""
+        self._look_for_others(reception_msgs_per_s, now)
+        if self._drain_rate:
+            return self._draining(now)
+        if self._empty_at is not None and now - self._empty_at > REFRESH_NS:
+            self._drain_rate = reception_msgs_per_s
+            self._drain_until = now + DRAIN_FOR_NS
+            self._empty_at = now
+            return self._draining(now)
         if self.queueing_ns < NO_QUEUE_NS:
             return PROBE * reception_msgs_per_s
         correction = (self.queueing_ns - TARGET_NS) / DRAIN_NS
         step = STEP * sqrt(reception_msgs_per_s) * in_seconds(min(elapsed_ns, LONGEST_STEP_NS))
         return max(0.0, reception_msgs_per_s * (1 - correction)) + step
+
+    def _look_for_others(self, reception_msgs_per_s: float, now: Instant) -> None:
+        """Give up the law for a while if somebody else keeps the queue long (rule 5)."""
+        if self._high_since is None:
+            root = sqrt(max(1.0, reception_msgs_per_s))
+            beyond_ns = round(STEP / root * in_seconds(STEADY_STEP_NS) * DRAIN_NS)
+            self._high_ns = TARGET_NS + round(HIGH * beyond_ns)
+            self._high_rate = reception_msgs_per_s
+        if self.queueing_ns <= self._high_ns:
+            self._high_since = None
+        elif self._high_since is None:
+            self._high_since = now
+        elif (
+            now - self._high_since > PERSISTENT_NS
+            and reception_msgs_per_s < GIVEN_WAY * self._high_rate
+        ):
+            self._high_since = None
+            self._alone_until = now + ALONE_NS
+
+    def _draining(self, now: Instant) -> float:
+        """Half of the rate before; and the whole of it again when the time is over."""
+        if now < self._drain_until:
+            return self._drain_rate / 2
+        rate, self._drain_rate = self._drain_rate, 0.0
+        return rate

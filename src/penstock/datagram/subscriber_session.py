@@ -187,7 +187,7 @@ class SubscriberSession:
         total = self._meter.per_second(now)
         allowed = allowed_rate(self.loss_event_rate, round_trip)
         if self.delay_law is not None and self.delay_law.in_force(now):
-            allowed = min(allowed, self.delay_law.allowed_rate(total, elapsed))
+            allowed = min(allowed, self.delay_law.allowed_rate(total, elapsed, now))
         self.allowed_msgs_per_s = allowed
         overlap = sum(rates.values()) / total if total > 0 else 1.0
         if self.allowed_msgs_per_s < total:

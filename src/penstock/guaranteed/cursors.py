@@ -25,6 +25,10 @@ PREFIX = "cursor/"
 CURSORS = "cursors"
 """The owner of the orders that are given here."""
 
+NAME_LIMIT = 512
+PUBEND_LIMIT = 10_000
+"""What one cursor may be called and hold: it is kept, in memory and on disk."""
+
 
 class Cursors:
     """The cursors of one edge."""
@@ -48,8 +52,12 @@ class Cursors:
     def move(self, session: LinkName, message: MoveCursor, out: list[Effect]) -> None:
         """Save a cursor's new place; the session is told when it is safe."""
         held = self._saved.get(message.cursor)
-        if held is None and not message.forget and len(self._saved) >= self._limit:
+        problem = ""
+        if len(message.cursor) > NAME_LIMIT or len(message.ticks) > PUBEND_LIMIT:
+            problem = f"more than {NAME_LIMIT} characters, or {PUBEND_LIMIT} pubends"
+        elif held is None and not message.forget and len(self._saved) >= self._limit:
             problem = f"this broker already keeps {self._limit} cursors, the most allowed"
+        if problem:
             out.append(Send(session, CursorMoved(message.cursor, {}, problem), Priority.CONTROL))
             return
         ticks = dict(held or {})

@@ -412,7 +412,8 @@ class Edge:
             return
         window: NackWindow
         if parameters.congestion.sdcc:
-            window = ReadWindow(parameters.answer_bytes)
+            hosted_here = self._source_of[pubend].root == self._broker
+            window = ReadWindow(parameters.answer_bytes, paced=not hosted_here)
         else:
             window = FixedNackWindow(end - start)
         stream = EdgeStream(

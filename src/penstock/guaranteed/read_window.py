@@ -2,19 +2,21 @@
 
 SDCC (Section 3.2) opens and closes a recovering edge's window after the recovery rate, as in TCP
 Vegas: while asking for more brings more it opens, and it closes when asking for more only makes the
-queues longer.  That window is a stretch of ticks that the live stream just filled.  A job that reads
-a day of history meets dense and empty hours, and several of its tasks read at once.  So:
+queues longer.  That window is a stretch of ticks that the live stream just filled.  A job that
+reads a day of history meets dense and empty hours, and several of its tasks read at once.  So:
 
 1. The window is kept in bytes.  In ticks it is that at the density of what was answered last;
    through silence it doubles, which costs the network nothing.
 2. What longer queues cost is measured directly: the round trip of a request above the shortest of
    late.  That is the delay which live data suffers from this reader, and it may be ``TARGET``.
-3. Once for every window that was answered the window opens, by a quarter at most, in proportion to what
-   is missing to the target, and closes in the same way beyond it (as LEDBAT does, RFC 6817).  On an
-   idle network it therefore opens as fast as a slow start; on a busy one it yields.
+3. Once for every window that was answered the window opens, by a quarter at most, in proportion to
+   what is missing to the target, and closes in the same way beyond it (as LEDBAT does, RFC 6817).
+   On an idle network it opens with every round trip; on a busy one it yields.
 4. The shortest round trip is forgotten after a while, or a way that has become longer would never
    be believed.
-5. The window is asked for in a few pieces.  The source is told how many bytes a piece may bring, so
+5. A broker that hosts the pubend itself reads its own disk: there is no network to spare, so the
+   window is as large as it may be.
+6. The window is asked for in a few pieces.  The source is told how many bytes a piece may bring, so
    that a dense hour behind a silent one does not come all at once.
 """
 
@@ -27,8 +29,8 @@ PIECES = 4
 one is taken, and few enough that rows are seldom cut apart."""
 
 TARGET: Duration = 10 * MILLISECOND
-"""The delay that a reader may cause.  A live edge alerts when its horizon falls behind by 50 ms in a
-second (Δt_nonrec); a fifth of that leaves room for several readers that begin at once."""
+"""The delay that a reader may cause.  A live edge alerts when its horizon falls behind by 50 ms in
+a second (Δt_nonrec); a fifth of that leaves room for several readers that begin at once."""
 
 GAIN = 0.25
 """By which share the window opens where there is no delay at all."""
@@ -56,6 +58,7 @@ class ReadWindow:
         "_earlier_shortest",
         "_forget_at",
         "_largest_bytes",
+        "_paced",
         "_seen_bytes",
         "_seen_span",
         "_shortest",
@@ -63,10 +66,11 @@ class ReadWindow:
         "_window_bytes",
     )
 
-    def __init__(self, answer_bytes: int) -> None:
+    def __init__(self, answer_bytes: int, *, paced: bool = True) -> None:
         """``answer_bytes`` is what one answer holds at most."""
         self._largest_bytes = PIECES * answer_bytes
-        self._window_bytes = float(min(FIRST_BYTES, answer_bytes))
+        self._paced = paced
+        self._window_bytes = float(min(FIRST_BYTES if paced else answer_bytes, answer_bytes))
         self._size_ns = FIRST_SPAN
         self._seen_bytes = 0
         self._seen_span: Duration = 0
@@ -133,6 +137,6 @@ class ReadWindow:
         return self._shortest if earlier is None else min(earlier, self._shortest)
 
     def _decide(self, delay: Duration) -> None:
-        missing = max(-1.0, (TARGET - delay) / TARGET)
+        missing = max(-1.0, (TARGET - delay) / TARGET) if self._paced else 1.0
         opened = self._window_bytes * (1 + GAIN * missing)
         self._window_bytes = min(self._largest_bytes, max(SMALLEST_BYTES, opened))

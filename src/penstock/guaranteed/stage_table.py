@@ -9,9 +9,6 @@ import msgspec
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Interval, Tick
 
-SEPARATOR = "\x1f"
-"""Between the parts of a stage's name in the log: the character made for it."""
-
 
 class StageKey(msgspec.Struct, frozen=True):
     """The name of a stage."""
@@ -22,13 +19,13 @@ class StageKey(msgspec.Struct, frozen=True):
 
     def text(self) -> str:
         """As it stands in the log."""
-        return SEPARATOR.join((str(self.epoch), self.sink, self.stage))
+        return msgspec.json.encode((self.epoch, self.sink, self.stage)).decode()
 
     @staticmethod
     def parse(text: str) -> StageKey:
         """Read it again."""
-        epoch, sink, stage = text.split(SEPARATOR, 2)
-        return StageKey(sink, int(epoch), stage)
+        epoch, sink, stage = msgspec.json.decode(text, type=tuple[int, str, str])
+        return StageKey(sink, epoch, stage)
 
 
 class Stage:

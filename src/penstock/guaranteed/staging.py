@@ -40,6 +40,14 @@ from penstock.core.tokens import Tokens
 from penstock.guaranteed.messages import LogEntry, Publish, PublishReceipt, PublishRefused
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.stage_table import StageKey, StageTable
+from penstock.guaranteed.staged_epoch import (
+    PREFIX,
+    Decision,
+    Publishing,
+    SinkState,
+    producer_of,
+    sink_of,
+)
 from penstock.guaranteed.staging_gate import StagingGate
 from penstock.guaranteed.staging_messages import (
     CommitStages,
@@ -53,46 +61,19 @@ from penstock.guaranteed.staging_messages import (
 STAGING: Final = "staging"
 """The log, and the owner of the orders that are given here."""
 
-PREFIX: Final = "sink/"
 RETRY: Final[Duration] = SECOND
 """A publication that the pubend refuses (a full disk, a full buffer) is tried again so often."""
 
 ASK_AGAIN: Final[Duration] = SECOND // 10
 """Requests that came before the broker had read its logs are looked at so often."""
 
+EARLY_LIMIT: Final = 1000
+"""So many requests wait for the broker to know its logs; more are refused."""
+
+NAME_LIMIT: Final = 512
+"""Characters of a sink's and a stage's name: they are kept, in memory and on disk."""
+
 Request: TypeAlias = StageRows | CommitStages | DropStages
-
-
-class Decision(msgspec.Struct, frozen=True):
-    """An epoch that will be published: where its rows stand, and the numbers that they get."""
-
-    epoch: int
-    pubend: str
-    first_sequence: int
-    rows: int
-    pieces: tuple[Interval, ...]
-
-
-class SinkState(msgspec.Struct, frozen=True):
-    """What is saved of a sink."""
-
-    epoch: int = -1
-    """The last epoch whose rows are all published."""
-    next_sequence: int = 0
-    decision: Decision | None = None
-
-
-class _Publishing:
-    """A decision on its way into its pubend."""
-
-    __slots__ = ("decision", "numbers", "piece", "sequence", "waiting")
-
-    def __init__(self, decision: Decision) -> None:
-        self.decision = decision
-        self.piece = 0
-        self.sequence = decision.first_sequence
-        self.numbers = IntervalSet()
-        self.waiting: list[LinkName] = []
 
 
 class Staging:
@@ -125,7 +106,7 @@ class Staging:
         self._staging: dict[int, tuple[StageKey, LinkName]] = {}
         self._deciding: dict[int, tuple[str, Decision, LinkName]] = {}
         self._finishing: dict[int, tuple[str, SinkState]] = {}
-        self._publishing: dict[str, _Publishing] = {}
+        self._publishing: dict[str, Publishing] = {}
         self._reading: dict[int, str] = {}
         self._recovery_token: int | None = None
         self._retries: dict[str, Instant] = {}
@@ -159,10 +140,8 @@ class Staging:
     def _recovered(self, fact: LogRead, now: Instant, out: list[Effect]) -> None:
         for entry in fact.frames:
             key = StageKey.parse(entry.producer)
-            state = self._sinks.get(key.sink, SinkState())
-            decided = state.decision.epoch if state.decision is not None else state.epoch
             frame = entry.frame
-            if key.epoch > decided and frame.low >= self._read_to:
+            if frame.low >= self._read_to and not self._is_decided(key.sink, key.epoch):
                 piece = (frame.low, frame.high)
                 stage = self._table.add(key, piece, len(frame), frame.weight, now)
                 stage.durable_rows = stage.rows
@@ -176,7 +155,13 @@ class Staging:
         self, session: LinkName, request: Request, now: Instant, out: list[Effect]
     ) -> None:
         """A client's word; it waits until the broker knows what it stored before it started."""
+        if len(request.sink) > NAME_LIMIT or len(getattr(request, "stage", "")) > NAME_LIMIT:
+            self._refuse(session, request, f"a name is longer than {NAME_LIMIT} characters", out)
+            return
         if self._recovery_token is not None or not self._gate.ready:
+            if len(self._early) >= EARLY_LIMIT:
+                self._refuse(session, request, "the broker is still starting; try again", out)
+                return
             self._early.append((session, request))
             self._early_at = now + ASK_AGAIN
             return
@@ -191,9 +176,20 @@ class Staging:
                     self._trim(out)
                 out.append(Send(session, StagesDropped(sink, epoch), Priority.CONTROL))
 
+    def _refuse(self, session: LinkName, request: Request, problem: str, out: list[Effect]) -> None:
+        sink, epoch = request.sink, request.epoch
+        reply: RowsStaged | StagesCommitted | StagesDropped
+        match request:
+            case StageRows(stage=stage):
+                reply = RowsStaged(sink, epoch, stage, 0, problem=problem)
+            case CommitStages():
+                reply = StagesCommitted(sink, epoch, 0, problem)
+            case _:
+                reply = StagesDropped(sink, epoch, problem)
+        out.append(Send(session, reply, Priority.CONTROL))
+
     def _is_decided(self, sink: str, epoch: int) -> bool:
-        state = self._sinks.get(sink, SinkState())
-        return epoch <= (state.epoch if state.decision is None else state.decision.epoch)
+        return self._sinks.get(sink, SinkState()).covers(epoch)
 
     def _stage(
         self, session: LinkName, request: StageRows, now: Instant, out: list[Effect]
@@ -357,8 +353,8 @@ class Staging:
 
     # -- publishing -------------------------------------------------------------------------
 
-    def _begin(self, sink: str, decision: Decision, now: Instant, out: list[Effect]) -> _Publishing:
-        publishing = self._publishing[sink] = _Publishing(decision)
+    def _begin(self, sink: str, decision: Decision, now: Instant, out: list[Effect]) -> Publishing:
+        publishing = self._publishing[sink] = Publishing(decision)
         self._table.drop_epoch(sink, decision.epoch)
         self._retries[sink] = now
         return publishing
@@ -369,11 +365,10 @@ class Staging:
         publishing = self._publishing[sink]
         decision = publishing.decision
         token = self._tokens.take(STAGING)
-        if publishing.piece < len(decision.pieces):
-            low, high = decision.pieces[publishing.piece]
+        piece = publishing.next_piece
+        if piece is not None:
             self._reading[token] = sink
-            limit = self._parameters.answer_bytes
-            out.append(ReadLog(token, STAGING, low, high, limit))
+            out.append(ReadLog(token, STAGING, *piece, self._parameters.answer_bytes))
             return
         state = SinkState(decision.epoch, decision.first_sequence + decision.rows)
         self._finishing[token] = (sink, state)
@@ -392,7 +387,8 @@ class Staging:
         batch = fact.frames[0].frame.batch
         decision = publishing.decision
         publication = Publish(producer_of(sink), publishing.sequence, batch)
-        publishing.numbers = IntervalSet([(publishing.sequence, publishing.sequence + len(batch))])
+        first = publishing.sequence
+        publishing.unconfirmed = IntervalSet([(first, first + len(batch))])
         self._gate.publish(decision.pubend, publication, now, out)
 
     def answered(
@@ -407,11 +403,9 @@ class Staging:
             self._retries[sink] = now + RETRY
             return
         first, end = message.first_sequence, message.first_sequence + message.count
-        publishing.numbers.remove(first, end)
-        if not len(publishing.numbers) and sink not in self._retries:
-            low, high = publishing.decision.pieces[publishing.piece]
-            publishing.piece += 1
-            publishing.sequence += high - low
+        publishing.unconfirmed.remove(first, end)
+        if not len(publishing.unconfirmed) and sink not in self._retries:
+            publishing.piece_published()
             self._advance(sink, now, out)
 
     def _finished(self, sink: str, state: SinkState, out: list[Effect]) -> None:
@@ -463,13 +457,3 @@ class Staging:
         staged = self._table.lowest()
         if staged is not None and staged < self._trimmed_to:
             raise InvariantBroken(f"staging: trimmed to {self._trimmed_to}, staged from {staged}")
-
-
-def producer_of(sink: str) -> str:
-    """The name under which a sink's rows are published."""
-    return PREFIX + sink
-
-
-def sink_of(producer: str) -> str:
-    """The sink behind such a name."""
-    return producer.removeprefix(PREFIX)

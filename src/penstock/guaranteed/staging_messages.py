@@ -63,7 +63,8 @@ class DropStages(Message, frozen=True):
 
 
 class StagesDropped(Message, frozen=True):
-    """It is gone."""
+    """It is gone, or could not be looked for."""
 
     sink: str
     epoch: int
+    problem: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from penstock.core.clock import SECOND, Instant, in_seconds
@@ -33,11 +34,21 @@ def service_records(
     for pubend_name, horizon in edge.horizons().items():
         lag = in_seconds(max(0, now - horizon))
         yield TraceRecord(now, node, pubend_name, "doubt_horizon_lag_s", lag)
+    yield from _subscription_records(now, node, edge)
+
+
+def _subscription_records(now: Instant, node: str, edge: Edge) -> Iterator[TraceRecord]:
+    """Sessions may use the same name, as readers of one program do: they are measured together,
+    so that a subject has one value at an instant.
+    """
+    delivered: Counter[str] = Counter()
+    buffered: Counter[str] = Counter()
     for subscription in edge.subscriptions():
-        delivered = float(subscription.delivered_messages)
-        yield TraceRecord(now, node, subscription.name, "delivered_messages", delivered)
-        buffered = float(subscription.buffered_bytes)
-        yield TraceRecord(now, node, subscription.name, "buffered_bytes", buffered)
+        delivered[subscription.name] += subscription.delivered_messages
+        buffered[subscription.name] += subscription.buffered_bytes
+    for name in delivered:
+        yield TraceRecord(now, node, name, "delivered_messages", float(delivered[name]))
+        yield TraceRecord(now, node, name, "buffered_bytes", float(buffered[name]))
 
 
 def _alert_records(now: Instant, node: str, pubend: str, alert: Reading) -> Iterator[TraceRecord]:

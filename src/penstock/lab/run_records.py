@@ -29,7 +29,7 @@ from penstock.lab.scenario import BandwidthChange, Fault
 from penstock.sim.world import EPOCH
 
 NODE: Final = "run"
-"""Who says all this; no broker can be told from it in ``run_facts`` and the judgement alone."""
+"""Who says all this.  A broker may have the same name: what it measures is called otherwise."""
 
 
 class RunFacts(msgspec.Struct, frozen=True):

@@ -21,6 +21,7 @@ from penstock.lab.telemetry import Telemetry
 
 SERVICE_RUNS: Final = {
     "gossip": "penstock.lab.papers.gossip_run:prepare",
+    "multicast": "penstock.lab.papers.multicast_run:prepare",
     "queues": "penstock.lab.papers.queues_run:prepare",
 }
 """By service, module and function; imported when it is needed."""

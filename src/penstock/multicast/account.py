@@ -188,6 +188,7 @@ class PacedAccount:
                     granted=self._rate,
                     used=self._used * SECOND / period,
                     wanted_more=self._wanted_more,
+                    periods=period // self._doubling_ns,
                     law=law,
                 )
             )
@@ -217,6 +218,7 @@ def open_account(
     parameters: MulticastParameters, weight: float, random: Random, now: Instant
 ) -> Account:
     """A new sender's account under the law in force."""
-    allowed = min(max(weight, LEAST_WEIGHT), parameters.highest_weight)
+    # Written so that a weight that is no number counts as the least.
+    allowed = min(weight, parameters.highest_weight) if weight > LEAST_WEIGHT else LEAST_WEIGHT
     kind = SalaryAccount if parameters.law == "paper" else PacedAccount
     return kind(parameters, allowed, random, now)

@@ -24,17 +24,12 @@ from penstock.core.message import Message
 from penstock.core.randomness import random_stream
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Topology, Tree
-from penstock.multicast.entrance import join_objection, send_objection
-from penstock.multicast.explanation import explain_groups, explain_sender
+from penstock.multicast.entrance import send_objection
 from penstock.multicast.groups import Groups
 from penstock.multicast.inbound import Inbound
 from penstock.multicast.members import Members
 from penstock.multicast.messages import (
     AskGroups,
-    GroupJoined,
-    GroupLeft,
-    GroupsAnswer,
-    GroupSenderOpened,
     GroupSendRefused,
     GroupTaken,
     JoinGroup,
@@ -55,6 +50,7 @@ from penstock.multicast.outbound import Outbound
 from penstock.multicast.parameters import MulticastParameters
 from penstock.multicast.price_spread import PriceSpread
 from penstock.multicast.pricing import Pricing
+from penstock.multicast.reception import Reception
 from penstock.multicast.route import MAX_HOPS, Route, next_links
 from penstock.multicast.senders import HEAD_BYTES, Bought, GroupSender, Senders
 from penstock.multicast.telemetry import service_records
@@ -99,6 +95,17 @@ class MulticastBroker:
             price_of=self.price_of,
             round_trip_of=self._round_trip,
         )
+        self._reception = reception = Reception(
+            broker,
+            parameters,
+            self.groups,
+            self.members,
+            self.senders,
+            self.inbound,
+            self.outbound,
+            self.pricing,
+            senders_changed=self._senders_changed,
+        )
         self._on: dict[type[Message], Callable[[LinkName, Any, Instant, list[Effect]], None]] = {
             Multicast: self._multicast,
             MulticastReceived: self._received_confirmation,
@@ -108,12 +115,12 @@ class MulticastBroker:
             MembershipTold: self._membership_told,
             MembershipWanted: self._membership_wanted,
             SendToGroups: self._send_to_groups,
-            GroupTaken: self._taken,
-            OpenGroupSender: self._open_sender,
-            JoinGroup: self._join,
-            LeaveGroup: self._leave,
-            AskGroups: self._ask_groups,
-            WhySender: self._why_sender,
+            GroupTaken: reception.taken,
+            OpenGroupSender: reception.open_sender,
+            JoinGroup: reception.join,
+            LeaveGroup: reception.leave,
+            AskGroups: reception.ask_groups,
+            WhySender: reception.why_sender,
         }
 
     # -- the service contract ---------------------------------------------------------------
@@ -164,6 +171,7 @@ class MulticastBroker:
         """One of the service's messages."""
         out: list[Effect] = []
         self._on[type(message)](link, message, now, out)
+        self._pump_if_settled(now, out)
         return out
 
     def queues_measured(self, now: Instant) -> list[Effect]:
@@ -176,13 +184,8 @@ class MulticastBroker:
     def session_closed(self, session: LinkName, now: Instant) -> list[Effect]:
         """A client is gone, out of its groups, and what it had waiting with it."""
         out: list[Effect] = []
-        for member in self.members.of_session(session):
-            for group in list(member.groups):
-                self.members.leave(member.name, group)
-                self.groups.changed_here(group, member.name, joined=False, out=out)
-        self.senders.session_closed(session)
-        self._senders_changed(out)
-        self.inbound.room_made(now, out)
+        self._reception.session_closed(session, now, out)
+        self._pump_if_settled(now, out)
         return out
 
     def resolved(self, token: int, failure: str, now: Instant) -> list[Effect]:
@@ -234,19 +237,6 @@ class MulticastBroker:
         self.outbound.check_invariants()
 
     # -- sending ----------------------------------------------------------------------------
-
-    def _open_sender(
-        self, session: LinkName, message: OpenGroupSender, now: Instant, out: list[Effect]
-    ) -> None:
-        problem = ""
-        if len(message.producer.encode()) > 2 * self.parameters.max_name_bytes:
-            problem = f"a sender's name is longer than {2 * self.parameters.max_name_bytes} bytes"
-        elif len(self.senders) >= self.parameters.max_senders:
-            problem = f"this broker has {len(self.senders)} senders, the most allowed (max_senders)"
-        else:
-            self.senders.open(message.producer, session, message.weight, now)
-            self._senders_changed(out)
-        out.append(Send(session, GroupSenderOpened(message.producer, problem), Priority.CONTROL))
 
     def _send_to_groups(
         self, session: LinkName, message: SendToGroups, now: Instant, out: list[Effect]
@@ -323,7 +313,6 @@ class MulticastBroker:
     ) -> None:
         if message.hops < MAX_HOPS:
             self._forward(message, link, now, out)
-        self._pump_if_settled(now, out)
 
     def _forward(
         self, message: Multicast, came_from: LinkName, now: Instant, out: list[Effect]
@@ -361,7 +350,6 @@ class MulticastBroker:
         self, link: LinkName, message: MulticastReceived, now: Instant, out: list[Effect]
     ) -> None:
         self._confirm(message, now, out)
-        self._pump_if_settled(now, out)
 
     # -- prices -----------------------------------------------------------------------------
 
@@ -400,32 +388,7 @@ class MulticastBroker:
             if wanted:
                 out.append(Send(link, Prices(tuple(wanted)), Priority.CONTROL))
 
-    # -- members ----------------------------------------------------------------------------
-
-    def _join(self, session: LinkName, message: JoinGroup, now: Instant, out: list[Effect]) -> None:
-        name, group = message.member, message.group
-        problem = join_objection(message, session, self.members, self.parameters)
-        out.append(Send(session, GroupJoined(name, group, problem)))
-        if not problem:
-            self.members.join(name, session, group, message.window_bytes)
-            self.groups.changed_here(group, name, joined=True, out=out)
-
-    def _leave(
-        self, session: LinkName, message: LeaveGroup, now: Instant, out: list[Effect]
-    ) -> None:
-        member = self.members.get(message.member)
-        if member is not None and member.session == session:
-            if self.members.leave(message.member, message.group):
-                self.groups.changed_here(message.group, message.member, joined=False, out=out)
-            self.inbound.room_made(now, out)
-        out.append(Send(session, GroupLeft(message.member, message.group)))
-
-    def _taken(
-        self, session: LinkName, message: GroupTaken, now: Instant, out: list[Effect]
-    ) -> None:
-        if self.members.taken(message.member, session, message.taken_bytes):
-            self.inbound.room_made(now, out)
-            self._pump_if_settled(now, out)
+    # -- membership -------------------------------------------------------------------------
 
     def _membership(
         self,
@@ -437,7 +400,6 @@ class MulticastBroker:
         self.groups.learn(link, message, out)
         self._spread.senders_changed()
         self.outbound.forget_restarted(self.groups.incarnation, out)
-        self._pump_if_settled(now, out)
 
     def _membership_told(
         self, link: LinkName, message: MembershipTold, now: Instant, out: list[Effect]
@@ -449,25 +411,3 @@ class MulticastBroker:
         self, link: LinkName, message: MembershipWanted, now: Instant, out: list[Effect]
     ) -> None:
         self.groups.asked(link, message.broker, out)
-
-    # -- questions --------------------------------------------------------------------------
-
-    def _ask_groups(
-        self, session: LinkName, message: AskGroups, now: Instant, out: list[Effect]
-    ) -> None:
-        document = explain_groups(self.groups, message.group)
-        out.append(Send(session, GroupsAnswer(message.request, document), Priority.CONTROL))
-
-    def _why_sender(
-        self, session: LinkName, message: WhySender, now: Instant, out: list[Effect]
-    ) -> None:
-        found = self.senders.of_client(message.client)
-        problem, document = "", b""
-        if found:
-            document = explain_sender(
-                found, self.broker, self.groups, self.pricing, self.outbound, self.parameters, now
-            )
-        else:
-            problem = f"client {message.client!r} does not send to groups at broker {self.broker!r}"
-        answer = GroupsAnswer(message.request, document, problem)
-        out.append(Send(session, answer, Priority.CONTROL))

@@ -3,8 +3,8 @@
 1. A sender's rate is what its benefit function wants at the sum of the prices of its tree, and at
    most its *ramp*.
 2. At the end of each doubling time the ramp is set to twice the rate that was granted, if the
-   sender wanted more, and otherwise to twice what it used, falling by half at most: no sender can
-   do more than double in that time, also when a price vanishes or it was idle before.
+   sender wanted more, and otherwise to twice what it used, falling by half at most in each such
+   time: no sender can do more than double in it, also when a price vanishes or it was idle before.
 3. A packet says as *paid* the price that would have led to the rate that was granted.
 
 The functions take one sender's numbers or an array with one for each sender.
@@ -12,12 +12,17 @@ The functions take one sender's numbers or an array with one for each sender.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from penstock.core.clock import Duration
 from penstock.multicast.benefit import rate_at
 from penstock.multicast.numbers import Flags, Numbers
 from penstock.multicast.parameters import ImprovedLaw
+
+MOST_HALVINGS: Final = 64
+"""More take any rate to the first one."""
 
 
 def granted_rate(price: Numbers, ramp: Numbers, weight: Numbers, exponent: float) -> Numbers:
@@ -31,10 +36,17 @@ def doubling_ns(round_trip_ns: Duration, update_min_ns: Duration) -> Duration:
 
 
 def next_ramp(
-    ramp: Numbers, *, granted: Numbers, used: Numbers, wanted_more: Flags, law: ImprovedLaw
+    ramp: Numbers,
+    *,
+    granted: Numbers,
+    used: Numbers,
+    wanted_more: Flags,
+    law: ImprovedLaw,
+    periods: int = 1,
 ) -> Numbers:
-    """The ramp for the next doubling time; all are rates in packets a second."""
-    idle = np.minimum(ramp, np.maximum(2 * used, ramp / 2))
+    """The ramp for the next doubling time, after so many of them; rates are packets a second."""
+    fallen = ramp * 0.5 ** min(periods, MOST_HALVINGS)
+    idle = np.minimum(ramp, np.maximum(2 * used, fallen))
     ramp = np.where(wanted_more, 2 * granted, idle)
     first, highest = law.first_rate_packets_per_s, law.highest_rate_packets_per_s
     return np.minimum(np.maximum(ramp, first), highest)

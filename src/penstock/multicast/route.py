@@ -10,6 +10,7 @@ that finds itself beside the way sends by its own shortest way, and ``MAX_HOPS``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 import msgspec
@@ -54,13 +55,10 @@ def route_to(root: str, brokers: Iterable[str], parents: Parents) -> Route:
     chosen = tuple(sorted(brokers))
     links: dict[tuple[str, str], TreeLink] = {}
     for broker in chosen:
-        at = broker
-        while at != root and at in parents:
-            above = parents[at]
-            if (above, at) in links:
-                break
-            links[above, at] = TreeLink(above, at, link_number(above, at))
-            at = above
+        path = path_to(root, broker, parents)
+        for ends in pairwise(path):
+            if ends not in links:
+                links[ends] = TreeLink(*ends, link_number(*ends))
     return Route(chosen, tuple(links.values()))
 
 

@@ -174,3 +174,7 @@ class Senders:
             for name, each in self._by_name.items()
             if name == client or name.startswith(client + "/")
         ]
+
+    def clients(self) -> set[str]:
+        """The names of the clients that send."""
+        return {name.rpartition("/")[0] or name for name in self._by_name}

@@ -16,7 +16,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from socket import SO_RCVBUF, SOL_SOCKET
+from socket import SO_RCVBUF, SOCK_DGRAM, SOL_SOCKET, socket
 from typing import Any, Final, cast
 
 from penstock.content.wire import MalformedMessage, encode
@@ -83,17 +83,16 @@ class DatagramSocket(asyncio.DatagramProtocol):
 
         Raises ``OSError``.
         """
-        loop = asyncio.get_running_loop()
         try:
-            transport, _ = await loop.create_datagram_endpoint(
-                lambda: self, local_addr=(host, port)
-            )
+            bound = await _bound(host, port)
         except OSError:
             if required:
                 raise
             logger.warning("UDP port %d is taken; datagrams use another", port)
-            transport, _ = await loop.create_datagram_endpoint(lambda: self, local_addr=(host, 0))
-        self.port = int(transport.get_extra_info("sockname")[1])
+            bound = await _bound(host, 0)
+        loop = asyncio.get_running_loop()
+        await loop.create_datagram_endpoint(lambda: self, sock=bound)
+        self.port = int(bound.getsockname()[1])
 
     def watch(self, links: Mapping[LinkName, Link]) -> None:
         """These are the broker's links."""
@@ -176,9 +175,6 @@ class DatagramSocket(asyncio.DatagramProtocol):
         """The socket is there."""
         # The loops' own transports derive from no common class.
         self._transport = cast(asyncio.DatagramTransport, transport)
-        socket = transport.get_extra_info("socket")
-        if socket is not None:
-            socket.setsockopt(SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER_BYTES)
 
     def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
         """A datagram came."""
@@ -214,3 +210,18 @@ class DatagramSocket(asyncio.DatagramProtocol):
     def error_received(self, exc: Exception) -> None:
         """Nobody listens at the other end any more: the connection will tell."""
         logger.debug("a datagram was not delivered: %s", exc)
+
+
+async def _bound(host: str, port: int) -> socket:
+    """A UDP socket at this address; raises ``OSError``, and leaves nothing open then."""
+    loop = asyncio.get_running_loop()
+    family, kind, protocol, _, address = (await loop.getaddrinfo(host, port, type=SOCK_DGRAM))[0]
+    made = socket(family, kind, protocol)
+    try:
+        made.setblocking(False)
+        made.setsockopt(SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        made.bind(address)
+    except OSError:
+        made.close()
+        raise
+    return made

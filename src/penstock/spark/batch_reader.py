@@ -44,6 +44,7 @@ class PenstockBatchReader(DataSourceReader):
             {pubend: min(highs[pubend], narrowing.high) for pubend in kept},
             least=self._options.min_partitions,
             most=self._options.max_partitions,
+            rows_ends={pubend: bounds.rows_end for pubend, bounds in found.items()},
         )
 
     def _bounds(self, streams: dict[str, StreamBounds]) -> tuple[dict[str, Tick], dict[str, Tick]]:

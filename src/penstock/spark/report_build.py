@@ -33,6 +33,9 @@ from penstock.spark.report_series import series
 MAX_RUNS: Final = 500
 """What is collected must fit a page; thousands of runs are a sweep's summary."""
 
+NO_TIME_S: Final = 1e-9
+"""A run of a single instant has no rates; it must not divide by zero either."""
+
 Row = TypeVar("Row")
 
 
@@ -77,7 +80,12 @@ def build_report(
         rows.unpersist()
     began = {run: min(file.low_ns for file in files if file.run == run) for run in runs}
     faults = [
-        Fault(each["run"], in_seconds(each["at_ns"] - began[each["run"]]), *_what(each))
+        Fault(
+            each["run"],
+            in_seconds(each["at_ns"] - began[each["run"]]),
+            each["detail"],
+            each["subject"],
+        )
         for each in said
         if each["metric"] == "fault"
     ]
@@ -93,10 +101,6 @@ def _said(rows: DataFrame) -> DataFrame:
         .select("run", "at_ns", "subject", "metric", "value", "detail")
         .orderBy("run", "at_ns")
     )
-
-
-def _what(fault: dict[str, Any]) -> tuple[str, str]:
-    return fault["detail"], fault["subject"]
 
 
 def _collected(frame: DataFrame, kind: type[Row]) -> list[Row]:
@@ -116,13 +120,14 @@ def _summary(
     def rule(name: str) -> int | None:
         return int(judged[name]["value"]) if name in judged else None
 
+    seconds = in_seconds(max(file.high_ns for file in own) - min(file.low_ns for file in own))
     return Summary(
         run=run,
         facts=msgspec.json.decode(facts["detail"], type=RunFacts) if facts else None,
-        seconds=in_seconds(max(f.high_ns for f in own) - min(f.low_ns for f in own)),
+        seconds=seconds,
         rows=sum(file.rows for file in own),
-        published_msgs_per_s=of_run.rate("published_messages"),
-        delivered_msgs_per_s=of_run.rate("delivered_messages"),
+        published_msgs_per_s=of_run.messages("published_messages") / max(seconds, NO_TIME_S),
+        delivered_msgs_per_s=of_run.messages("delivered_messages") / max(seconds, NO_TIME_S),
         lost=rule("lost"),
         duplicated=rule("duplicated"),
         out_of_order=rule("out_of_order"),
@@ -152,9 +157,9 @@ class _Tables:
         self.bottlenecks: list[Bottleneck] = own(report.bottlenecks)
         self._fairness: list[Fairness] = own(report.fairness)
 
-    def rate(self, metric: str) -> float:
-        """The mean rate of a counter, added up over the run."""
-        return sum(each.mean_msgs_per_s for each in self.rates if each.metric == metric)
+    def messages(self, metric: str) -> float:
+        """All messages of a counter."""
+        return sum(each.messages for each in self.rates if each.metric == metric)
 
     def jain(self, among: str) -> float | None:
         """The index, if there is any member."""

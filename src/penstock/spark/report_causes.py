@@ -117,7 +117,13 @@ def bottlenecks(rows: DataFrame) -> DataFrame:
         )
         .withColumn(
             "share",
-            sql.col("limited_s") / sql.sum("limited_s").over(Window.partitionBy("run")),
+            # A limit of the last instant alone has lasted for no time.
+            sql.coalesce(
+                sql.try_divide(
+                    sql.col("limited_s"), sql.sum("limited_s").over(Window.partitionBy("run"))
+                ),
+                sql.lit(1.0),
+            ),
         )
         .orderBy("run", sql.desc("limited_s"))
     )

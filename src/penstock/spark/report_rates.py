@@ -6,7 +6,7 @@
    peak is the largest mean over ``PEAK_OVER_S``: single measurements lie unevenly in time.
 3. A link's utilisation is what it sent over what its bandwidth would have allowed, where it has a
    limit; the share of measurements in which something waited tells of all links.
-4. Fairness is Jain's index (Σx)²/(n·Σx²) of the mean rates, among those that had any.
+4. Fairness is Jain's index (Σx)²/(n·Σx²) of the messages of each, among those that had any.
 """
 
 from __future__ import annotations
@@ -82,9 +82,11 @@ def rates(rows: DataFrame) -> DataFrame:
         short.groupBy(*SERIES)
         .agg(
             sql.sum("step").alias("messages"),
-            (sql.sum("step") / sql.sum("seconds")).alias("mean_msgs_per_s"),
+            sql.try_divide(sql.sum("step"), sql.sum("seconds")).alias("mean_msgs_per_s"),
             sql.max(sql.expr(f"step / greatest(seconds, {PEAK_OVER_S})")).alias("peak_msgs_per_s"),
         )
+        # Measurements of one instant alone tell no rate.
+        .where("mean_msgs_per_s IS NOT NULL")
         .orderBy(*SERIES)
     )
 
@@ -122,8 +124,10 @@ def links(rows: DataFrame) -> DataFrame:
         measured.groupBy("run", "link")
         .agg(
             sql.coalesce(sql.sum("bytes"), sql.lit(0.0)).alias("sent_bytes"),
-            (sql.sum("bytes") / sql.sum("seconds")).alias("mean_bytes_per_s"),
-            (sql.sum(sql.when(limited, sql.col("bytes"))) / capacity).alias("utilisation"),
+            sql.try_divide(sql.sum("bytes"), sql.sum("seconds")).alias("mean_bytes_per_s"),
+            sql.try_divide(sql.sum(sql.when(limited, sql.col("bytes"))), capacity).alias(
+                "utilisation"
+            ),
             sql.avg((sql.col("queue_bytes") > 0).cast("double")).alias("waiting_share"),
             sql.max("queue_bytes").alias("most_queued_bytes"),
             sql.coalesce(sql.sum("messages"), sql.lit(0.0)).alias("sent_messages"),
@@ -151,7 +155,7 @@ def queues(rows: DataFrame) -> DataFrame:
 
 def fairness(rated: DataFrame) -> DataFrame:
     """Jain's index among pubends and among subscriptions, from ``rates``."""
-    rate = sql.col("mean_msgs_per_s")
+    share = sql.col("messages")
     among = sql.when(sql.col("metric") == "published_messages", "pubends").otherwise(
         "subscriptions"
     )
@@ -160,7 +164,7 @@ def fairness(rated: DataFrame) -> DataFrame:
         .groupBy("run", among.alias("among"))
         .agg(
             sql.count(sql.lit(1)).alias("members"),
-            (sql.sum(rate) ** 2 / (sql.count(sql.lit(1)) * sql.sum(rate * rate))).alias("jain"),
+            (sql.sum(share) ** 2 / (sql.count(sql.lit(1)) * sql.sum(share * share))).alias("jain"),
         )
         .orderBy("run", "among")
     )

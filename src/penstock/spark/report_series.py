@@ -54,7 +54,8 @@ def _totals(rows: DataFrame) -> DataFrame:
     single = (
         steps(_placed(rows).where(wanted))
         .groupBy(*SERIES, "width_s", "place")
-        .agg((sql.sum("step") / sql.sum("seconds")).alias("value"))
+        .agg(sql.try_divide(sql.sum("step"), sql.sum("seconds")).alias("value"))
+        .where("value IS NOT NULL")
     )
     added = single.groupBy("run", "metric", "width_s", "place").agg(sql.sum("value").alias("value"))
     return added.withColumn("name", sql.lit(""))

@@ -21,7 +21,7 @@ from pyspark.sql.types import MapType, StructType
 from penstock.content.columns import AttributeType, Column
 from penstock.content.frame import Frame
 from penstock.core.clock import MICROSECOND
-from penstock.spark.schema import ATTRIBUTES, PAYLOAD, PUBEND, TICK, TIME
+from penstock.spark.schema import PAYLOAD, PUBEND, TICK, TIME
 
 KINDS: Final[dict[pa.DataType, AttributeType]] = {
     pa.string(): AttributeType.STRING,
@@ -51,20 +51,19 @@ class ArrowRows:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _array(self, field: pa.Field, pubend: str, frame: Frame) -> pa.Array:
-        match field.name:
-            case name if name == PUBEND:
-                return pa.repeat(pa.scalar(pubend, pa.string()), len(frame))
-            case name if name == TICK:
-                return pa.array(frame.tick_array())
-            case name if name == TIME:
-                microseconds = pa.array(frame.tick_array() // MICROSECOND)
-                return microseconds.cast(field.type)
-            case name if name == PAYLOAD:
-                offsets, data = frame.batch.payloads
-                buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-                return pa.Array.from_buffers(pa.binary(), len(frame), buffers)
-            case name if name == ATTRIBUTES and name in self._maps:
-                return _map_array(frame, field.type)
+        name = field.name
+        if name == PUBEND:
+            return pa.repeat(pa.scalar(pubend, pa.string()), len(frame))
+        if name == TICK:
+            return pa.array(frame.tick_array())
+        if name == TIME:
+            return pa.array(frame.tick_array() // MICROSECOND).cast(field.type)
+        if name == PAYLOAD:
+            offsets, data = frame.batch.payloads
+            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+            return pa.Array.from_buffers(pa.binary(), len(frame), buffers)
+        if name in self._maps:
+            return _map_array(frame, field.type)
         columns = [column for column in frame.batch.columns if column.name == field.name]
         return self._attribute(field, columns, pubend, frame)
 

@@ -3,9 +3,8 @@
 1. There are at most ``most`` partitions: more than cores makes a batch slower, not faster.
 2. With fewer pubends than partitions, intervals are cut; with more, several share a partition.
 3. Nobody knows where in an interval the rows are before they are read.  Ticks are time, so equal
-   stretches of time are the best guess.
-4. The same intervals are always shared out in the same way: a repeated batch reads the same rows in
-   the same order.
+   stretches of time are the best guess; where it is known that the rest is silence, it is not cut.
+4. However they are shared out, the partitions of a batch together hold the same rows.
 """
 
 from __future__ import annotations
@@ -40,9 +39,18 @@ class IntervalPartition(InputPartition):
 
 
 def partition(
-    lows: Mapping[str, Tick], highs: Mapping[str, Tick], *, least: int, most: int
+    lows: Mapping[str, Tick],
+    highs: Mapping[str, Tick],
+    *,
+    least: int,
+    most: int,
+    rows_ends: Mapping[str, Tick] | None = None,
 ) -> list[IntervalPartition]:
-    """Partitions that together cover ``[low, high)`` of every pubend exactly once."""
+    """Partitions that together cover ``[low, high)`` of every pubend exactly once.
+
+    ``rows_ends`` tells behind which tick of a pubend there is only silence, where that is known.
+    """
+    ends = rows_ends or {}
     whole = [
         Piece(pubend, lows[pubend], high)
         for pubend, high in sorted(highs.items())
@@ -52,7 +60,9 @@ def partition(
         return []
     wanted = max(least, min(most, sum(_most_cuts(piece) for piece in whole)))
     cuts = max(1, -(-wanted // len(whole)))
-    pieces = [part for piece in whole for part in _cut(piece, cuts)]
+    pieces = [
+        part for piece in whole for part in _cut(piece, cuts, ends.get(piece.pubend, piece.high))
+    ]
     count = min(len(pieces), max(wanted, 1))
     shares: list[list[Piece]] = [[] for _ in range(count)]
     for number, piece in enumerate(pieces):
@@ -64,8 +74,9 @@ def _most_cuts(piece: Piece) -> int:
     return max(1, (piece.high - piece.low) // SHORTEST)
 
 
-def _cut(piece: Piece, count: int) -> list[Piece]:
-    span = piece.high - piece.low
+def _cut(piece: Piece, count: int, rows_end: Tick) -> list[Piece]:
+    span = max(1, min(piece.high, rows_end) - piece.low)
     count = min(count, span)
-    bounds = [piece.low + span * number // count for number in range(count + 1)]
+    bounds = [piece.low + span * number // count for number in range(count)]
+    bounds.append(piece.high)
     return [Piece(piece.pubend, low, high) for low, high in pairwise(bounds)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from penstock.content.frame import Frame
-from penstock.core.clock import SECOND
+from penstock.core.clock import MINUTE, SECOND, Duration
 from penstock.core.intervals import Tick
 from penstock.guaranteed.messages import StreamBounds
 from penstock.spark.offsets import StreamOffset, resolve
@@ -33,6 +33,10 @@ from penstock.spark.source_partition import IntervalPartition, Piece, partition
 from penstock.spark.source_read import read_arrow, read_batches
 from penstock.spark.source_streams import Streams
 from penstock.spark.stream_plan import Backlog, Limits
+
+LONGEST_SILENCE: Final[Duration] = 10 * MINUTE
+"""After so much silence a query moves on with an empty batch: a log that is trimmed while nothing
+is published must not overtake it, or silence would look like loss."""
 
 
 class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -56,6 +60,7 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._backlog = Backlog(limits, self._read_frames)
         self._first: StreamOffset | None = None
         self._target: dict[str, Tick] | None = None
+        self._rows_ends: dict[str, Tick] = {}
         self._held_back_since_s: float | None = None
 
     def __getstate__(self) -> tuple[SourceOptions, StructType]:
@@ -103,7 +108,8 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._check(begin, streams)
         begin = begin.with_new(streams)
         lows = {pubend: tick for pubend, tick in begin.next.items() if pubend in streams}
-        if not any(lows[pubend] < bounds.rows_end for pubend, bounds in streams.items()):
+        self._rows_ends = {pubend: bounds.rows_end for pubend, bounds in streams.items()}
+        if self._is_idle(lows, streams):
             return start
         heads = {pubend: max(lows[pubend], each) for pubend, each in self._heads(streams).items()}
         ends = heads
@@ -126,6 +132,13 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Read what is there now and no more."""
         self._target = {pubend: bounds.head for pubend, bounds in self._streams.bounds().items()}
+
+    def _is_idle(self, lows: Mapping[str, Tick], streams: Mapping[str, StreamBounds]) -> bool:
+        """Whether there is only silence, and not so much of it that the query must move on."""
+        return not any(
+            lows[pubend] < bounds.rows_end or bounds.head - lows[pubend] > LONGEST_SILENCE
+            for pubend, bounds in streams.items()
+        )
 
     def _heads(self, streams: Mapping[str, StreamBounds]) -> dict[str, Tick]:
         heads = {pubend: bounds.head for pubend, bounds in streams.items()}
@@ -166,6 +179,7 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             last.next,
             least=self._options.min_partitions,
             most=self._options.max_partitions,
+            rows_ends=self._rows_ends,
         )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -29,7 +29,7 @@ def draw_sweep(
         return []
     across = axis_of(parameters)
     figure, axis = plt.subplots(figsize=SIZE_IN, layout="constrained")
-    for number, (label, curve) in enumerate(_curves(own, across).items()):
+    for number, (label, curve) in enumerate(curves_of(own, across, parameters).items()):
         x = [_place(each, across, parameters) for each in curve]
         colour = COLOURS[number % len(COLOURS)]
         axis.plot(x, [each.median for each in curve], "o-", color=colour, label=label)
@@ -69,10 +69,13 @@ def _place(estimate: Estimate, across: str, parameters: Mapping[str, Sequence[An
     return float(value) if _numeric(values) else float(list(values).index(value))
 
 
-def _curves(estimates: Sequence[Estimate], across: str) -> dict[str, list[Estimate]]:
+def curves_of(
+    estimates: Sequence[Estimate], across: str, parameters: Mapping[str, Sequence[Any]]
+) -> dict[str, list[Estimate]]:
+    """The estimates along the axis, for each choice of the other parameters that vary."""
+    others = [name for name, values in parameters.items() if name != across and len(values) > 1]
     curves: dict[str, list[Estimate]] = {}
     for each in estimates:
-        others = {name: value for name, value in each.parameters.items() if name != across}
-        label = ", ".join(f"{name.rpartition('.')[2]} = {value}" for name, value in others.items())
-        curves.setdefault(label, []).append(each)
+        parts = [f"{name.rpartition('.')[2]} = {each.parameters[name]}" for name in others]
+        curves.setdefault(", ".join(parts), []).append(each)
     return curves

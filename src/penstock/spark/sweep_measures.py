@@ -13,8 +13,8 @@ MEASURES: Final = {
     "most_queued_bytes": "the largest queue of a link",
     "dropped_messages": "what did not fit a link's queue, or was lost on it",
     "utilisation": "of the fullest link that has a limit",
-    "pubend_jain": "Jain's index of the pubends' rates",
-    "subscription_jain": "Jain's index of the subscriptions' rates",
+    "pubend_jain": "Jain's index of the pubends' messages",
+    "subscription_jain": "Jain's index of the subscriptions' messages",
     "limited_s": "seconds of pubends under a limit",
     **dict.fromkeys(RULES, "how often a rule was broken, as judged at the ends"),
 }

@@ -6,7 +6,7 @@ recovers has no recovery time; how many of the seeds have one is counted beside 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Final
 
@@ -16,10 +16,10 @@ from pyspark.sql import functions as sql
 
 from penstock.lab.measure import RULES
 from penstock.lab.run_records import NODE
-from penstock.spark.lake import Lake, LakeError
+from penstock.spark.lake import Lake, chosen_runs
 from penstock.spark.lake_frame import read_files
-from penstock.spark.report_causes import bottlenecks, recoveries
-from penstock.spark.report_rates import fairness, links, rates
+from penstock.spark.report_causes import bottlenecks, extents, recoveries
+from penstock.spark.report_rates import fairness, links, rates, seconds_of
 from penstock.spark.sweep_measures import MEASURES
 
 INTERVAL: Final = (0.05, 0.95)
@@ -54,11 +54,18 @@ def run_measures(rows: DataFrame) -> DataFrame:
     def where(column: str, is_value: str, value: str) -> Column:
         return sql.when(sql.col(column) == is_value, sql.col(value))
 
-    rate, jain = "mean_msgs_per_s", "jain"
+    def total(counter: str) -> Column:
+        """All messages of a counter over the seconds of the run."""
+        seconds = seconds_of(sql.max("ended_ns") - sql.min("began_ns"))
+        return sql.try_divide(sql.sum(where("metric", counter, "messages")), seconds)
+
+    jain = "jain"
     wide = [
-        rated.groupBy("run").agg(
-            sql.sum(where("metric", "published_messages", rate)).alias("published_msgs_per_s"),
-            sql.sum(where("metric", "delivered_messages", rate)).alias("delivered_msgs_per_s"),
+        rated.join(extents(rows), "run")
+        .groupBy("run")
+        .agg(
+            total("published_messages").alias("published_msgs_per_s"),
+            total("delivered_messages").alias("delivered_msgs_per_s"),
         ),
         fairness(rated)
         .groupBy("run")
@@ -82,12 +89,10 @@ def run_measures(rows: DataFrame) -> DataFrame:
     return reduce(DataFrame.unionByName, long, judgement)
 
 
-def summarise(spark: SparkSession, lake: Lake, sweep: str) -> SweepSummary:
-    """Reduce the runs of a sweep that are in the lake; raises ``LakeError`` if there are none."""
+def summarise(spark: SparkSession, lake: Lake, sweep: str, jobs: Sequence[str]) -> SweepSummary:
+    """Reduce the runs of a sweep; raises ``LakeError`` if one is not in the lake."""
     snapshot = lake.snapshot()
-    runs = [run for run in snapshot.runs() if run.startswith(f"{sweep}.p")]
-    if not runs:
-        raise LakeError(f"{lake.path}: there is no sweep {sweep!r}")
+    runs = chosen_runs(lake, snapshot, jobs)
     rows = read_files(spark, lake, snapshot.of_runs(runs)).cache()
     try:
         said = rows.where(sql.col("node") == NODE)

@@ -64,8 +64,8 @@ byte stays so for ever: to give anything back takes a few notes, a change of the
 next start a recovery."""
 
 NOTES_SEGMENTS: Final = 128
-"""On a full disk notes go to segments of their own, from the reserve, which has room for so many:
-64 KB each, a few hundred notes."""
+"""On a full disk notes go to segments of their own, this part of the reserve each: 64 KB, a few
+hundred notes.  They leave half of the reserve to the state."""
 
 
 class _Refusal(msgspec.Struct, frozen=True):
@@ -215,7 +215,7 @@ class SegmentLog:
             if not first.note or error.errno not in NO_SPACE_ERRORS:
                 raise
             notes_bytes = self._reserve_bytes // NOTES_SEGMENTS
-            writer = self._make_segment(first, notes_bytes, reserve_bytes=0)
+            writer = self._make_segment(first, notes_bytes, self._reserve_bytes // 2)
             self._notes_only = True
             return writer
 

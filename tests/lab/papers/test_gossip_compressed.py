@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from penstock.lab.papers.gossip_compressed import compressed
@@ -27,6 +28,13 @@ def test_load_and_buffers_keep_their_proportions() -> None:
         expected = in_a_round_and_buffer(whole, rate(whole))
         assert in_a_round_and_buffer(small, rate(small)) == pytest.approx(expected)
     assert small.parameters.datagram_bytes == 1400
+
+
+def test_a_file_may_ask_for_longer_rounds() -> None:
+    whole = msgspec.structs.replace(dynamic("improved"), live_period_s=1.0)
+    small = compressed(whole)
+    assert small.period_s == 1.0
+    assert small.offered_msgs_per_s == pytest.approx(20.0 * 5 / 3)
 
 
 def test_what_is_as_short_already_is_left_as_it_is() -> None:

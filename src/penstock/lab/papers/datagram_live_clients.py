@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.queues import Queue as Mailbox
 from typing import Final
@@ -151,9 +152,17 @@ def subscribe(
 
 
 def run_clients(
-    scenario: DatagramScenario, policy: Policy, near_url: str, far_url: str, link: str
+    scenario: DatagramScenario,
+    policy: Policy,
+    near_url: str,
+    far_url: str,
+    link: str,
+    on_begin: Callable[[float], None] = lambda began: None,
 ) -> LiveRun:
-    """Start all clients, change the bottleneck as the scenario says, and collect the counts."""
+    """Start all clients, change the bottleneck as the scenario says, and collect the counts.
+
+    ``on_begin`` is told when they all begin, as a time of day in the near future.
+    """
     context = get_context("spawn")
     ready: Mailbox[int] = context.Queue()
     begins: list[Mailbox[float]] = []
@@ -178,6 +187,7 @@ def run_clients(
         began = time.time() + LEAD_S
         for begin in begins:
             begin.put(began)
+        on_begin(began)
         asyncio.run(_change_bandwidth(scenario, near_url, link, began))
         patience_s = scenario.duration_s + START_WITHIN_S
         return LiveRun(

@@ -47,32 +47,27 @@ MESSAGE_BYTES: Final = 1200
 TCP_PORT: Final = 7999
 
 RECEIVER: Final = """
-import socket, sys, time
+import socket, time
 listener = socket.create_server(("0.0.0.0", {port}))
-print("ready", flush=True)
 connection, _ = listener.accept()
-began, counted, total = time.time(), 0, 0
-while data := connection.recv(65536):
-    total += len(data)
-    if time.time() - began >= {skip_s}:
+counted = 0
+while time.time() < {until} and (data := connection.recv(65536)):
+    if time.time() >= {since}:
         counted += len(data)
-    if time.time() - began >= {run_s}:
-        break
-print(counted / ({run_s} - {skip_s}), flush=True)
+print(counted / ({until} - {since}), flush=True)
 """
-"""Prints the bytes a second that it has received after the first moments."""
+"""Prints the bytes a second that it has received between two times of day."""
 
 SENDER: Final = """
 import socket, time
-time.sleep({delay_s})
+time.sleep(max(0, {begin} - time.time()))
 connection = socket.create_connection(("{host}", {port}))
 try:
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
 except OSError:
     pass
-ends = time.time() + {run_s} + 5
 try:
-    while time.time() < ends:
+    while time.time() < {until} + 5:
         connection.sendall(bytes(16384))
 except OSError:
     pass
@@ -154,37 +149,42 @@ def run_beside_tcp(policy: Policy, directory: Path) -> TcpRun:
             write_config(path, config)
             command = layout.command(name, SERVE_COMMAND)
             running.enter_context(BrokerProcess(path, directory / f"{name}.log", command))
-        receiver = _receiver(layout, running)
-        _sender(layout, running)
+        tcp = TcpConnection(layout, running)
         urls = {name: f"penstock://{layout.address(name)}" for name in (NEAR, FAR)}
-        run = run_clients(scenario, policy, urls[NEAR], urls[FAR], FAR)
-        assert receiver.stdout is not None
-        return TcpRun(float(receiver.stdout.readline() or 0), run)
+        run = run_clients(scenario, policy, urls[NEAR], urls[FAR], FAR, tcp.begin)
+        return TcpRun(tcp.received_bytes_per_s(), run)
 
 
-def _receiver(layout: Namespaces, running: ExitStack) -> subprocess.Popen[str]:
-    program = RECEIVER.format(
-        port=TCP_PORT, skip_s=MEASURED_FROM_S - TCP_START_S, run_s=DURATION_S - TCP_START_S
-    )
-    process = _start(layout, FAR, program, running)
-    assert process.stdout is not None
-    process.stdout.readline()
-    return process
+class TcpConnection:
+    """A TCP connection across the bottleneck, from one namespace to the other."""
 
+    def __init__(self, layout: Namespaces, running: ExitStack) -> None:
+        """Nothing is sent before ``begin``; the processes end with ``running``."""
+        self._layout = layout
+        self._running = running
+        self._receiver: subprocess.Popen[str] | None = None
 
-def _sender(layout: Namespaces, running: ExitStack) -> None:
-    host = layout.neighbour_address(NEAR, FAR).rpartition(":")[0]
-    program = SENDER.format(
-        host=host, port=TCP_PORT, delay_s=TCP_START_S, run_s=DURATION_S - TCP_START_S
-    )
-    _start(layout, NEAR, program, running)
+    def begin(self, began: float) -> None:
+        """The clients begin at this time of day, the connection a little later."""
+        times = {
+            "port": TCP_PORT,
+            "host": self._layout.neighbour_address(NEAR, FAR).rpartition(":")[0],
+            "begin": began + TCP_START_S,
+            "since": began + MEASURED_FROM_S,
+            "until": began + DURATION_S,
+        }
+        self._receiver = self._start(FAR, RECEIVER.format(**times))
+        self._start(NEAR, SENDER.format(**times))
 
+    def received_bytes_per_s(self) -> float:
+        """What arrived while it was measured."""
+        assert self._receiver is not None, "the connection has not begun"
+        assert self._receiver.stdout is not None
+        return float(self._receiver.stdout.readline() or 0)
 
-def _start(
-    layout: Namespaces, where: str, program: str, running: ExitStack
-) -> subprocess.Popen[str]:
-    command = layout.command(where, (sys.executable, "-c", program))
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    running.callback(process.wait)
-    running.callback(process.kill)
-    return process
+    def _start(self, where: str, program: str) -> subprocess.Popen[str]:
+        command = self._layout.command(where, (sys.executable, "-c", program))
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self._running.callback(process.wait)
+        self._running.callback(process.kill)
+        return process

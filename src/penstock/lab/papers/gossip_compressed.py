@@ -1,8 +1,8 @@
 """A gossip scenario in a smaller measure, for real sockets and a real clock.
 
 What gossip knows of time is the round, and of load the messages for each round and buffer.  So a
-run with a gossip period of 100 ms instead of 5 s, and with a third of the buffers, is the same run,
-fifty times quicker and light enough for one process to be 60 peers.
+run with a gossip period of 100 ms (``live_period_s``) instead of 5 s, and with a third of the
+buffers, is the same run, fifty times quicker and light enough for one process to be 60 peers.
 """
 
 from __future__ import annotations
@@ -11,22 +11,17 @@ from typing import Final
 
 import msgspec
 
-from penstock.core.clock import MILLISECOND, Duration, in_seconds
 from penstock.gossip.parameters import GossipParameters
 from penstock.lab.papers.gossip_scenario import GossipScenario
-
-LIVE_PERIOD_NS: Final[Duration] = 100 * MILLISECOND
-"""The shortest period for which 60 peers need about half a core."""
 
 BUFFERS_DIVIDED_BY: Final = 3
 
 
 def compressed(scenario: GossipScenario) -> GossipScenario:
     """The scenario as it runs live; one whose rounds are as short already is left as it is."""
-    period_ns = scenario.parameters.gossip_period_ns
-    if period_ns <= LIVE_PERIOD_NS:
+    if scenario.period_s <= scenario.live_period_s:
         return scenario
-    faster = period_ns / LIVE_PERIOD_NS / BUFFERS_DIVIDED_BY
+    faster = scenario.period_s / scenario.live_period_s / BUFFERS_DIVIDED_BY
     changes = tuple(
         msgspec.structs.replace(each, buffer_events=_divided(each.buffer_events))
         for each in scenario.changes
@@ -37,15 +32,15 @@ def compressed(scenario: GossipScenario) -> GossipScenario:
         expect = msgspec.structs.replace(expect, input_rate_at_least=rate)
     return msgspec.structs.replace(
         scenario,
-        parameters=_compressed_parameters(scenario.parameters),
+        parameters=_compressed_parameters(scenario.parameters, scenario.live_period_s),
         offered_msgs_per_s=faster * scenario.offered_msgs_per_s,
         changes=changes,
         expect=expect,
     )
 
 
-def _compressed_parameters(parameters: GossipParameters) -> GossipParameters:
-    quicker = parameters.with_period(in_seconds(LIVE_PERIOD_NS))
+def _compressed_parameters(parameters: GossipParameters, period_s: float) -> GossipParameters:
+    quicker = parameters.with_period(period_s)
     adaptation = quicker.adaptation.times(1 / BUFFERS_DIVIDED_BY)
     believed = _divided(adaptation.smallest_believed_buffer)
     return msgspec.structs.replace(

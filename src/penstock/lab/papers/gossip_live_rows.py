@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from penstock.core.clock import in_seconds
 from penstock.gossip.parameters import Law
-from penstock.lab.papers.gossip_compressed import LIVE_PERIOD_NS, compressed
+from penstock.lab.papers.gossip_compressed import compressed
 from penstock.lab.papers.gossip_experiments import dynamic
 from penstock.lab.papers.gossip_live import LiveGroup, run_group
 from penstock.lab.papers.gossip_scenario import BufferChange, Churn, GossipResult, GossipScenario
@@ -62,7 +61,7 @@ def live_rows(progress: Callable[[str], None]) -> list[PaperRow]:
     progress("gossip: live, with loss and churn (24 s)")
     results["storm"], kept["storm"] = _run(stormy_scenario())
     run_name = "Live: 60 peers over UDP, T = 100 ms, buffers 30 → 15 → 20"
-    rate_unit = in_seconds(LIVE_PERIOD_NS)
+    period_s = live_scenario("paper").period_s
     return [
         row(
             "gossip",
@@ -84,8 +83,8 @@ def live_rows(progress: Callable[[str], None]) -> list[PaperRow]:
             "msg",
             paper="–",
             bar=at_least(20.0),
-            paper_law=[results["paper"].input_rate_msgs_per_s * rate_unit],
-            improved_law=[results["improved"].input_rate_msgs_per_s * rate_unit],
+            paper_law=[results["paper"].input_rate_msgs_per_s * period_s],
+            improved_law=[results["improved"].input_rate_msgs_per_s * period_s],
             note="33.3 are offered",
         ),
         row(

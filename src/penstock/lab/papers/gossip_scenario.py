@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from penstock.core.clock import in_seconds
-from penstock.gossip.parameters import GossipParameters, Positive, Share
+from penstock.gossip.parameters import GossipParameters, Positive, PositiveFloat, Share
 
 
 class BufferChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,6 +63,10 @@ class GossipScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     churn: Churn | None = None
     loss: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
     expect: Expectations = Expectations()
+    live_period_s: PositiveFloat = 0.1
+    """How long a round takes in the network world, unless the period is shorter.  100 ms are the
+    shortest for which 60 peers need about half a core; a busy machine misses such rounds, and a
+    longer one tells more."""
     service: Literal["gossip"] = "gossip"
     """How `penstock run` knows whose scenario a file is."""
 

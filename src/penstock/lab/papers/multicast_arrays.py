@@ -19,12 +19,12 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.clock import SECOND, seconds
 from penstock.lab.papers.multicast_result import MulticastResult, Sampler
+from penstock.lab.papers.multicast_routes import NOWHERE, Route, narrow_routes
 from penstock.lab.papers.multicast_scenario import (
     UNACKNOWLEDGED_PACKETS,
     LinkPlan,
@@ -36,12 +36,10 @@ from penstock.multicast.link_price import paper_price
 from penstock.multicast.parameters import MulticastParameters
 from penstock.multicast.rate_ramp import doubling_ns, granted_rate, next_ramp
 from penstock.multicast.salary import next_period_ns, paid, send_probability
-from penstock.overlay.routing import parents_from
 
 Floats = NDArray[np.float64]
 
 STEP_S: Final = 0.001
-NOWHERE: Final = -1
 
 
 class ArrayLink:
@@ -68,15 +66,6 @@ class ArrayLink:
     def buffered(self) -> int:
         """What waits above what the link itself takes."""
         return max(0, len(self.queue) - self.free_packets)
-
-
-class Route(msgspec.Struct, frozen=True):
-    """How the packets of one sender plan travel: links as (index, parent's index, delay before)."""
-
-    links: tuple[tuple[int, int, float], ...]
-    delays_s: tuple[float, ...]
-    """From each link's broker back to the sender."""
-    round_trip_s: float
 
 
 class ArraySenders:
@@ -216,78 +205,22 @@ class ArrayRun:
     ) -> None:
         self.scenario = scenario
         self.parameters = parameters
-        self.links: list[ArrayLink] = []
-        self.routes = self._routes()
+        narrow, self.routes = narrow_routes(scenario)
+        self.links = [ArrayLink(plan, "-".join(plan.ends), parameters) for plan in narrow]
         self.senders = ArraySenders(scenario, parameters, self.routes, seed)
         plans, links = len(scenario.senders), len(self.links)
         self.known: Floats = np.zeros((plans, links))
         self.known_sequence = np.zeros((plans, links), np.int64)
         self.on_tree = np.zeros((plans, links))
+        self._listeners: list[dict[float, list[int]]] = [{} for _ in self.links]
         for number, route in enumerate(self.routes):
-            for link, _, _ in route.links:
+            for (link, _, _), delay_s in zip(route.links, route.delays_s, strict=True):
                 self.on_tree[number, link] = 1.0
+                self._listeners[link].setdefault(delay_s, []).append(number)
         self.events: list[tuple[float, int, Any, tuple[Any, ...]]] = []
         self.serial = count()
         self.now_s = 0.0
         self.sampler = Sampler([link.name for link in self.links], scenario.warm_up_s)
-
-    def _routes(self) -> list[Route]:
-        """Trees, with the links that the senders together could congest."""
-        graph: dict[str, dict[str, int]] = {name: {} for name in self.scenario.brokers}
-        plans = {}
-        for plan in self.scenario.links:
-            here, there = plan.ends
-            graph[here][there] = graph[there][here] = 1
-            plans[here, there] = plans[there, here] = plan
-        rates = {each.mbit_per_s for each in self.scenario.links}
-        free_above = max(rates - {max(rates)}, default=max(rates))
-        known: dict[tuple[str, str], int] = {}
-        routes = []
-        parents_of: dict[str, dict[str, str]] = {}
-        for sender in self.scenario.senders:
-            root = sender.broker
-            parents = parents_of.get(root) or parents_from(root, graph)
-            parents_of[root] = parents
-            wanted: dict[tuple[str, str], None] = {}
-            for group in sender.groups:
-                for member in self.scenario.groups[group]:
-                    path, at = [], member
-                    while at != root:
-                        path.append((parents[at], at))
-                        at = parents[at]
-                    wanted.update(dict.fromkeys(reversed(path)))
-            routes.append(self._route(list(wanted), plans, known, free_above))
-            if len(parents_of) > len(graph) // 2:
-                parents_of.clear()
-        return routes
-
-    def _route(
-        self,
-        edges: list[tuple[str, str]],
-        plans: dict[tuple[str, str], LinkPlan],
-        known: dict[tuple[str, str], int],
-        free_above: float,
-    ) -> Route:
-        placed: dict[str, tuple[int, float]] = {edges[0][0]: (NOWHERE, 0.0)}
-        distance = {edges[0][0]: 0.0}
-        links: list[tuple[int, int, float]] = []
-        delays = []
-        for here, there in edges:
-            plan = plans[here, there]
-            latency_s = plan.latency_ms / 1000
-            parent, before_s = placed[here]
-            distance[there] = distance[here] + latency_s
-            if plan.mbit_per_s > free_above:
-                placed[there] = (parent, before_s + latency_s + 1 / plan.packets_per_s)
-                continue
-            index = known.get((here, there))
-            if index is None:
-                index = known[here, there] = len(self.links)
-                self.links.append(ArrayLink(plan, f"{here}-{there}", self.parameters))
-            links.append((index, parent, before_s))
-            delays.append(distance[here])
-            placed[there] = (index, 0.0)
-        return Route(tuple(links), tuple(delays), 2 * max(distance.values()))
 
     # -- running ----------------------------------------------------------------------------
 
@@ -377,12 +310,7 @@ class ArrayRun:
         self._at(self.now_s + every_s, self._update, every_s)
 
     def _tell(self, index: int, link: ArrayLink) -> None:
-        by_delay: dict[float, list[int]] = {}
-        for plan, route in enumerate(self.routes):
-            for (each, _, _), delay_s in zip(route.links, route.delays_s, strict=True):
-                if each == index:
-                    by_delay.setdefault(delay_s, []).append(plan)
-        for delay_s, plans in by_delay.items():
+        for delay_s, plans in self._listeners[index].items():
             told = (index, plans, link.price, link.sequence)
             self._at(self.now_s + delay_s, self._told, *told)
 

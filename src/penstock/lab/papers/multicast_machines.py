@@ -17,9 +17,10 @@ from penstock.client.group_reader import GroupReader
 from penstock.client.publish_limits import PublishLimits
 from penstock.content.batch import Batch
 from penstock.content.wire import encoded_size
-from penstock.core.clock import MILLISECOND, Instant, in_seconds, seconds
+from penstock.core.clock import MILLISECOND, SECOND, Instant, in_seconds, seconds
 from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Received, Send
 from penstock.core.randomness import random_stream
+from penstock.core.trace import TraceRecord
 from penstock.lab.papers.multicast_result import MulticastResult, Sampler
 from penstock.lab.papers.multicast_scenario import (
     PACKET_BYTES,
@@ -38,12 +39,17 @@ UNRECEIPTED: Final = 400
 """Messages that a greedy sender keeps at its broker: more than a 2 Mbit/s link carries in the
 longest round trip that its buffer allows."""
 
+OnTrace = Callable[[TraceRecord], None]
+
 ROOM_BYTES: Final = 1 << 40
+LATEST_START_NS: Final = 100 * MILLISECOND
 SETTLED_S: Final = 1.0
 """When members have joined and links are known; scenarios begin here."""
 
 
-def payload_bytes() -> int:
+def payload_bytes(
+    sender: str = "acfg-10/0123456789abcdef", groups: tuple[str, ...] = ("cfg",)
+) -> int:
     """The payload that makes a message for one receiver ``PACKET_BYTES`` on a link.
 
     Every bottleneck of the scenarios leads to one receiving broker.
@@ -51,9 +57,9 @@ def payload_bytes() -> int:
     sample = Multicast(
         "A",
         EPOCH,
-        "acfg-10/0123456789abcdef",
+        sender,
         10_000,
-        ("cfg",),
+        groups,
         (Destination("G", 1 << 31, 10_000, 9_900),),
         0.5,
         1 << 60,
@@ -139,8 +145,10 @@ class EagerMember:
 class MeteredWorld(SimWorld):
     """Counts what is sent, what waits, and what the prices take."""
 
-    def __init__(self, seed: int, began: Instant, sampler: Sampler) -> None:
-        super().__init__(seed)
+    def __init__(
+        self, seed: int, began: Instant, sampler: Sampler, on_trace: OnTrace | None = None
+    ) -> None:
+        super().__init__(seed, on_trace=on_trace)
         self.sampler = sampler
         self.price_bytes: dict[tuple[str, str, int], float] = {}
         """By link, and by the link that was priced."""
@@ -180,13 +188,18 @@ class MachineRun:
     """One run of one scenario with one seed."""
 
     def __init__(
-        self, scenario: MulticastScenario, parameters: MulticastParameters, seed: int
+        self,
+        scenario: MulticastScenario,
+        parameters: MulticastParameters,
+        seed: int,
+        on_trace: OnTrace | None = None,
     ) -> None:
         self.scenario = scenario
+        self._trace_interval_ns = 0 if on_trace is None else SECOND
         self._random = random_stream(seed, "multicast", "starts")
         self._began = EPOCH + seconds(SETTLED_S)
         self.sampler = Sampler([], scenario.warm_up_s)
-        self.world = MeteredWorld(seed, self._began, self.sampler)
+        self.world = MeteredWorld(seed, self._began, self.sampler, on_trace)
         self._add_brokers(parameters)
         self._add_clients()
 
@@ -197,7 +210,9 @@ class MachineRun:
             # Shortest means soonest: the paper's trees follow the latencies.
             costs[here][there] = costs[there][here] = round(link.latency_ms)
         for name, neighbours in costs.items():
-            config = NodeConfig(name, neighbours, multicast=parameters, trace_interval_ns=0)
+            config = NodeConfig(
+                name, neighbours, multicast=parameters, trace_interval_ns=self._trace_interval_ns
+            )
             self.world.add_broker(config)
         for link in self.scenario.links:
             model = LinkModel(
@@ -231,15 +246,21 @@ class MachineRun:
 
         return note
 
-    def run(self) -> MulticastResult:
-        """Let the time pass."""
+    def run(self, progress: Callable[[float], None] = lambda at_s: None) -> MulticastResult:
+        """Let the time pass; ``progress`` hears at which second it is."""
         scenario, world = self.scenario, self.world
+        # Brokers draw by the instant of their start, which must differ between seeds.
+        world.run_for(self._random.randrange(LATEST_START_NS))
         world.start()
+        if self._trace_interval_ns:
+            world.trace_links(self._trace_interval_ns)
         for change in scenario.changes:
             at = self._began + seconds(change.at_s)
             rate = round(change.mbit_per_s * 125_000)
             world.scheduler.at(at, world.set_bandwidth, *change.ends, rate)
-        world.run_until(self._began + seconds(scenario.duration_s))
+        for second in range(1, round(scenario.duration_s) + 1):
+            world.run_until(self._began + second * SECOND)
+            progress(second)
         rates = self.sampler.sent_by_client(scenario.duration_s)
         clients = {
             plan.name: [rates.get(f"{plan.name}-{number}", 0.0) for number in range(plan.clients)]
@@ -263,7 +284,12 @@ class MachineRun:
 
 
 def run_machines(
-    scenario: MulticastScenario, parameters: MulticastParameters, seed: int
+    scenario: MulticastScenario,
+    parameters: MulticastParameters,
+    seed: int,
+    *,
+    on_trace: OnTrace | None = None,
+    progress: Callable[[float], None] = lambda at_s: None,
 ) -> MulticastResult:
     """One run with the broker machines."""
-    return MachineRun(scenario, parameters, seed).run()
+    return MachineRun(scenario, parameters, seed, on_trace).run(progress)

@@ -12,6 +12,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from penstock.multicast.parameters import Law
+
 Positive = Annotated[int, msgspec.Meta(gt=0)]
 PositiveNumber = Annotated[float, msgspec.Meta(gt=0)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
@@ -55,6 +57,13 @@ class ChangePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mbit_per_s: PositiveNumber
 
 
+class Expectations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a run must keep to; nothing is expected of what is not given."""
+
+    total_mbit_per_s_at_least: float | None = None
+    highest_buffer_at_most: float | None = None
+
+
 class MulticastScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One experiment."""
 
@@ -68,6 +77,9 @@ class MulticastScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     duration_s: PositiveNumber
     warm_up_s: NotNegative
     """What is measured begins here."""
+    law: Law = "improved"
+    """Under which ``penstock run`` runs it; the papers' table takes both."""
+    expect: Expectations = Expectations()
     start_spread_s: NotNegative = 1.0
     """Clients that start together start at random within so long; 0 is at once."""
 

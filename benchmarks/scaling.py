@@ -1,0 +1,247 @@
+"""Cost as work grows: brokers in a row, subscribers, selectors, pubends, message size.
+
+    python -m benchmarks.scaling [--quick] [--figure FILE.png]
+
+Every point is a small run in the simulator, which drives the brokers' own code, and the quantity is
+processor time for a unit of work: other work on the machine does not show in it.  One quantity
+grows at a time.  A *cliff* is where the cost for a unit grows more than ``CLIFF`` times between two
+neighbours.  The network and the disk are not in it; benchmarks.throughput has those.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from penstock.lab.run_sim import SimRun
+from penstock.lab.scenario import each_publisher, each_subscriber
+from penstock.lab.scenario_file import parse_scenario
+
+WARM_UP_S: Final = 1.0
+"""The first messages bring modules and indices into being."""
+
+SIMULATED_S: Final = 3.0
+MESSAGES_PER_S: Final = 8192
+BATCH_ROWS: Final = 256
+SMALL_BATCH_ROWS: Final = 16
+CLIFF: Final = 2.5
+
+
+class Point(msgspec.Struct, frozen=True):
+    """How large the quantity was, and what a unit of work cost."""
+
+    size: int
+    cost_us: float
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """One quantity that grows, and what a unit of work is there."""
+
+    name: str
+    unit: str
+    sizes: tuple[int, ...]
+    scenario: Callable[[int], dict[str, Any]]
+    work: Callable[[int, int, int], float]
+    """Units of work from the size, the messages published and the messages delivered."""
+
+
+def _scenario(
+    brokers: dict[str, Any],
+    links: list[dict[str, Any]],
+    publishers: dict[str, Any],
+    subscribers: list[dict[str, Any]],
+) -> dict[str, Any]:
+    usual = {"name": "p", "batch_rows": BATCH_ROWS, "identity": "tick", "pattern": "even"}
+    return {
+        "name": "scaling",
+        "duration_s": SIMULATED_S,
+        "brokers": brokers,
+        "links": links,
+        "publishers": [{**usual, "rate_msgs_per_s": MESSAGES_PER_S, **publishers}],
+        "subscribers": [{"window_bytes": 1 << 30, **each} for each in subscribers],
+    }
+
+
+def _row(count: int) -> dict[str, Any]:
+    names = [f"b{number}" for number in range(count)]
+    return _scenario(
+        {name: {"pubends": 1 if name == "b0" else 0} for name in names},
+        [{"between": [one, other]} for one, other in pairwise(names)],
+        {"broker": "b0", "pubend": "b0.1"},
+        [{"name": "s", "broker": names[-1]}],
+    )
+
+
+def _subscribers(count: int) -> dict[str, Any]:
+    return _scenario(
+        {"b": {"pubends": 1}},
+        [],
+        {"broker": "b", "pubend": "b.1", "rate_msgs_per_s": MESSAGES_PER_S // 8},
+        [{"name": "s", "broker": "b", "count": count}],
+    )
+
+
+def _selectors(count: int) -> dict[str, Any]:
+    return _scenario(
+        {"pb": {"pubends": 1}, "sb": {}},
+        [{"between": ["pb", "sb"]}],
+        {"broker": "pb", "pubend": "pb.1", "attributes": {"kind": f"cycle:0..{count}"}},
+        [
+            {"name": f"s{number}", "broker": "sb", "selector": f"kind = {number}"}
+            for number in range(count)
+        ],
+    )
+
+
+def _pubends(count: int) -> dict[str, Any]:
+    # The whole rate and the batches are the same; each pubend has a part of the rate.
+    return _scenario(
+        {"pb": {"pubends": count}, "sb": {}},
+        [{"between": ["pb", "sb"]}],
+        {
+            "broker": "pb",
+            "count": count,
+            "pubend": "pb.{i+1}",
+            "rate_msgs_per_s": MESSAGES_PER_S / count,
+            "batch_rows": SMALL_BATCH_ROWS,
+        },
+        [{"name": "s", "broker": "sb"}],
+    )
+
+
+def _sizes(payload_bytes: int) -> dict[str, Any]:
+    # As many bytes for every size, as far as a second has messages.
+    rate = max(2, min(MESSAGES_PER_S, 100_000_000 // payload_bytes))
+    rows = max(1, min(BATCH_ROWS, 1_000_000 // payload_bytes, rate // 2))
+    return _scenario(
+        {"pb": {"pubends": 1}, "sb": {}},
+        [{"between": ["pb", "sb"], "queue_bytes": 1 << 30}],
+        {
+            "broker": "pb",
+            "pubend": "pb.1",
+            "rate_msgs_per_s": rate,
+            "batch_rows": rows,
+            "payload_bytes": payload_bytes,
+        },
+        [{"name": "s", "broker": "sb"}],
+    )
+
+
+CURVES: Final = (
+    Curve(
+        "brokers in a row",
+        "a message and broker",
+        (1, 2, 4, 8),
+        _row,
+        lambda size, published, delivered: size * delivered,
+    ),
+    Curve(
+        "subscribers of everything",
+        "a delivered message",
+        (1, 10, 100, 1000),
+        _subscribers,
+        lambda size, published, delivered: delivered,
+    ),
+    Curve(
+        "selectors",
+        "a published message",
+        (1, 10, 100, 1000),
+        _selectors,
+        lambda size, published, delivered: published,
+    ),
+    Curve(
+        "pubends",
+        "a message",
+        (1, 4, 16, 64, 256),
+        _pubends,
+        lambda size, published, delivered: delivered,
+    ),
+    Curve(
+        "bytes of a message",
+        "a message, or a kB of it",
+        (10, 100, 1000, 10_000, 100_000, 1_000_000),
+        _sizes,
+        lambda size, published, delivered: delivered * max(1.0, size / 1000),
+    ),
+)
+
+
+def measure(curve: Curve, size: int) -> Point:
+    """Processor time for a unit of work at one size, without what it takes to set up."""
+    scenario = parse_scenario(curve.scenario(size))
+    world = SimRun(scenario, 1)
+    world.open()
+    for subscriber in each_subscriber(scenario):
+        world.start_subscriber(subscriber)
+    for publisher in each_publisher(scenario):
+        world.start_publisher(publisher, SIMULATED_S)
+    world.run_until(WARM_UP_S)
+    published, delivered = _counts(world)
+    began = time.process_time()
+    world.run_until(SIMULATED_S + 1)
+    took_s = time.process_time() - began
+    published_after, delivered_after = _counts(world)
+    work = curve.work(size, published_after - published, delivered_after - delivered)
+    assert work, f"{curve.name}, {size}: nothing was delivered"
+    return Point(size, took_s / work * 1e6)
+
+
+def _counts(world: SimRun) -> tuple[int, int]:
+    return sum(map(len, world.history.publishers.values())), world.history.delivered
+
+
+def cliffs(points: Iterable[Point]) -> list[int]:
+    """The sizes at which a unit of work becomes much dearer."""
+    listed = list(points)
+    pairs = pairwise(listed)
+    return [after.size for before, after in pairs if after.cost_us > CLIFF * before.cost_us]
+
+
+def draw(curves: dict[str, list[Point]], units: dict[str, str], path: Path) -> None:
+    """One panel for each quantity, both axes logarithmic."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, panels = plt.subplots(1, len(curves), figsize=(3.4 * len(curves), 3.2))
+    for panel, (name, points) in zip(panels, curves.items(), strict=True):
+        sizes = [each.size for each in points]
+        panel.loglog(sizes, [each.cost_us for each in points], "o-")
+        panel.set_xticks(sizes, [f"{size:g}" for size in sizes], rotation=45)
+        panel.minorticks_off()
+        panel.set_ylim(0.1, 1000)
+        panel.set_xlabel(name)
+        panel.set_ylabel(f"µs for {units[name]}")
+        panel.grid(alpha=0.3)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    """Measure every curve, print it, and name the cliffs."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="only the first two points of each")
+    parser.add_argument("--figure", type=Path)
+    arguments = parser.parse_args()
+    curves: dict[str, list[Point]] = {}
+    for curve in CURVES:
+        sizes = curve.sizes[:2] if arguments.quick else curve.sizes
+        points = curves[curve.name] = []
+        for size in sizes:
+            points.append(measure(curve, size))
+            print(f"{curve.name:26} {size:>9,} {points[-1].cost_us:10.2f} µs for {curve.unit}")
+        for size in cliffs(points):
+            print(f"{curve.name:26} {size:>9,} is a cliff")
+    if arguments.figure is not None:
+        draw(curves, {curve.name: curve.unit for curve in CURVES}, arguments.figure)
+
+
+if __name__ == "__main__":
+    main()

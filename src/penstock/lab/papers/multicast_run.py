@@ -1,0 +1,89 @@
+"""``penstock run`` for the scenario files of the multicast service, in either world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from penstock.lab.expectations import Verdict
+from penstock.lab.papers.multicast_live import Rates, run_live
+from penstock.lab.papers.multicast_machines import run_machines
+from penstock.lab.papers.multicast_scenario import MulticastScenario
+from penstock.lab.service_runs import Progress, ServiceOutcome, read_as
+from penstock.lab.telemetry import Telemetry
+from penstock.multicast.parameters import MulticastParameters
+
+
+class MulticastRun(msgspec.Struct, frozen=True):
+    """A scenario as a world runs it."""
+
+    scenario: MulticastScenario
+    world: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The scenario's."""
+        return self.scenario.name
+
+    @property
+    def duration_s(self) -> float:
+        """How long it takes on its own clock."""
+        return self.scenario.duration_s
+
+    def run(self, telemetry: Telemetry, progress: Progress) -> ServiceOutcome:
+        """Run and judge it."""
+        scenario = self.scenario
+        if self.world == "net":
+            with TemporaryDirectory(prefix="penstock-multicast-") as directory:
+                rates = run_live(scenario, scenario.law, Path(directory))
+            measured = _measured(rates)
+        else:
+            parameters = MulticastParameters(law=scenario.law)
+            result = run_machines(
+                scenario, parameters, self.seed, on_trace=telemetry.add, progress=progress
+            )
+            measured = {
+                **_measured(result.clients_mbit_per_s),
+                "jain": result.jain,
+                "highest_buffer_packets": result.highest,
+                "start_up_buffer_packets": result.start_up_buffer,
+            }
+        return ServiceOutcome(self._headline(measured), measured, judge(scenario, measured))
+
+    def _headline(self, measured: dict[str, Any]) -> str:
+        classes = ", ".join(
+            f"{name} {rate:.3f}" for name, rate in measured["classes_mbit_per_s"].items()
+        )
+        highest = measured.get("highest_buffer_packets")
+        waited = "" if highest is None else f"; at most {highest:.0f} packets waited on a link"
+        return f"under the {self.scenario.law} law the senders sent, in Mbit/s: {classes}{waited}"
+
+
+def _measured(rates: Rates) -> dict[str, Any]:
+    classes = {name: sum(each) for name, each in rates.items()}
+    return {"total_mbit_per_s": sum(classes.values()), "classes_mbit_per_s": classes}
+
+
+def prepare(path: Path, world: str, seed: int) -> MulticastRun:
+    """Read a file for a world; raises ``ScenarioError``."""
+    return MulticastRun(read_as(path, MulticastScenario), world, seed)
+
+
+def judge(scenario: MulticastScenario, measured: dict[str, Any]) -> list[Verdict]:
+    """What the scenario expects, and whether it held; buffers are seen in the simulator alone."""
+    expect = scenario.expect
+    verdicts = []
+    least = expect.total_mbit_per_s_at_least
+    if least is not None:
+        total = measured["total_mbit_per_s"]
+        verdicts.append(Verdict("all senders (Mbit/s)", f"≥ {least:g}", total, total >= least))
+    most, highest = expect.highest_buffer_at_most, measured.get("highest_buffer_packets")
+    if most is not None and highest is not None:
+        verdicts.append(
+            Verdict("highest buffer (packets)", f"≤ {most:g}", highest, highest <= most)
+        )
+    return verdicts
