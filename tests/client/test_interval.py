@@ -109,6 +109,13 @@ def test_an_interval_is_read_through_another_broker(start_broker) -> None:
         assert bounds.broker == "source"
         assert bounds.earliest <= ticks[0] < ticks[-1] < bounds.head
         assert read(there, "n < 10", ticks[0], bounds.head, "p") == list(range(10))
+        # Now nobody at the edge wants live rows, and what it holds of the stream is silence.
+        later = publish(here, "p", range(50, 60))
+        while there.streams()["p"].head <= later[-1]:
+            publish(here, "p", range(60, 61))
+        for selector in ("", "n >= 0"):
+            found = read(there, selector, later[0], later[-1] + 1, "p")
+            assert found == list(range(50, 60))
 
 
 def test_a_read_goes_on_after_the_broker_was_killed(start_broker) -> None:

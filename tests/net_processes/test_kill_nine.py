@@ -20,6 +20,8 @@ KILLING = Scenario(
             count=PUBLISHERS,
             broker="pb",
             pubend="pb.{i+1}",
+            # The subscribers are there first: what was published before is not theirs.
+            start_s=2,
             # A broker that is killed every few seconds finds traffic all the time.
             rate_msgs_per_s=MESSAGES / PUBLISHERS / 30,
             batch_rows=25,

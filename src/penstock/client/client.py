@@ -380,7 +380,12 @@ class Client:
         """
         if self._observer is None:
             self._observer = self.subscribe(NOTHING)
-        await self._observer.open(deadline_s=deadline_s)
+        try:
+            await self._observer.open(deadline_s=deadline_s)
+        except PenstockError:
+            # A subscription that did not come into force is over; the next call makes another.
+            self._observer = None
+            raise
         answer = await self._ask(DescribeStreams(), deadline_s)
         if answer.problem:
             raise PenstockError(answer.problem)

@@ -22,6 +22,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Final, Self
 
+from penstock.client.datagram_row import checked_attributes
 from penstock.client.datagram_socket import ClientDatagramSocket
 from penstock.client.datagram_subscription import (
     UNREAD_MESSAGES,
@@ -31,12 +32,11 @@ from penstock.client.datagram_subscription import (
 from penstock.client.errors import (
     DeadlineExceeded,
     Disconnected,
-    InvalidAttribute,
     MessageTooLarge,
     PenstockError,
     SubscribeRefusedError,
 )
-from penstock.client.row import Attributes, as_bytes, as_dict
+from penstock.client.row import Attributes, as_bytes
 from penstock.client.session import DATAGRAMS, Session
 from penstock.client.waiting import deadline
 from penstock.content.columns import Buffer
@@ -66,9 +66,6 @@ from penstock.net.wall_clock import WallClock
 
 LEAST_WAIT_S: Final = 0.0005
 """A timer of the event loop is not finer; a shorter one would spin."""
-
-
-LARGEST_INTEGER: Final = 2**63 - 1
 
 
 class DatagramsRefused(PenstockError):
@@ -166,7 +163,7 @@ class Datagrams:
         back.
         """
         limit_s = self._deadline_s if deadline_s is None else deadline_s
-        row, body = _checked(attributes), as_bytes(payload)
+        row, body = checked_attributes(attributes), as_bytes(payload)
         expires_at = self._clock.now() + seconds(limit_s) if limit_s < 1e9 else NEVER
         async with deadline(limit_s, self._why_waiting):
             while True:
@@ -184,7 +181,7 @@ class Datagrams:
     def try_publish(self, attributes: Attributes | None = None, payload: Buffer = b"") -> bool:
         """Send a message, now or when its turn comes; False if too many wait already."""
         try:
-            self._submit(_checked(attributes), as_bytes(payload), NEVER)
+            self._submit(checked_attributes(attributes), as_bytes(payload), NEVER)
         except QueueFull:
             return False
         return True
@@ -425,17 +422,3 @@ class Datagrams:
             self._tell(DeadlineReached())
         else:
             self._arm()
-
-
-def _checked(attributes: Attributes | None) -> dict[str, Attribute]:
-    row: dict[str, Attribute] = {}
-    for name, value in as_dict(attributes).items():
-        if not isinstance(name, str) or not isinstance(value, str | int | float | bool):
-            raise InvalidAttribute(
-                f"attribute {name!r} is {type(value).__name__}; the datagram service carries str, "
-                "int, float and bool: put other values into the payload"
-            )
-        if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
-            raise InvalidAttribute(f"attribute {name!r}: {value} does not fit 64 bits")
-        row[name] = value
-    return row

@@ -66,8 +66,10 @@ STANDING_NS: Final[Duration] = 25 * MILLISECOND
 burst to drain, and quick enough when a link loses half of its capacity."""
 
 HIGH: Final = 2.0
-GIVEN_WAY: Final = 0.45
-"""A link that loses half of its capacity is no competitor."""
+GIVEN_WAY: Final = 0.5
+LEAST_PART: Final = 0.4
+"""A flow does not give way further than this in one episode: if the delay stays, another sender or
+a busy machine makes it, and giving way is of no use to anybody."""
 
 PERSISTENT_NS: Final[Duration] = 2 * SECOND
 """Flows that all keep to this law drain a full queue in a second or two."""
@@ -181,7 +183,8 @@ class DelayLaw:
             return PROBE * reception_msgs_per_s
         correction = (self.queueing_ns - TARGET_NS) / DRAIN_NS
         step = STEP * sqrt(reception_msgs_per_s) * in_seconds(min(elapsed_ns, LONGEST_STEP_NS))
-        return max(0.0, reception_msgs_per_s * (1 - correction)) + step
+        least = 0.0 if self._high_since is None else LEAST_PART * self._high_rate
+        return max(least, reception_msgs_per_s * (1 - correction)) + step
 
     def _look_for_others(self, reception_msgs_per_s: float, now: Instant) -> None:
         """Give up the law for a while if somebody else keeps the queue long (rule 5)."""

@@ -20,6 +20,7 @@ import uvloop
 from penstock.client.client import Client, connect
 from penstock.client.groups import Group, GroupSender
 from penstock.client.publish_limits import PublishLimits
+from penstock.content.batch import Batch
 from penstock.lab.papers.multicast_machines import payload_bytes
 from penstock.lab.papers.multicast_scenario import PACKET_BYTES, MulticastScenario, load
 from penstock.lab.papers.table import PaperRow, at_least, at_most, row, within
@@ -92,7 +93,7 @@ def overlay(scenario: MulticastScenario, law: Law, directory: Path) -> Iterator[
 
 
 async def _measure(scenario: MulticastScenario, urls: dict[str, str]) -> Rates:
-    counts: dict[tuple[str, int], int] = {}
+    greedy: dict[tuple[str, int], _Greedy] = {}
     async with AsyncExitStack() as connected:
         clients: dict[str, Client] = {}
         tasks: list[asyncio.Task[None]] = []
@@ -111,17 +112,20 @@ async def _measure(scenario: MulticastScenario, urls: dict[str, str]) -> Rates:
                     connect(urls[plan.broker], name=f"{plan.name}-{number}")
                 )
                 sender = client.groups.sender(*plan.groups, limits=LIMITS)
-                tasks.append(asyncio.create_task(_send(sender, counts, (plan.name, number))))
+                each = greedy[plan.name, number] = _Greedy(sender)
+                tasks.append(asyncio.create_task(each.send()))
         await asyncio.sleep(WARM_UP_S)
-        before = dict(counts)
+        before = {key: each.confirmed for key, each in greedy.items()}
+        began = asyncio.get_running_loop().time()
         await asyncio.sleep(MEASURED_S)
-        after = dict(counts)
+        after = {key: each.confirmed for key, each in greedy.items()}
+        measured_s = asyncio.get_running_loop().time() - began
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         # Nobody waits for the receipts of what is still under way.
         connected.pop_all()
-    factor = PACKET_BYTES * 8e-6 / MEASURED_S
+    factor = PACKET_BYTES * 8e-6 / measured_s
     return {
         plan.name: [
             factor * (after[plan.name, number] - before[plan.name, number])
@@ -146,14 +150,25 @@ async def _known_everywhere(scenario: MulticastScenario, urls: dict[str, str]) -
                     await asyncio.sleep(0.05)
 
 
-async def _send(
-    sender: GroupSender, counts: dict[tuple[str, int], int], key: tuple[str, int]
-) -> None:
-    payload = bytes(payload_bytes(sender.name, tuple(sender.pubend.split())))
-    counts[key] = 0
-    while True:
-        await sender.send(None, payload, deadline_s=120)
-        counts[key] += 1
+class _Greedy:
+    """A client that always has something to send."""
+
+    def __init__(self, sender: GroupSender) -> None:
+        self._sender = sender
+        self._payload = bytes(payload_bytes(sender.name, tuple(sender.pubend.split())))
+        self._weight = Batch.from_rows([({}, self._payload)]).wire_size
+        self._sent = 0
+
+    @property
+    def confirmed(self) -> float:
+        """How many messages have their receipt."""
+        return self._sent - self._sender.unconfirmed_bytes / self._weight
+
+    async def send(self) -> None:
+        """As much as there is room for."""
+        while True:
+            await self._sender.send(None, self._payload, deadline_s=120)
+            self._sent += 1
 
 
 async def _read(group: Group) -> None:
