@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -234,7 +235,7 @@ def test_folding_silence_says_the_same_in_fewer_frames(parts: list[Frame]) -> No
         return [(part.final, *each) for part in sayings for each in said(part).items()]
 
     assert all_said(folded) == all_said(parts)
-    for first, second in zip(folded, folded[1:], strict=False):
+    for first, second in pairwise(folded):
         if first.high == second.low and first.final == second.final:
             assert len(first)
             assert len(second)

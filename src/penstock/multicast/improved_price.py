@@ -13,7 +13,7 @@ made the packets that arrived exactly as many as it can carry:
    packets, which is known from the price that they name.  Corrections that are still under way are
    therefore not made again, whatever the distance to the senders.
 3. The delay between a price and the packets that name it is the feedback delay; the horizon is a
-   few of them.  This is what makes a long link as steady as a short one.
+   few of them, as a margin.  What makes long links steady is rule 2 (docs/papers/cost-benefit.md).
 4. A link is free until something waits on it, and when its price falls below what the quickest
    sender would notice.
 

@@ -277,6 +277,6 @@ def _rows(measured: dict[tuple[str, Law], Rates]) -> list[PaperRow]:
             paper="1.7 (0.618, 0.640)",
             bar=at_most(5),
             stretch=at_most(1),
-            note="under the paper's law one sender alone swings by its whole salary",
+            note="one run; the paper's law varies between runs, on both sides of the bar",
         ),
     ]

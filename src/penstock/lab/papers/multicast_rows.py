@@ -151,8 +151,8 @@ def _delayed(rows: Rows) -> list[PaperRow]:
 
 def _scenario_3(rows: Rows) -> list[PaperRow]:
     note = (
-        "the paper's law leaves a link idle for a moment each time a period that was doubled must "
-        "shrink again; the settled rules are those that also survive synchronised starts"
+        "links idle while their sender, whose period was doubled, waits for its next salary at a "
+        "price of zero; the settled rules are those that also survive synchronised starts"
     )
     found = [
         rows.both(
