@@ -10,7 +10,7 @@ from penstock.guaranteed.congestion_parameters import CongestionParameters
 from penstock.guaranteed.edge_control import EdgeControl
 from penstock.guaranteed.edge_stream import EdgeStream
 from penstock.guaranteed.messages import DownstreamCongestionQuery, UpstreamCongestionAlert
-from penstock.guaranteed.nack_window import RecoveryNackWindow
+from penstock.guaranteed.nack_window import Answer, RecoveryNackWindow
 from penstock.guaranteed.parameters import GuaranteedParameters
 
 SAMPLE = 100 * MILLISECOND
@@ -123,7 +123,7 @@ def test_a_recovery_starts_with_the_initial_nack_window() -> None:
     control = edge()
     window = control.stream.window
     for now in range(SECOND, 6 * SECOND, SECOND):
-        window.answered(SAMPLE, 0, more=False, round_trip=SECOND, now=now)
+        window.answered(Answer(SAMPLE, 0, False, SECOND, now))
     assert window.size_ns > 100 * MILLISECOND
 
     fall_behind(control, SAMPLE)

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.clock import MILLISECOND, MINUTE, SECOND
+from penstock.guaranteed.nack_window import Answer
 from penstock.guaranteed.read_window import (
     FIRST_BYTES,
     FIRST_SPAN,
@@ -21,7 +22,7 @@ ANSWER_BYTES = 1 << 20
 def answer_window(window: ReadWindow, round_trip: int, now: int, density: int = 1000) -> None:
     """A whole window's worth of answers, at ``density`` ticks a byte."""
     count = round(window.window_bytes) + 1
-    window.answered(count * density, count, more=False, round_trip=round_trip, now=now)
+    window.answered(Answer(count * density, count, False, round_trip, now))
 
 
 def test_without_delay_it_opens_up_to_its_bound() -> None:
@@ -75,7 +76,7 @@ def test_a_way_that_has_become_longer_is_believed_after_a_while() -> None:
 def test_silence_is_asked_for_in_ever_larger_pieces() -> None:
     window = ReadWindow(ANSWER_BYTES)
     for _ in range(60):
-        window.answered(window.size_ns, 0, more=False, round_trip=MILLISECOND, now=0)
+        window.answered(Answer(window.size_ns, 0, False, MILLISECOND, 0))
     assert window.size_ns == LARGEST_SPAN
     assert window.window_bytes == FIRST_BYTES
 
@@ -83,8 +84,8 @@ def test_silence_is_asked_for_in_ever_larger_pieces() -> None:
 def test_a_dense_hour_behind_a_silent_one_closes_the_span_at_once() -> None:
     window = ReadWindow(ANSWER_BYTES)
     for _ in range(20):
-        window.answered(window.size_ns, 0, more=False, round_trip=MILLISECOND, now=0)
-    window.answered(SECOND, 1 << 20, more=True, round_trip=MILLISECOND, now=0)
+        window.answered(Answer(window.size_ns, 0, False, MILLISECOND, 0))
+    window.answered(Answer(SECOND, 1 << 20, True, MILLISECOND, 0))
     assert window.size_ns <= SECOND * FIRST_BYTES // (1 << 20) + 1
     assert window.piece_bytes <= window.window_bytes
 
@@ -103,7 +104,7 @@ def test_its_bounds_hold_whatever_comes(answers: list[tuple[int, int, bool, int 
     window = ReadWindow(ANSWER_BYTES)
     assert window.size_ns == FIRST_SPAN
     for now, (span, count, more, round_trip) in enumerate(answers):
-        window.answered(span, count, more=more, round_trip=round_trip, now=now * SECOND)
+        window.answered(Answer(span, count, more, round_trip, now * SECOND))
         assert SMALLEST_BYTES <= window.window_bytes <= PIECES * ANSWER_BYTES
         assert SMALLEST_SPAN <= window.size_ns <= LARGEST_SPAN
         assert window.piece_bytes > 0

@@ -21,7 +21,7 @@ from penstock.content.knowledge import KnowledgeMap
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import InvariantBroken
-from penstock.guaranteed.nack_window import NackWindow
+from penstock.guaranteed.nack_window import Answer, NackWindow
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.round_trip import RoundTrip
 
@@ -116,13 +116,8 @@ class EdgeStream:
     def answered(self, frame: Frame, *, more: bool, now: Instant) -> list[Frame]:
         """The same for the answer to a request."""
         ready = self.receive(frame, now)
-        self.window.answered(
-            frame.high - frame.low,
-            frame.weight if len(frame) else 0,
-            more=more,
-            round_trip=self._round_trip.smoothed_ns,
-            now=now,
-        )
+        span, weight = frame.high - frame.low, frame.weight if len(frame) else 0
+        self.window.answered(Answer(span, weight, more, self._round_trip.smoothed_ns, now))
         if more:
             self._release_behind(frame.high)
         return ready

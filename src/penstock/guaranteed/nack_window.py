@@ -8,8 +8,23 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import msgspec
+
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.guaranteed.congestion_parameters import CongestionParameters
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """What a policy learns from."""
+
+    span: Duration
+    """How many ticks were answered."""
+    count_bytes: int
+    more: bool
+    """Whether the answer hit a limit."""
+    round_trip: Duration | None
+    """The smoothed round trip of requests, if it is known."""
+    now: Instant
 
 
 class NackWindow(Protocol):
@@ -24,16 +39,8 @@ class NackWindow(Protocol):
         """The edge has just entered recovery."""
         ...
 
-    def answered(
-        self,
-        span: Duration,
-        count_bytes: int,
-        *,
-        more: bool,
-        round_trip: Duration | None,
-        now: Instant,
-    ) -> None:
-        """A request for ``span`` ticks was answered; ``more`` means that it hit a limit."""
+    def answered(self, answer: Answer) -> None:
+        """A request was answered."""
         ...
 
 
@@ -54,15 +61,7 @@ class FixedNackWindow:
     def recovery_began(self) -> None:
         """Nothing to prepare."""
 
-    def answered(
-        self,
-        span: Duration,
-        count_bytes: int,
-        *,
-        more: bool,
-        round_trip: Duration | None,
-        now: Instant,
-    ) -> None:
+    def answered(self, answer: Answer) -> None:
         """Nothing is learnt from an answer."""
 
 
@@ -102,19 +101,12 @@ class RecoveryNackWindow:
         self._size = self._parameters.nack_window_initial_ns
         self._reference = 0.0
 
-    def answered(
-        self,
-        span: Duration,
-        count_bytes: int,
-        *,
-        more: bool,
-        round_trip: Duration | None,
-        now: Instant,
-    ) -> None:
+    def answered(self, answer: Answer) -> None:
         """Decide, once in a round trip."""
-        if round_trip is None or now < self._decide_at:
+        round_trip = answer.round_trip
+        if round_trip is None or answer.now < self._decide_at:
             return
-        self._decide_at = now + round_trip
+        self._decide_at = answer.now + round_trip
         rate = self._size / max(1, round_trip)
         if rate >= self._reference * (1 + self._parameters.nack_increase):
             self._size = min(self._largest, self._size + self._unit)
@@ -153,26 +145,18 @@ class CatchUpWindow:
     def recovery_began(self) -> None:
         """Nothing to prepare."""
 
-    def answered(
-        self,
-        span: Duration,
-        count_bytes: int,
-        *,
-        more: bool,
-        round_trip: Duration | None,
-        now: Instant,
-    ) -> None:
+    def answered(self, answer: Answer) -> None:
         """Grow after small answers, shrink after large ones.
 
         A request is answered in pieces, one for each frame of the log; together they tell how dense
         the past is.
         """
-        if more:
+        if answer.more:
             self._size = max(self.SMALLEST, self._size // 2)
             self._span = self._bytes = 0
             return
-        self._span += span
-        self._bytes += count_bytes
+        self._span += answer.span
+        self._bytes += answer.count_bytes
         if 2 * self._span >= self._size:
             if 2 * self._bytes < self._answer_bytes:
                 self._size = min(self.LARGEST, self._size * 2)

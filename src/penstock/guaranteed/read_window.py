@@ -23,6 +23,7 @@ reads a day of history meets dense and empty hours, and several of its tasks rea
 from __future__ import annotations
 
 from penstock.core.clock import MILLISECOND, MINUTE, SECOND, Duration, Instant
+from penstock.guaranteed.nack_window import Answer
 
 PIECES = 4
 """In how many pieces the window is asked for: enough to keep the next one under way while the last
@@ -97,24 +98,18 @@ class ReadWindow:
     def recovery_began(self) -> None:
         """Nothing to prepare: a read begins with a window of its own."""
 
-    def answered(
-        self,
-        span: Duration,
-        count_bytes: int,
-        *,
-        more: bool,
-        round_trip: Duration | None,
-        now: Instant,
-    ) -> None:
+    def answered(self, answer: Answer) -> None:
         """Learn the density from what came, and decide once for every window."""
-        self._seen_span += span
-        self._seen_bytes += count_bytes
-        self._answered_bytes += count_bytes
-        if more or 2 * self._seen_span >= self._size_ns or self._seen_bytes >= self._window_bytes:
+        self._seen_span += answer.span
+        self._seen_bytes += answer.count_bytes
+        self._answered_bytes += answer.count_bytes
+        enough = 2 * self._seen_span >= self._size_ns or self._seen_bytes >= self._window_bytes
+        if answer.more or enough:
             self._resize()
+        round_trip = answer.round_trip
         if round_trip is not None and self._answered_bytes >= self._window_bytes:
             self._answered_bytes = 0
-            self._decide(round_trip - self._shortest_of(round_trip, now))
+            self._decide(round_trip - self._shortest_of(round_trip, answer.now))
 
     def _resize(self) -> None:
         """The window in ticks, at the density of what was seen since the last time."""
