@@ -22,7 +22,12 @@ def test_an_interrupt_stops_it_cleanly() -> None:
     """At a terminal, where the live view is."""
     screen, terminal = os.openpty()
     with subprocess.Popen(
-        COMMAND, stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.PIPE, text=True
+        COMMAND,
+        stdin=subprocess.DEVNULL,
+        stdout=terminal,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
     ) as process:
         os.close(terminal)
         shown = b""
@@ -33,6 +38,11 @@ def test_an_interrupt_stops_it_cleanly() -> None:
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
+
+
+def heed_interrupts() -> None:
+    """A shell has its background jobs ignore interrupts, and their children with them."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def drain(screen: int) -> None:

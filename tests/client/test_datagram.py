@@ -199,3 +199,16 @@ def test_programs_without_an_event_loop(tmp_path: Path) -> None:
 
     asyncio.run(serve(asyncio.Event()))
     assert ready
+
+
+async def test_what_was_published_last_goes_out_before_the_client_closes(tmp_path: Path) -> None:
+    async with (
+        two_brokers(tmp_path) as (near, _),
+        penstock.connect(near) as reading,
+        reading.datagram("reader", publishes=False) as reader,
+        reader.subscribe("kind = 'reading'") as readings,
+        penstock.connect(near) as writing,
+    ):
+        async with writing.datagram("sensor") as sensor:
+            await sensor.publish({"kind": "reading"}, b"last words")
+        assert (await readings.next(deadline_s=PATIENCE_S)).payload == b"last words"

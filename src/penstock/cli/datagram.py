@@ -26,8 +26,10 @@ async def publish(
     """Publish each row, as fast as the flows allow."""
     async with connect(url, deadline_s=deadline_s) as client, client.datagram(name) as datagrams:
         await asyncio.sleep(SETTLING_S)
-        for attributes, payload in rows:
-            await datagrams.publish(attributes, payload, deadline_s=deadline_s)
+        lines = iter(rows)
+        # Standard input may keep us waiting; the control and ``penstock why`` must not wait too.
+        while (row := await asyncio.to_thread(next, lines, None)) is not None:
+            await datagrams.publish(*row, deadline_s=deadline_s)
 
 
 async def print_messages(

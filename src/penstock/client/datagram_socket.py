@@ -62,7 +62,8 @@ class ClientDatagramSocket(asyncio.DatagramProtocol):
         self._timer = asyncio.get_running_loop().call_later(BIND_AGAIN_S, self._bind)
 
     def close(self) -> None:
-        """Send and hear nothing more."""
+        """Send what this turn of the loop brought, and then send and hear nothing more."""
+        self._flush()
         if self._timer is not None:
             self._timer.cancel()
         if not self.bound.done():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from penstock.core.clock import Instant, in_seconds
+from penstock.datagram.parameters import Law
 from penstock.datagram.publisher_control import PublisherControl
 
 
@@ -39,10 +42,13 @@ class PublisherExplanation(msgspec.Struct, frozen=True):
     flows: tuple[FlowExplanation, ...]
 
 
-RULE = (
-    "each flow gets the rate that a TCP connection would have at the loss and round trip of its "
-    "limiting receiver (content-aware paper, equation 1)"
-)
+RULES: Final[dict[Law, str]] = {
+    "none": "nothing is controlled",
+    "paper": "each flow gets the rate that a TCP connection would have at the loss and round trip "
+    "of its limiting receiver (content-aware paper, equation 1)",
+    "improved": "each flow gets what keeps the queue on the way to its limiting receiver short, "
+    "and never more than a TCP connection would have at its loss and round trip",
+}
 
 
 def explain(control: PublisherControl, now: Instant) -> PublisherExplanation:
@@ -73,6 +79,6 @@ def explain(control: PublisherControl, now: Instant) -> PublisherExplanation:
         refused_messages=control.refused_messages,
         expired_messages=control.expired_messages,
         feedback_messages=control.feedback_messages,
-        rule=RULE,
+        rule=RULES[parameters.law],
         flows=flows,
     )

@@ -350,7 +350,8 @@ def large_rows(large: LargeRuns) -> list[PaperRow]:
             bar=at_most(5),
             stretch=at_most(1.5),
             note=f"{lost(UNCONTROLLED.name)[0]:.0f} % without control, "
-            f"{lost(RECORDS.name)[0]:.0f} % with records alone",
+            f"{lost(RECORDS.name)[0]:.0f} % with records alone; most flows are too thin to be "
+            "controlled quickly",
         ),
         both_laws(
             name,
@@ -369,6 +370,7 @@ def large_rows(large: LargeRuns) -> list[PaperRow]:
             paper="0.53 (54 of 102 ms)",
             bar=at_most(0.85),
             stretch=at_most(0.5),
+            note="thin flows that are not controlled keep the queue long",
         ),
         both_laws(
             name,

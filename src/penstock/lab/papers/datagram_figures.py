@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -49,10 +49,12 @@ def draw_all(runs: Runs, large: LargeRuns, records: RecordEstimates, out: Path) 
     return paths
 
 
-def _figure(rows: int, columns: int, title: str) -> tuple[Figure, Any]:
+def _figure(
+    rows: int, columns: int, title: str, sharey: Literal["row", "col"] = "row"
+) -> tuple[Figure, Any]:
     figure = Figure(figsize=(4.4 * columns, 2.5 * rows + 0.6), layout="constrained")
     figure.suptitle(title, fontsize=11)
-    axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey="row")
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=sharey)
     for each in axes.flat:
         each.grid(color="#e4e4e4", linewidth=0.7)
         each.set_axisbelow(True)
@@ -71,7 +73,10 @@ def _times(run: DatagramRun) -> np.ndarray[Any, Any]:
 
 
 def _records(records: RecordEstimates) -> Figure:
-    figure, axes = _figure(3, 2, "Figure 5: what records of k messages let a receiver estimate")
+    title = "Figure 5: what records of k messages let a receiver estimate"
+    figure, axes = _figure(3, 2, title, sharey="col")
+    # Before the first loss there is no limit, and nothing to see.
+    axes[0, 1].set_ylim(0, 2 * max(max(each[10:]) for each in records.rates_msgs_per_s.values()))
     for line, (size, name) in enumerate(((64, "∞"), (5, "5"), (2, "2"))):
         loss, rate = axes[line]
         loss.plot(records.loss_event_rates[size], color=MISSED, linewidth=1)
