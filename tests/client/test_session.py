@@ -13,16 +13,20 @@ from penstock.content.frame import Frame
 from penstock.core.message import Message
 from penstock.guaranteed.messages import (
     Delivery,
+    DescribeStreams,
     OpenProducer,
     ProducerOpened,
     Publish,
     PublishReceipt,
+    StreamBounds,
+    StreamsDescribed,
     Subscribe,
     Subscribed,
     ThrottleNotice,
     Unsubscribe,
     Unsubscribed,
     WhyReply,
+    WhyRequest,
 )
 from penstock.net.connection import Connection
 from penstock.overlay.messages import Hello, Status, StatusRequest
@@ -222,6 +226,32 @@ async def test_the_application_is_told_of_a_limit_and_each_receipt_of_its_cause(
     assert told == [slow, lifted, slow, lifted]
     assert (held_back.waited_ns, held_back.throttle) == (3 * 10**9, slow)
     assert (at_once.waited_ns, at_once.throttle) == (0, None)
+
+
+STREAM = StreamBounds("scripted", 1, 2, 2)
+
+
+async def test_what_may_be_asked_twice_is_asked_again_after_a_lost_connection() -> None:
+    asked: list[str] = []
+
+    def drops_the_first(broker: ScriptedBroker, connection: Connection, message: Message) -> None:
+        match message:
+            case DescribeStreams():
+                asked.append("streams")
+                if len(asked) == 1:
+                    connection.close("restarting")
+                else:
+                    connection.send(StreamsDescribed({"p": STREAM}))
+            case WhyRequest():
+                connection.close("restarting")
+            case _:
+                well_behaved(broker, connection, message)
+
+    async with ScriptedBroker(drops_the_first) as broker, penstock.connect(broker.url) as client:
+        assert await client.streams(deadline_s=DEADLINE_S) == {"p": STREAM}
+        assert asked == ["streams", "streams"]
+        with pytest.raises(penstock.Disconnected, match="before the answer came"):
+            await client.why("p", deadline_s=DEADLINE_S)
 
 
 async def test_only_a_broker_will_do() -> None:

@@ -15,7 +15,7 @@ import logging
 import secrets
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
@@ -51,6 +51,10 @@ logger = logging.getLogger(__name__)
 
 AckMode = Literal["auto", "explicit"]
 LossMode = Literal["raise", "skip"]
+
+
+ASK_AGAIN_S: Final = 0.1
+"""How long to leave a broker alone that cannot answer yet."""
 
 
 class ClientOptions(msgspec.Struct, frozen=True):
@@ -386,11 +390,16 @@ class Client:
             # A subscription that did not come into force is over; the next call makes another.
             self._observer = None
             raise
-        answer = await self._ask(DescribeStreams(), deadline_s)
-        if answer.problem:
-            raise PenstockError(answer.problem)
-        streams: dict[str, StreamBounds] = answer.streams
-        return streams
+        give_up_at = asyncio.get_running_loop().time() + self._limit_s(deadline_s)
+        while True:
+            answer = await self._ask(DescribeStreams(), deadline_s)
+            if not answer.problem:
+                streams: dict[str, StreamBounds] = answer.streams
+                return streams
+            # A broker that was just started has yet to hear of the subscription and the sources.
+            if asyncio.get_running_loop().time() >= give_up_at:
+                raise PenstockError(answer.problem)
+            await asyncio.sleep(ASK_AGAIN_S)
 
     async def move_cursor(
         self, cursor: str, ticks: Mapping[str, Tick], *, deadline_s: float | None = None
@@ -436,8 +445,10 @@ class Client:
     async def _ask(self, question: Question, deadline_s: float | None) -> Any:
         self._session  # noqa: B018 - says what is wrong if there is none
         assert self._questions is not None
-        limit_s = self._options.deadline_s if deadline_s is None else deadline_s
-        return await self._questions.ask(question, limit_s)
+        return await self._questions.ask(question, self._limit_s(deadline_s))
+
+    def _limit_s(self, deadline_s: float | None) -> float:
+        return self._options.deadline_s if deadline_s is None else deadline_s
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -54,19 +54,24 @@ ANSWERS: Final[dict[type[Message], type[Message]]] = {
     DatagramWhyRequest: DatagramWhyReply,
 }
 
+ASKED_AGAIN: Final = (DescribeStreams, MoveCursor)
+"""What a program asks that runs for days, and what does no harm if it was heard before."""
+
+_Asked: TypeAlias = tuple[Message, asyncio.Future[Any]]
+
 
 class Questions:
     """The questions of one client.
 
     A question that is not answered before the connection is lost fails: whether the broker acted
-    on it is not known, so it is not asked again.
+    on it is not known, so it is not asked again, unless asking twice is the same as asking once.
     """
 
     def __init__(self, session: Session) -> None:
         """Nothing was asked yet."""
         self._session = session
-        self._unsent: deque[tuple[Message, asyncio.Future[Any]]] = deque()
-        self._unanswered: dict[type[Message], deque[asyncio.Future[Any]]] = {
+        self._unsent: deque[_Asked] = deque()
+        self._unanswered: dict[type[Message], deque[_Asked]] = {
             answer: deque() for answer in ANSWERS.values()
         }
         session.join(QUESTIONS, self)
@@ -89,6 +94,11 @@ class Questions:
 
     def disconnected(self, reason: str) -> None:
         """What was sent is not going to be answered."""
+        for waiting in self._unanswered.values():
+            again = [asked for asked in waiting if isinstance(asked[0], ASKED_AGAIN)]
+            self._unsent.extendleft(reversed(again))
+            for asked in again:
+                waiting.remove(asked)
         self._fail(Disconnected(f"the connection was lost before the answer came: {reason}"))
 
     def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
@@ -97,7 +107,7 @@ class Questions:
         while self._unsent:
             question, answer = self._unsent.popleft()
             if not answer.done():
-                self._unanswered[ANSWERS[type(question)]].append(answer)
+                self._unanswered[ANSWERS[type(question)]].append((question, answer))
                 out.append(question)
         return out
 
@@ -110,7 +120,7 @@ class Questions:
         waiting = self._unanswered.get(type(message))
         if not waiting:
             raise ProtocolViolation(f"nobody asked for {type(message).__name__}")
-        answer = waiting.popleft()
+        _, answer = waiting.popleft()
         if not answer.done():
             answer.set_result(message)
 
@@ -120,7 +130,7 @@ class Questions:
         self._fail(error, *(answer for _, answer in unsent))
 
     def _fail(self, error: PenstockError, *further: asyncio.Future[Any]) -> None:
-        unanswered = [answer for waiting in self._unanswered.values() for answer in waiting]
+        unanswered = [answer for waiting in self._unanswered.values() for _, answer in waiting]
         for waiting in self._unanswered.values():
             waiting.clear()
         for answer in (*unanswered, *further):
