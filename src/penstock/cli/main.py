@@ -30,7 +30,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "serve": ("penstock.cli.serve:serve", "Run one broker."),
     "pub": ("penstock.cli.pub:pub", "Publish a message, or one for each line of input."),
     "sub": ("penstock.cli.sub:sub", "Print the messages that a selector selects."),
-    "send": ("penstock.cli.queues:send", "Put messages into a queue."),
+    "send": ("penstock.cli.queues:send", "Put messages into a queue, or send them to groups."),
     "receive": ("penstock.cli.queues:receive", "Take messages out of a queue."),
     "join": ("penstock.cli.groups:join", "Join groups, and print what they are sent."),
     "queue": ("penstock.cli.queues:queue", "Look after queues."),
