@@ -14,6 +14,7 @@ from penstock.gossip.gossiped_mean import GossipedMean
 from penstock.gossip.group_size import GroupSizeEstimate, age_marks
 from penstock.gossip.improved_law import (
     COPIES_WEIGHT,
+    LARGEST_CORRECTION,
     USED_WEIGHT,
     copies_for_each_event,
     copies_target,
@@ -26,6 +27,9 @@ from penstock.gossip.minimum_buffer import MinimumBufferEstimate
 from penstock.gossip.parameters import GossipParameters
 from penstock.gossip.rate_law import paper_rate
 from penstock.gossip.receipts import ReceiptEstimate
+
+NO_DROPS = 0.1
+"""A single drop counts for eight rounds: 0.75 to the eighth power is a tenth."""
 
 
 class Adaptation:
@@ -57,6 +61,11 @@ class Adaptation:
         self.copy_yield = 1.0
         self._copies = 0.0
         self._new_events = 0.0
+        self._drops = 0.0
+        self._fanout = parameters.fanout
+        self.reaches_everybody = False
+        """Whether each gossip goes to all members and no buffer drops anything: nothing to steer
+        by copies, of which there cannot be as many as a large group needs."""
         self.receipts = ReceiptEstimate(adaptation.receipt_target, self.copies_target)
         self.receipt = GossipedMean(adaptation.receipt_target, 1.0)
         self.mean_rate = GossipedMean(self.rate_msgs_per_s, 0.0)
@@ -84,6 +93,7 @@ class Adaptation:
         """Events of these ages would be lost to a peer with the smallest buffer."""
         weight = self._parameters.average_weight
         for age in ages:
+            self._drops += 1
             self.average_age = weight * self.average_age + (1 - weight) * age
 
     @property
@@ -98,8 +108,11 @@ class Adaptation:
             return self.copies_target
         return float(copies_for_each_event(self._copies, self._new_events))
 
-    def next_round(self, tokens: float, published_msgs_per_s: float) -> float:
-        """T has passed, with so many publications a second: the rate allowed from now on."""
+    def next_round(self, tokens: float, published_msgs_per_s: float, members: int) -> float:
+        """T has passed, with so many publications a second: the rate allowed from now on.
+
+        ``members`` is how many others are known.
+        """
         parameters = self._parameters
         self._rounds += 1
         if self._rounds % parameters.sample_period_rounds == 0:
@@ -109,6 +122,8 @@ class Adaptation:
         self.average_tokens = float(average)
         used = moving_average(self.used_rate_msgs_per_s, published_msgs_per_s, USED_WEIGHT)
         self.used_rate_msgs_per_s = float(used)
+        self.reaches_everybody = 0 < members <= self._fanout and self._drops < NO_DROPS
+        self._drops *= COPIES_WEIGHT
         if self._law == "paper":
             self._by_age()
         elif self._law == "improved":
@@ -138,6 +153,8 @@ class Adaptation:
     def _by_copies(self) -> None:
         parameters = self._parameters
         copies = self.copies
+        if self.reaches_everybody:
+            copies = max(copies, LARGEST_CORRECTION * self.copies_target)
         self.receipts.next_round(copies)
         self.receipt.next_round(self.receipts.share)
         held_back = is_held_back(self.average_tokens, parameters)

@@ -62,6 +62,8 @@ def cause(peer: Peer) -> str:
                 f"them at age {adaptation.average_age:.1f}, between the marks"
             )
         return "the rate is rising: events grow old enough everywhere"
+    if adaptation.reaches_everybody:
+        return "the rate is rising: each gossip reaches every member, and no buffer drops anything"
     copies, target = adaptation.copies, adaptation.copies_target
     if copies < target:
         return (

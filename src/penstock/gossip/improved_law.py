@@ -25,6 +25,10 @@ lets every sender obey the poorest buffer although what counts is the room in al
    at most a little more than what is used, enough to grow from.  Under the paper's law an unused
    rate decays until its sender waits although there is room, again and again.
 
+5. **Small groups.**  Where each gossip goes to every member, one copy is enough, and there may
+   never be as many as the theory asks for.  There the rate rises while no buffer drops anything;
+   copies steer it only when one does.
+
 Whatever one peer says enters only through the two gossiped averages, clipped and with a small
 weight, and the yield keeps within bounds.
 """

@@ -208,7 +208,8 @@ class Peer:
         published = self.published - self._published_before
         self._published_before = self.published
         period_s = in_seconds(self.parameters.gossip_period_ns)
-        rate = self.adaptation.next_round(self.bucket.tokens(now=now), published / period_s)
+        tokens, rate_used = self.bucket.tokens(now=now), published / period_s
+        rate = self.adaptation.next_round(tokens, rate_used, len(self.view))
         self.bucket.set_rate(rate, now=now)
         every = self.parameters.trace_every_rounds
         if every and self.buffer.round % every == 0:
