@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from penstock.lab.net_layout import LinkControl
@@ -45,11 +46,22 @@ def check_possible() -> None:
             raise NoNamespaces(
                 f"the program {program!r} is not installed; install the package iproute2"
             )
+    _remove_orphans()
     probe = f"penstock-{os.getpid()}-probe"
     try:
         _ip("netns", "add", probe)
     finally:
         subprocess.run(["ip", "netns", "delete", probe], capture_output=True, check=False)
+
+
+def _remove_orphans() -> None:
+    """Take away what a run that was killed left behind: its addresses would be in our way."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False)
+    for line in listed.stdout.splitlines():
+        name = line.split()[0] if line.split() else ""
+        owner = name.split("-")[1] if name.startswith("penstock-") else ""
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
 
 def _run(*command: str) -> None:
