@@ -140,18 +140,28 @@ def test_return_to_the_measured_capacity_when_the_backlog_is_drained() -> None:
     assert policy.rule == "return to the measured capacity"
 
 
-def test_return_to_the_rate_before_a_recovery_when_it_is_over() -> None:
+def test_return_to_no_limit_when_a_recovery_is_over() -> None:
     policy = law()
-    alert(policy, live(0.5), query=1)
+    alert(policy, recovering(1.5, sequence=1), query=2)
+    assert policy.limit_msgs_per_s is not None
+
+    assert not elapse(policy, NOW + SECOND)
+    assert elapse(policy, NOW + 2 * SECOND)
+    assert policy.limit_msgs_per_s is None
+    assert policy.rule == "return to the rate before the recovery"
+
+
+def test_a_match_just_before_a_recovery_is_not_what_it_returns_to() -> None:
+    """Answers to the recovering edge fill the way before its first alert says why."""
+    policy = law()
+    alert(policy, live(0.01), query=1)
     alert(policy, recovering(1.5, sequence=1), query=2, now=NOW + SECOND)
     during = policy.limit_msgs_per_s
     assert during is not None
-    assert during < 0.5 * RATE
+    assert during >= 0.1 * RATE  # The floor is a share of the rate when the edge stopped.
 
-    assert not elapse(policy, NOW + 2 * SECOND)
     assert elapse(policy, NOW + 3 * SECOND)
-    assert policy.limit_msgs_per_s == pytest.approx(0.5 * RATE)
-    assert policy.rule == "return to the rate before the recovery"
+    assert policy.limit_msgs_per_s == pytest.approx(RATE)
 
 
 def test_probing_doubles_its_steps() -> None:

@@ -43,6 +43,7 @@ class Bench:
         *,
         bounds: tuple[int, int, int] | None = None,
         saved: bytes | None = None,
+        beginning: bytes | None = None,
         now: int = START,
         **parameters: Any,
     ) -> None:
@@ -56,6 +57,7 @@ class Bench:
             holds=self.holds,
             query_phase=0.0,
             now=now,
+            saved_beginning=beginning,
         )
         self.now = now
         self.spoken: list[Frame] = []
@@ -286,7 +288,7 @@ def test_a_long_log_is_read_in_pieces() -> None:
 def test_a_new_pubend_has_nothing_to_read() -> None:
     bench = Bench()
 
-    assert bench.pubend.start() == []
+    assert not any(isinstance(effect, ReadLog) for effect in bench.pubend.start())
     assert bench.pubend.ready
 
 
@@ -465,3 +467,17 @@ def test_what_waits_of_a_publisher_that_is_gone_is_forgotten() -> None:
     assert not [
         e for e in bench.deadline(START + SECOND) if isinstance(e, Persist) and e.frame.producer
     ]
+
+
+def test_a_stream_begins_where_it_began_before_a_crash_that_found_nothing_logged() -> None:
+    first = Bench().pubend
+    [saved] = first.start()
+    assert isinstance(saved, PersistState)
+    again = Bench(beginning=saved.values[first.beginning_key], now=START + SECOND).pubend
+    assert (again.log_start, again.spoken_end) == (START, START)
+    assert again.start() == []
+
+
+def test_a_log_that_was_found_says_itself_where_it_begins() -> None:
+    pubend = Bench(bounds=(START + 5, START + 9, 100), beginning=START.to_bytes(8, "big")).pubend
+    assert (pubend.log_start, pubend.spoken_end) == (START + 5, START + 9)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import socket
+import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +19,12 @@ from penstock.net.process import BrokerProcess
 from penstock.spark.session import build_session
 
 StartBroker = Callable[..., BrokerProcess]
+
+PATIENCE_S = 300.0
+"""A session alone takes a minute to start on a machine that is busy with other things."""
+
+LOOK_AGAIN_S = 0.01
+"""Short against a batch; looking without a pause would take the core that is waited for."""
 
 FIRST_PORT, LAST_PORT = 20_000, 32_000
 """Below the ports that the system gives to outgoing connections, so that a broker that is started
@@ -97,3 +107,41 @@ def client(url: str) -> Iterator[blocking.Client]:
 def checkpoint(tmp_path: Path) -> str:
     """A checkpoint directory of its own."""
     return str(tmp_path / "checkpoint")
+
+
+@pytest.fixture(scope="session")
+def last_batch() -> Callable[[Path], int]:
+    """Finds the highest batch of which Spark wrote something to a directory of a checkpoint."""
+
+    def last(directory: Path) -> int:
+        if not directory.is_dir():
+            return -1
+        names = [path.name for path in directory.iterdir() if path.name.isdigit()]
+        return max(map(int, names), default=-1)
+
+    return last
+
+
+@pytest.fixture(scope="session")
+def kill_in_the_middle_of_a_batch(
+    last_batch: Callable[[Path], int],
+) -> Callable[[subprocess.Popen[bytes], Path], int]:
+    """Kills a job's processes when some batches are done and one is planned and not done."""
+
+    def kill(job: subprocess.Popen[bytes], checkpoint: Path) -> int:
+        until = time.monotonic() + PATIENCE_S
+        try:
+            while time.monotonic() < until:
+                assert job.poll() is None, "the job ended before it could be killed"
+                committed = last_batch(checkpoint / "commits")
+                planned = last_batch(checkpoint / "offsets")
+                if committed >= 1 and planned > committed:
+                    return planned
+                time.sleep(LOOK_AGAIN_S)
+        finally:
+            if job.poll() is None:
+                os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+        raise AssertionError("the job did not come that far")
+
+    return kill

@@ -6,11 +6,10 @@ What it published must be what a batch query computes over everything that was p
 from __future__ import annotations
 
 import importlib.util
-import os
-import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -45,28 +44,6 @@ def broker(start_broker) -> BrokerProcess:
     return start_broker("a", 'pubends = ["events", "windows"]')
 
 
-def last_number(directory: Path) -> int:
-    """The highest batch of which Spark wrote something there."""
-    if not directory.is_dir():
-        return -1
-    return max((int(path.name) for path in directory.iterdir() if path.name.isdigit()), default=-1)
-
-
-def kill_in_the_middle_of_a_batch(job: subprocess.Popen[bytes], checkpoint: Path) -> int:
-    """Kill the job's processes when some batches are done and one is planned and not done."""
-    until = time.monotonic() + PATIENCE_S
-    while time.monotonic() < until:
-        assert job.poll() is None, "the job ended before it could be killed"
-        committed = last_number(checkpoint / "commits")
-        planned = last_number(checkpoint / "offsets")
-        if committed >= 1 and planned > committed:
-            os.killpg(job.pid, signal.SIGKILL)
-            job.wait()
-            return planned
-        time.sleep(LOOK_AGAIN_S)
-    raise AssertionError("the job did not come that far")
-
-
 def test_a_killed_job_and_a_killed_broker_change_nothing(
     spark: SparkSession,
     example: ModuleType,
@@ -74,6 +51,8 @@ def test_a_killed_job_and_a_killed_broker_change_nothing(
     url: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    kill_in_the_middle_of_a_batch: Callable[[subprocess.Popen[bytes], Path], int],
+    last_batch: Callable[[Path], int],
 ) -> None:
     monkeypatch.setenv("PENSTOCK_URL", url)
     assert example.publish() == example.PRODUCERS * example.ROUNDS * example.EVENTS_IN_A_ROUND
@@ -91,7 +70,7 @@ def test_a_killed_job_and_a_killed_broker_change_nothing(
     query = example.start_job(spark, url, str(checkpoint), processingTime="0 seconds")
     try:
         until = time.monotonic() + PATIENCE_S
-        while last_number(checkpoint / "commits") <= killed_in:
+        while last_batch(checkpoint / "commits") <= killed_in:
             assert query.isActive, query.exception()
             assert time.monotonic() < until, "the job did not go on"
             time.sleep(LOOK_AGAIN_S)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.cli.pipeline import COMMAND
+from penstock.client import blocking
 from penstock.core.clock import SECOND
 from penstock.net.process import BrokerProcess
 from penstock.spark import landing as landing_module
@@ -201,3 +206,53 @@ def test_what_a_real_broker_publishes_of_itself_lands_once(
     counted = sorted(row["at_ns"] for row in found if row["metric"] == "published_messages")
     assert len(counted) >= 2
     assert not any("telemetry@" in row["subject"] for row in found)
+
+
+def published_up_to(url: str, ends: dict[str, int]) -> Counter[tuple[object, ...]]:
+    """What the brokers published of themselves below these ticks, as rows of the lake."""
+    with blocking.connect(url) as client:
+        bounds = client.streams()
+        starts = {pubend: bounds[pubend].earliest for pubend in ends}
+        return Counter(
+            (
+                *(message[name] for name in ("at_ns", "node", "subject", "metric", "value", "run")),
+                message.payload.decode(),
+            )
+            for message in client.subscribe(start=starts, end=ends)
+        )
+
+
+def test_a_landing_job_that_is_killed_lands_everything_once(
+    spark: SparkSession,
+    start_broker: Callable[..., BrokerProcess],
+    kill_in_the_middle_of_a_batch: Callable[[subprocess.Popen[bytes], Path], int],
+    last_batch: Callable[[Path], int],
+    tmp_path: Path,
+) -> None:
+    """``kill -9`` of the command in the middle of a batch; what it left is gone on with."""
+    broker = start_broker("killed", "[telemetry]\npublish = true\ninterval_s = 0.05")
+    url = "penstock://{}:{}".format(*broker.address)
+    lake = create_lake(tmp_path / "lake")
+    checkpoint = lake.path / "checkpoints" / "telemetry"
+    where = ["--path", str(lake.path), "--url", url]
+    with (tmp_path / "job.log").open("wb") as log:
+        job = subprocess.Popen(
+            [*COMMAND, *where, "--every", "0.1", "--master", "local[1]"],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        killed_in = kill_in_the_middle_of_a_batch(job, checkpoint)
+
+    told: list[Landed] = []
+    query = Landing(spark, lake, told.append).start(telemetry_stream(spark, url), every_s=None)
+    query.awaitTermination()
+
+    assert told[0].batch == killed_in
+    last = checkpoint / "offsets" / str(last_batch(checkpoint / "offsets"))
+    ends = json.loads(last.read_text().splitlines()[-1])["next"]
+    rows = read_files(spark, lake, lake.snapshot().files.values())
+    columns = ("at_ns", "node", "subject", "metric", "value", "run", "detail")
+    landed = Counter(tuple(row) for row in rows.select(*columns).collect())
+    assert landed == published_up_to(url, ends)
+    assert landed.total() > sum(each.rows for each in told)

@@ -48,7 +48,7 @@ ALL_TYPES = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
 def test_every_value_arrives_and_what_is_absent_is_null(
     rows: list[tuple[dict[str, Any], bytes]],
 ) -> None:
-    made = arrow(ALL_TYPES).of_frame("p", frame_of(rows)).to_pylist()
+    made = arrow(ALL_TYPES).of_frames("p", [frame_of(rows)]).to_pylist()
     for number, (row, (attributes, payload)) in enumerate(zip(made, rows, strict=True)):
         assert row == {
             "pubend": "p",
@@ -62,14 +62,14 @@ def test_every_value_arrives_and_what_is_absent_is_null(
 @settings(deadline=None)
 @given(MESSAGES)
 def test_what_is_written_is_read_again(rows: list[tuple[dict[str, Any], bytes]]) -> None:
-    read = arrow(ALL_TYPES).of_frame("p", frame_of(rows))
+    read = arrow(ALL_TYPES).of_frames("p", [frame_of(rows)])
     written = batch_of(read.drop_columns(["pubend", "tick", "time"]))
     assert written.has_same_rows(Batch.from_rows(rows))
 
 
 def test_the_map_holds_all_attributes_as_text() -> None:
     rows = [({"s": "x", "i": 1, "f": 0.5, "b": True, "r": b"\x01"}, b""), ({}, b"")]
-    made = arrow("").of_frame("p", frame_of(rows)).to_pylist()
+    made = arrow("").of_frames("p", [frame_of(rows)]).to_pylist()
     assert [dict(row["attributes"]) for row in made] == [
         {"s": "x", "i": "1", "f": "0.5", "b": "true", "r": "01"},
         {},
@@ -78,7 +78,7 @@ def test_the_map_holds_all_attributes_as_text() -> None:
 
 def test_an_integer_is_a_number_in_a_double_column() -> None:
     rows = [({"f": 1}, b""), ({"f": 2.5}, b""), ({}, b"")]
-    made = arrow("f double").of_frame("p", frame_of(rows)).to_pylist()
+    made = arrow("f double").of_frames("p", [frame_of(rows)]).to_pylist()
     assert [row["f"] for row in made] == [1.0, 2.5, None]
 
 
@@ -87,14 +87,14 @@ def test_another_type_is_an_error_that_says_where_it_stands() -> None:
     with pytest.raises(
         TypeMismatch, match=f"pubend 'p', tick {TICK + 1}: attribute 'i' is of type"
     ):
-        arrow("i bigint").of_frame("p", frame)
-    made = arrow("i bigint", null_on_mismatch=True).of_frame("p", frame).to_pylist()
+        arrow("i bigint").of_frames("p", [frame])
+    made = arrow("i bigint", null_on_mismatch=True).of_frames("p", [frame]).to_pylist()
     assert [row["i"] for row in made] == [1, None]
 
 
 def test_large_record_batches_are_written_in_pieces() -> None:
     rows = [({"i": number}, b"") for number in range(2 * MAX_ROWS + 1)]
-    record_batch = arrow("i bigint").of_frame("p", frame_of(rows))
+    record_batch = arrow("i bigint").of_frames("p", [frame_of(rows)])
     parts = batches_of(record_batch.select(["payload", "i"]))
     assert all(len(part) <= MAX_ROWS for part in parts)
     assert [row["i"] for part in parts for row in part.attribute_rows()] == list(range(len(rows)))

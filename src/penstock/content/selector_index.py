@@ -142,8 +142,7 @@ class SelectorIndex:
         outcome = self._outcomes.get(batch)
         if outcome is None:
             few = len(batch) <= FEW_ROWS
-            ordinals, rows = self._pairs_of_few(batch) if few else self._pairs_of_many(batch)
-            outcome = self._grouped(len(batch), ordinals, rows)
+            outcome = self._matches_of_few(batch) if few else self._matches_of_many(batch)
             self._outcomes.keep(batch, outcome)
         return outcome
 
@@ -176,18 +175,27 @@ class SelectorIndex:
         count = int(np.count_nonzero(mask))
         return mask if 0 < count < rows else count == rows
 
-    def _pairs_of_few(self, batch: Batch) -> tuple[Array, Array]:
+    def _matches_of_few(self, batch: Batch) -> Matches:
         segments = self._current_segments()
-        ordinals: list[int] = []
-        rows: list[int] = []
+        rows_of_ordinal: dict[int, list[int]] = {}
         for number, row in enumerate(rows_of(batch)):
             for segment in segments:
-                accepting = segment.ordinals_accepting(row)
-                ordinals += accepting
-                rows += [number] * len(accepting)
-        return np.array(ordinals, np.int64), np.array(rows, np.int64)
+                for ordinal in segment.ordinals_accepting(row):
+                    found = rows_of_ordinal.setdefault(ordinal, [])
+                    # A selector with several boxes may hold a row more than once.
+                    if not found or found[-1] != number:
+                        found.append(number)
+        keys: list[int] = []
+        bounds = [0]
+        rows: list[int] = []
+        for ordinal in sorted(rows_of_ordinal):
+            keys.append(self._key_of_ordinal[ordinal])
+            rows += rows_of_ordinal[ordinal]
+            bounds.append(len(rows))
+        everything = tuple(self._everything)
+        return Matches(len(batch), everything, keys, bounds, np.array(rows, np.int64))
 
-    def _pairs_of_many(self, batch: Batch) -> tuple[Array, Array]:
+    def _matches_of_many(self, batch: Batch) -> Matches:
         evaluator = BatchEvaluator(batch)
         found = [
             pairs
@@ -195,9 +203,9 @@ class SelectorIndex:
             for pairs in segment.pairs(evaluator, len(batch), self._scratch)
         ]
         if not found:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+            return self._grouped(len(batch), np.zeros(0, np.int64), np.zeros(0, np.int64))
         ordinals, rows = zip(*found, strict=True)
-        return np.concatenate(ordinals), np.concatenate(rows)
+        return self._grouped(len(batch), np.concatenate(ordinals), np.concatenate(rows))
 
     def _grouped(self, batch_rows: int, ordinals: Array, rows: Array) -> Matches:
         """Sort by key, then row, and drop the repetitions of selectors with several boxes."""

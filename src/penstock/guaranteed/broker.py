@@ -134,6 +134,7 @@ class GuaranteedBroker:
             holds=holds,
             query_phase=query_phase,
             now=now,
+            saved_beginning=saved.get(f"pubend/{name}/beginning"),
         )
 
     @staticmethod

@@ -244,6 +244,7 @@ class Edge:
         subscription.connect(session, message.window_bytes)
         subscription.began_at = now
         subscription.ends = message.ends
+        subscription.pubends = message.pubends
         subscription.resume(message.positions)
         self._by_session.setdefault(session, {})[message.subscription] = subscription
         self._by_key[subscription.key] = subscription
@@ -340,6 +341,8 @@ class Edge:
         for pubend in sorted(view.ticks):
             if pubend in subscription.live or pubend in subscription.catching_up:
                 continue
+            if not subscription.reads(pubend):
+                continue
             confirmed = max(view.ticks[pubend], view.streams[pubend].horizon)
             subscription.confirmed_at[pubend] = confirmed
             start = self._start(subscription, pubend, view, confirmed)
@@ -413,7 +416,11 @@ class Edge:
         window: NackWindow
         if parameters.congestion.sdcc:
             hosted_here = self._source_of[pubend].root == self._broker
-            window = ReadWindow(parameters.answer_bytes, paced=not hosted_here)
+            window = (
+                ReadWindow(parameters.local_answer_bytes, paced=False)
+                if hosted_here
+                else ReadWindow(parameters.answer_bytes)
+            )
         else:
             window = FixedNackWindow(end - start)
         stream = EdgeStream(

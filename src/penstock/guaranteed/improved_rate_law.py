@@ -65,9 +65,7 @@ class ImprovedRateLaw:
         if reading.recovering is not None:
             self._recovering_heard_at = now
             if not self._recovering:
-                self._recovering = True
-                self._before_recovery = self.limit_msgs_per_s
-                self._floor = observed * self._parameters.live_floor_share
+                self._recovery_begins(reading.recovering, observed)
         if reading.sequence < self._decreased_before_query:
             return False
         targets: list[tuple[float, str]] = []
@@ -88,6 +86,18 @@ class ImprovedRateLaw:
         self.limit_msgs_per_s = new
         return True
 
+    def _recovery_begins(self, worst: AlertReading, observed: float) -> None:
+        """Note what to return to.
+
+        The answers to a recovering edge fill the way before its first alert says why, so the rate
+        may have fallen already: what was published when the edge stopped counts as well.
+        """
+        before = max(observed, self._history.density(worst.horizon))
+        limit = self.limit_msgs_per_s
+        self._recovering = True
+        self._before_recovery = None if limit is None else max(limit, before)
+        self._floor = before * self._parameters.live_floor_share
+
     def _match(self, worst: AlertReading, position: Tick) -> float:
         capacity = worst.latest_rate * self._history.density(worst.horizon)
         backlog = self._history.count_between(worst.horizon, position)
@@ -95,14 +105,15 @@ class ImprovedRateLaw:
         return capacity - backlog * SECOND / self._parameters.drain_ns
 
     def _share(self, worst: AlertReading, observed: float) -> float | None:
-        needed = 1 + self._parameters.recovering_threshold + SHARE_MARGIN
+        threshold = 1 + self._parameters.recovering_threshold
+        needed = threshold + SHARE_MARGIN
         density = self._history.density(worst.horizon)
         limit = self.limit_msgs_per_s
+        if limit is None and worst.latest_rate >= threshold:
+            return None
         now_published = observed if limit is None else min(limit, observed)
         lacking = (needed - worst.latest_rate) * density
-        if lacking <= 0:
-            if limit is None:
-                return None
+        if lacking < 0:
             lacking *= GIVE_BACK
         return max(now_published - lacking, self._floor)
 

@@ -204,6 +204,9 @@ class Subscribe(Message, frozen=True):
 
     With ``ends`` it reads ``[position, end)`` of the pubends listed there and nothing else: its
     last delivery of each ends exactly there, with or without rows.
+
+    ``pubends`` are patterns (``*`` stands for anything) of the streams that it reads.  Without any
+    it reads all that clients publish to, and of the brokers' own those that ``positions`` name.
     """
 
     subscription: str
@@ -214,6 +217,7 @@ class Subscribe(Message, frozen=True):
     positions: dict[str, Tick] = msgspec.field(default_factory=dict)
     window_bytes: int = 4 << 20
     ends: dict[str, Tick] = msgspec.field(default_factory=dict)
+    pubends: tuple[str, ...] = ()
 
 
 class Subscribed(Message, frozen=True):

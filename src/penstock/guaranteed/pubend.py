@@ -106,21 +106,26 @@ class Pubend:
         holds: Holds,
         query_phase: float,
         now: Instant,
+        saved_beginning: bytes | None = None,
     ) -> None:
         """``log_bounds`` are first tick, end and size of the log that was found, if any.
 
+        ``saved_beginning`` is where the stream began, if it was here before.
         ``query_phase`` is the share of the query interval by which this pubend asks later than
         the first one of its broker.
         """
         self.name = name
         self.log = f"pubend/{name}"
         self.producers_key = f"pubend/{name}/producers"
+        self.beginning_key = f"pubend/{name}/beginning"
         self.holds = holds
         self.control = PublisherControl(name, parameters.congestion, now, query_phase)
         self._parameters = parameters
         self._tokens = tokens
         self._producers = ProducerTable(parameters.producer_limit)
-        first, end, size = log_bounds or (now, now, 0)
+        self._is_new = log_bounds is None and saved_beginning is None
+        beginning = now if saved_beginning is None else int.from_bytes(saved_beginning, "big")
+        first, end, size = log_bounds or (beginning, beginning, 0)
         self.log_start: Tick = first
         self.assigned_end: Tick = end
         self.spoken_end: Tick = end
@@ -147,7 +152,15 @@ class Pubend:
     # -- recovery ---------------------------------------------------------------------------
 
     def start(self) -> list[Effect]:
-        """Read the end of the log, from where the saved table of producers stops."""
+        """Read the end of the log, from where the saved table of producers stops.
+
+        Where a new stream begins is saved first: readers may be told before anything is logged, and
+        after a crash a later beginning would look like a loss to them.
+        """
+        if self._is_new:
+            token = self._tokens.take(self.log)
+            beginning = self.log_start.to_bytes(8, "big")
+            return [PersistState(token, {self.beginning_key: beginning})]
         if self._recovery_from >= self.assigned_end:
             return []
         return [self._recovery_read()]
@@ -320,8 +333,12 @@ class Pubend:
             return
         token = self._tokens.take(self.log)
         self._reads[token] = ((low, high), filter_text)
-        limit = self._parameters.answer_bytes
-        most = min(max_bytes, limit) if max_bytes > 0 else limit
+        parameters = self._parameters
+        most = (
+            min(max_bytes, parameters.local_answer_bytes)
+            if max_bytes > 0
+            else parameters.answer_bytes
+        )
         out.append(ReadLog(token, self.log, low, high, most))
 
     def log_read(self, fact: LogRead, now: Instant, out: list[Effect]) -> LogAnswer | None:

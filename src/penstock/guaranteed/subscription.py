@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Final
 
 import msgspec
@@ -25,6 +26,7 @@ from penstock.core.clock import Instant
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, InvariantBroken, LinkName, Priority, Send
 from penstock.guaranteed.edge_stream import EdgeStream
+from penstock.guaranteed.links import is_own_stream
 from penstock.guaranteed.messages import Delivery
 
 NOTHING: Final = "FALSE"
@@ -58,6 +60,7 @@ class Subscription:
         self.confirmed_at: dict[str, Tick] = {}
         self.catching_up: dict[str, EdgeStream] = {}
         self.ends: dict[str, Tick] = {}
+        self.pubends: tuple[str, ...] = ()
         self.window_bytes = 0
         self.under_way_bytes = 0
         self.buffered_bytes = 0
@@ -84,6 +87,18 @@ class Subscription:
         What it reads is asked for piece by piece; live data would come on top of that.
         """
         return NOTHING if self.ends else self.selector.text
+
+    def reads(self, pubend: str) -> bool:
+        """Whether the subscription is about a stream at all, whatever its rows say.
+
+        What brokers publish about themselves is only for those who name it: a subscription to
+        everything means everything that clients publish.
+        """
+        if self.ends:
+            return pubend in self.ends
+        if self.pubends:
+            return any(fnmatchcase(pubend, pattern) for pattern in self.pubends)
+        return not is_own_stream(pubend) or pubend in self.positions
 
     def resume(self, positions: Mapping[str, Tick]) -> None:
         """Go on from what was consumed, or from where the reader says that it stands.

@@ -23,7 +23,7 @@ from penstock.lab.scenario import (
     each_subscriber,
 )
 from penstock.sim.history import History, Outcome
-from penstock.sim.judgement import judge
+from penstock.sim.judgement import Judgement, judge
 
 PROGRESS_STEP_S = 1.0
 """How often progress is told during a long stretch."""
@@ -72,8 +72,11 @@ class World(Protocol):
         """Stop everything, and let go."""
         ...
 
-    def result(self) -> RunResult:
-        """What is left of the run, after it was closed."""
+    def result(self, judged: Judgement | None) -> RunResult:
+        """What is left of the run, after it was closed.
+
+        ``judged`` is the judgement of the whole history, if somebody has made it already.
+        """
         ...
 
 
@@ -97,10 +100,10 @@ def run(scenario: Scenario, world: World, progress: Progress = lambda at_s: None
             now_s = at_s
             act()
         _advance(world, now_s, scenario.duration_s, progress)
-        _drain(scenario, world, progress)
+        judged = _drain(scenario, world, progress)
     finally:
         world.close()
-    return world.result()
+    return world.result(judged)
 
 
 def _steps(scenario: Scenario, world: World) -> list[Step]:
@@ -130,8 +133,11 @@ def _advance(world: World, from_s: float, to_s: float, progress: Progress) -> No
         progress(from_s)
 
 
-def _drain(scenario: Scenario, world: World, progress: Progress) -> None:
-    """Wait until nothing is under way, as far as the applications can tell."""
+def _drain(scenario: Scenario, world: World, progress: Progress) -> Judgement | None:
+    """Wait until nothing is under way, as far as the applications can tell.
+
+    Gives the judgement of the history as it is then, or None if time was up before.
+    """
     at_s, end_s = scenario.duration_s, scenario.duration_s + scenario.drain_s
     before = judged = (-1, -1)
     while at_s < end_s:
@@ -140,9 +146,11 @@ def _drain(scenario: Scenario, world: World, progress: Progress) -> None:
         # To judge a history is work: only when it stands still, and once for each standstill.
         if seen == before != judged and not unsettled:
             judged = seen
-            if not judge(world.history).lost:
-                return
+            judgement = judge(world.history)
+            if not judgement.lost:
+                return judgement
         before = seen
         at_s = min(end_s, at_s + DRAIN_STEP_S)
         world.run_until(at_s)
         progress(at_s)
+    return None

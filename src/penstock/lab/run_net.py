@@ -37,7 +37,7 @@ from penstock.net.config import BrokerConfig, NeighbourConfig, TelemetryConfig
 from penstock.net.config_file import write_config
 from penstock.net.process import BrokerProcess
 from penstock.sim.history import History, PublisherHistory
-from penstock.sim.judgement import judge
+from penstock.sim.judgement import Judgement, judge
 from penstock.sim.message_source import MessageSource
 from penstock.sim.workload import Pace
 
@@ -254,8 +254,8 @@ class NetRun:
         if self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
 
-    def result(self) -> RunResult:
-        """What is left of the run."""
+    def result(self, judged: Judgement | None = None) -> RunResult:
+        """What is left of the run; judged anew, since clients that close may be given more."""
         return RunResult(
             self.scenario,
             self.name,

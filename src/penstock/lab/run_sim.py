@@ -13,7 +13,7 @@ from penstock.lab.telemetry import Telemetry
 from penstock.overlay.node import NodeConfig
 from penstock.sim.disk import DiskModel
 from penstock.sim.history import History, PublisherHistory, SubscriberHistory
-from penstock.sim.judgement import judge
+from penstock.sim.judgement import Judgement, judge
 from penstock.sim.link import LinkModel
 from penstock.sim.message_source import MessageSource
 from penstock.sim.workload import Pace, SimPublisher, SimSubscriber
@@ -142,7 +142,7 @@ class SimRun:
         """Nothing is left running in virtual time."""
         self.telemetry.close()
 
-    def result(self) -> RunResult:
+    def result(self, judged: Judgement | None = None) -> RunResult:
         """What is left of the run."""
         return RunResult(
             self.scenario,
@@ -151,7 +151,7 @@ class SimRun:
             EPOCH,
             self.world.now,
             self.history,
-            judge(self.history),
+            judged or judge(self.history),
             self.telemetry,
             self.world.scheduler.events,
             self.world.digest if self._digested else "",

@@ -25,10 +25,11 @@ import msgspec
 
 from penstock.content.parser import parse
 from penstock.content.rowwise import selects
+from penstock.content.selector import Selector
 from penstock.core.clock import Instant
 from penstock.core.intervals import IntervalSet, Tick
 from penstock.sim.history import History, Outcome, PublisherHistory, SubscriberHistory
-from penstock.sim.message_source import fingerprint
+from penstock.sim.message_source import MessageSource, fingerprint
 
 MAX_EXAMPLES = 10
 """How many violations are told in words; all are counted."""
@@ -155,23 +156,24 @@ def _judge_pair(
     receptions: list[_Reception],
     judgement: Judgement,
 ) -> None:
-    selector = parse(subscriber.selector)
+    selection = _Selection(publisher.source, parse(subscriber.selector))
     seen: set[int] = set()
     highest = -1
     for reception in receptions:
         number = reception.number
-        name = f"message {number} of {publisher.name}"
         if number in seen:
             judgement.duplicated += 1
-            judgement.tell(f"{subscriber.name} received {name} twice")
+            judgement.tell(f"{subscriber.name} received {_name(publisher, number)} twice")
         elif number < highest:
             judgement.out_of_order += 1
-            judgement.tell(f"{subscriber.name} received {name} after message {highest}")
+            judgement.tell(
+                f"{subscriber.name} received {_name(publisher, number)} after message {highest}"
+            )
         seen.add(number)
         highest = max(highest, number)
-        _judge_content(publisher, subscriber, reception, judgement)
+        _judge_content(publisher, subscriber, selection, reception, judgement)
     for number in _required(publisher, subscriber, receptions):
-        if number in seen or not selects(selector, publisher.source.attributes(number)):
+        if number in seen or not selection.holds(number):
             continue
         judgement.lost += 1
         judgement.tell(
@@ -180,31 +182,55 @@ def _judge_pair(
         )
 
 
+class _Selection:
+    """Which messages of a source a selector selects; messages of equal content are asked once."""
+
+    def __init__(self, source: MessageSource, selector: Selector) -> None:
+        self._source = source
+        self._selector = selector
+        self._known: dict[int, bool] = {}
+
+    def holds(self, number: int) -> bool:
+        place = self._source.content_number(number)
+        known = self._known.get(place)
+        if known is None:
+            known = selects(self._selector, self._source.attributes(place))
+            self._known[place] = known
+        return known
+
+
+def _name(publisher: PublisherHistory, number: int) -> str:
+    return f"message {number} of {publisher.name}"
+
+
 def _judge_content(
     publisher: PublisherHistory,
     subscriber: SubscriberHistory,
+    selection: _Selection,
     reception: _Reception,
     judgement: Judgement,
 ) -> None:
     number = reception.number
-    name = f"message {number} of {publisher.name}"
-    attributes = publisher.source.attributes(number)
     if publisher.outcomes[number] == Outcome.REFUSED:
         judgement.unwanted += 1
-        judgement.tell(f"{subscriber.name} received {name}, which was refused")
-    elif not selects(parse(subscriber.selector), attributes):
+        judgement.tell(f"{subscriber.name} received {_name(publisher, number)}, which was refused")
+    elif not selection.holds(number):
         judgement.unwanted += 1
-        judgement.tell(f"{subscriber.name} received {name}, which it did not ask for")
+        judgement.tell(
+            f"{subscriber.name} received {_name(publisher, number)}, which it did not ask for"
+        )
     if reception.fingerprint is not None and reception.fingerprint != fingerprint(
         *publisher.source.row(number)
     ):
         judgement.corrupted += 1
-        judgement.tell(f"{subscriber.name} received {name} with another content")
+        judgement.tell(
+            f"{subscriber.name} received {_name(publisher, number)} with another content"
+        )
     if publisher.ticks[number] not in (0, reception.tick):
         judgement.misplaced += 1
         judgement.tell(
-            f"{subscriber.name} received {name} at tick {reception.tick}; its receipt says "
-            f"{publisher.ticks[number]}"
+            f"{subscriber.name} received {_name(publisher, number)} at tick {reception.tick}; "
+            f"its receipt says {publisher.ticks[number]}"
         )
 
 

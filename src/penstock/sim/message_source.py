@@ -69,17 +69,21 @@ class MessageSource:
         self._pool: dict[int, Batch] = {}
         self.row(0)
 
+    def content_number(self, number: int) -> int:
+        """The first message with the same content; itself, unless content is repeated."""
+        if self.spec.identity == "tick":
+            return number % (POOLED_BATCHES * self.spec.batch_rows)
+        return number
+
     def attributes(self, number: int) -> dict[str, AttributeValue]:
         """The attributes of a message."""
-        if self.spec.identity == "tick":
-            number %= POOLED_BATCHES * self.spec.batch_rows
+        number = self.content_number(number)
         return {name: value(number) for name, value in self._values.items()}
 
     def row(self, number: int) -> Row:
         """A whole message."""
+        number = self.content_number(number)
         attributes = self.attributes(number)
-        if self.spec.identity == "tick":
-            number %= POOLED_BATCHES * self.spec.batch_rows
         identity = IDENTITY.pack(self.producer_hash, number)
         return attributes, identity.ljust(self._size(attributes), b".")
 
@@ -104,23 +108,25 @@ class MessageSource:
         return found
 
     def _padding(self, attributes: Mapping[str, AttributeValue]) -> int:
-        """The payload with which a message of one row comes nearest to ``wire_bytes``."""
-        wanted = self.spec.wire_bytes
+        """The payload with which a batch comes nearest to ``wire_bytes`` for each of its rows."""
+        rows = self.spec.batch_rows
+        wanted = self.spec.wire_bytes * rows
         shortest = self._wire_size(attributes, IDENTITY.size)
         if wanted < shortest - 4:
             raise UnreachableSize(
-                f"publisher {self.spec.producer!r}: wire_bytes = {wanted} is too little, a message "
-                f"with these attributes has at least {shortest}"
+                f"publisher {self.spec.producer!r}: wire_bytes = {self.spec.wire_bytes} is too "
+                f"little, a message with these attributes has at least {-(-shortest // rows)}"
             )
-        size = IDENTITY.size + max(0, wanted - shortest)
+        size = IDENTITY.size + max(0, wanted - shortest) // rows
         # Everything on the wire is padded to eight bytes, so the nearest size is within four.
         nearby = range(max(IDENTITY.size, size - 8), size + 9)
         return min(nearby, key=lambda each: abs(self._wire_size(attributes, each) - wanted))
 
     def _wire_size(self, attributes: Mapping[str, AttributeValue], payload_bytes: int) -> int:
-        batch = Batch.from_rows([(attributes, bytes(payload_bytes))])
-        ticks = range(USUAL_TICK, USUAL_TICK + 1)
-        frame = Frame(USUAL_TICK - SECOND, USUAL_TICK + 1, ticks, batch)
+        rows = self.spec.batch_rows
+        batch = Batch.from_rows([(attributes, bytes(payload_bytes))] * rows)
+        ticks = range(USUAL_TICK, USUAL_TICK + rows)
+        frame = Frame(USUAL_TICK - SECOND, USUAL_TICK + rows, ticks, batch)
         return encoded_size(Knowledge(self.spec.pubend, frame))
 
 

@@ -76,6 +76,8 @@ class PacedDatagramPublisher:
         self._on_sent = on_sent
         self._stop_at = stop_at
         self._tokens = 0
+        self._peer_due: Instant | None = None
+        """As of the last step: between two steps nothing changes."""
         self._slot_at = start_at + round(
             random.random() * SECOND / max(1.0, plan.rate_at(start_at))
         )
@@ -83,19 +85,16 @@ class PacedDatagramPublisher:
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
         """Take one fact in, and publish what is due."""
         out: list[Effect] = []
-        deadline = self.peer.next_deadline()
-        if type(fact) is not DeadlineReached or (deadline is not None and deadline <= now):
-            out += self.peer.handle(fact, now=now)
-        while self._slot_due(now):
+        due = self._peer_due
+        if type(fact) is not DeadlineReached or (due is not None and due <= now):
+            out = self.peer.handle(fact, now=now)
+        while self._slot_at <= now < self._stop_at:
             out += self._publish(now)
             self._slot_at += round(SECOND / max(1.0, self._plan.rate_at(self._slot_at)))
         for effect in out:
             if type(effect) is SendBestEffort and type(effect.message) is Publication:
                 self._on_sent(effect.message)
         return out
-
-    def _slot_due(self, now: Instant) -> bool:
-        return self._slot_at <= now < self._stop_at
 
     def _publish(self, now: Instant) -> list[Effect]:
         self._tokens += 1
@@ -110,10 +109,10 @@ class PacedDatagramPublisher:
 
     def next_deadline(self) -> Instant | None:
         """The next slot, or whatever the peer waits for."""
-        deadline = self.peer.next_deadline()
+        due = self._peer_due = self.peer.next_deadline()
         if self._slot_at >= self._stop_at:
-            return deadline
-        return self._slot_at if deadline is None else min(self._slot_at, deadline)
+            return due
+        return self._slot_at if due is None or self._slot_at < due else due
 
     def check_invariants(self) -> None:
         """The peer's own."""
