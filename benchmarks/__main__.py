@@ -1,28 +1,24 @@
-"""All benchmarks, one after another: ``make bench``."""
+"""Everything side by side: ``make bench``, or ``python -m benchmarks [--scale small]``.
+
+Penstock and the systems that people would pick instead, each started here on loopback, measured in
+interleaved rounds within a bounded time.  Every measure is a command of its own too
+(``python -m benchmarks.measures.latency``); ``python -m benchmarks.parts`` measures our parts.
+"""
 
 from __future__ import annotations
 
-import runpy
+from typing import Final
 
-BENCHMARKS = (
-    "store_log",
-    "block_format",
-    "struct_cost",
-    "matching",
-    "client_cost",
-    "simulator",
-    "throughput",
+from benchmarks.harness.command import run_command
+from benchmarks.measures import fanout, latency, recovery, selectors, throughput
+
+MEASURES: Final = (
+    throughput.MEASURE,
+    latency.MEASURE,
+    fanout.MEASURE,
+    selectors.MEASURE,
+    recovery.MEASURE,
 )
-"""Each is a script of its own.  ``side_by_side`` and ``queues`` start other brokers, ``scaling``
-and ``simulator_peers`` take minutes: these are run by themselves."""
-
-
-def main() -> None:
-    """Run them."""
-    for name in BENCHMARKS:
-        print(f"\n== {name}", flush=True)
-        runpy.run_module(f"benchmarks.{name}", run_name="__main__")
-
 
 if __name__ == "__main__":
-    main()
+    run_command(MEASURES, "python -m benchmarks", "Penstock and its peers, side by side.")

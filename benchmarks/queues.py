@@ -2,9 +2,10 @@
 
     python -m benchmarks.queues [--messages N] [--rounds N]
 
-A part of benchmarks.side_by_side, which says how it measures: 1 kB messages, every one on stable
-storage before the producer is told, and every acknowledgement before it counts.  Our side is the
-ordinary API, one call for each message; RabbitMQ is driven from pre-encoded frames, its best case.
+A part of benchmarks.measures.throughput, which says how it measures: 1 kB messages, every one on
+stable storage before the producer is told, and every acknowledgement before it counts.  Our side is
+the ordinary API, one call for each message; RabbitMQ is driven from pre-encoded frames, its best
+case.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.peers.peer import Peer
-from benchmarks.side_by_side import chosen, cpu_of, facts, rate_of, run
+from benchmarks.harness.command import facts
+from benchmarks.harness.rounds import run_all
+from benchmarks.measures.measure import SCALES, Case, Figures
+from benchmarks.measures.throughput import MEASURE, PROCESSOR, RATE
+from benchmarks.peers.ourselves import ALIAS, QUEUE
+from benchmarks.peers.peer import Peer, Variant
+from benchmarks.peers.registry import chosen
 
-QUEUE: Final = "Penstock queue"
-ALIAS: Final = "Penstock alias queue"
 QUORUM: Final = "RabbitMQ quorum"
-SIZE: Final = 1000
+SIZE: Final = Case("1 kB", 1000)
+LIMIT_S: Final = 600.0
 
 
 def _narrowed(peer: Peer) -> Peer:
@@ -35,14 +40,25 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     peers = [_narrowed(each) for each in chosen(["penstock", "rabbitmq"])]
-    results = run(peers, arguments.messages, arguments.rounds, (SIZE,))
+    scale = msgspec.structs.replace(
+        SCALES["full"], messages=arguments.messages, rounds=arguments.rounds
+    )
+    measure = msgspec.structs.replace(MEASURE, cases=lambda scale: (SIZE,))
+    results = run_all([measure], peers, scale, LIMIT_S)
     print(facts())
+    variants = {each.name: each for peer in peers for each in peer.variants}
+
+    def medians(variant: Variant) -> Figures | None:
+        return results.medians(measure, variant, SIZE)
+
     for ours, theirs in ((QUEUE, QUORUM), (ALIAS, QUEUE)):
-        if (theirs, SIZE) in results:
-            mine, other = results[ours, SIZE], results[theirs, SIZE]
+        mine = medians(variants[ours])
+        other = medians(variants[theirs]) if theirs in variants else None
+        if mine and other:
             print(
-                f"{ours} / {theirs}: {rate_of(mine) / rate_of(other):.2f} times the rate, "
-                f"{cpu_of(mine) / cpu_of(other):.2f} of the processor time for a message"
+                f"{ours} / {theirs}: {mine[RATE.name] / other[RATE.name]:.2f} times the rate, "
+                f"{mine[PROCESSOR.name] / other[PROCESSOR.name]:.2f} of the processor time for a "
+                "message"
             )
 
 

@@ -1,53 +1,82 @@
-"""The Spark source against Spark's own Parquet source, on the same rows, in one run.
+"""The Spark source against Spark's Parquet and Kafka sources, on the same rows, in one run.
 
-    python benchmarks/spark_source.py [--rows 5000000] [--repeat 3]
+    python -m benchmarks.spark_source [--rows 5000000] [--repeat 5] [--no-kafka]
 
-Rows of 100 bytes are published to one broker, read once by Spark into Parquet files, and then read
-to Spark's ``noop`` sink from both, by turns; the figure that counts is the ratio of the best times.
-Both read the same columns: place, time and payload.
+Rows of 100 bytes are published to one broker, read once by Spark into Parquet files as Spark writes
+them unless told otherwise, and then read to Spark's ``noop`` sink from both, by turns.  Both read
+the same columns: place, time and payload.  The figures that count are the ratios of the medians,
+in seconds and in processor seconds.  The brokers, ours and Kafka's, share the cores with the job
+here, and their processor time counts as the job's.  Kafka comes from Maven Central
+(benchmarks/spark_kafka.py); where it cannot be had, the rest goes on without it.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Final
 
+import msgspec
+import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
+from benchmarks.harness.usage import cpu_s
+from benchmarks.spark_kafka import NoKafka, kafka, kafka_frame, session_settings
 from penstock.client import blocking
 from penstock.content.batch import Batch
 from penstock.core.randomness import random_stream
 from penstock.net.process import BrokerProcess, free_port
 from penstock.spark.session import build_session
 
-PAYLOAD_BYTES = 100
-BATCH_ROWS = 5000
-COLUMNS = "tick bigint, time timestamp, payload binary"
+PAYLOAD_BYTES: Final = 100
+BATCH_ROWS: Final = 5000
+COLUMNS: Final = "tick bigint, time timestamp, payload binary"
+WARM_UP: Final = 2
+"""Times that each source is read before anything counts: the JVM compiles what is used."""
 
 
-def publish(url: str, rows: int) -> float:
-    """Publish the rows; returns how many in a second."""
-    # Random, or Parquet would store a few distinct values and hardly read anything.
+class Measured(msgspec.Struct, frozen=True):
+    """One read of everything."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def batches(rows: int) -> Iterator[Batch]:
+    """Rows of which no two are alike: Parquet keeps values that repeat only once."""
     random = random_stream(1, "benchmark", "payloads")
-    batch = Batch.from_rows([({}, random.randbytes(PAYLOAD_BYTES)) for _ in range(BATCH_ROWS)])
-    began = time.perf_counter()
+    offsets = np.arange(BATCH_ROWS + 1, dtype=np.int32) * PAYLOAD_BYTES
+    for _ in range(rows // BATCH_ROWS):
+        data = random.randbytes(BATCH_ROWS * PAYLOAD_BYTES)
+        yield Batch(BATCH_ROWS, columns=(), payloads=(offsets, data))
+
+
+def publish(url: str, rows: int) -> None:
+    """Publish the rows, and wait until all are durable."""
     with blocking.connect(url) as client:
         publisher = client.publisher("benchmark", pubend="p")
-        for _ in range(rows // BATCH_ROWS):
+        for batch in batches(rows):
             publisher.publish_batch(batch)
         publisher.close()
-    return rows / (time.perf_counter() - began)
 
 
-def seconds_of(action: Callable[[], None]) -> float:
-    """How long it takes."""
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began
+@contextmanager
+def broker(directory: Path) -> Iterator[str]:
+    """A broker that keeps everything; gives its address."""
+    config = directory / "broker.toml"
+    address = f"127.0.0.1:{free_port()}"
+    config.write_text(
+        f'name = "a"\nlisten = "{address}"\ndata_dir = "{directory / "data"}"\n'
+        'pubends = ["p"]\n[guaranteed]\nretain_bytes = 10000000000\n'
+    )
+    with BrokerProcess(config, directory / "broker.log"):
+        yield f"penstock://{address}"
 
 
 def to_noop(frame: DataFrame) -> None:
@@ -55,45 +84,82 @@ def to_noop(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def compare(spark: SparkSession, url: str, directory: Path, repeat: int) -> dict[str, list[float]]:
-    """Times of each source, taken by turns."""
-    penstock = spark.read.schema(COLUMNS).format("penstock").option("url", url).load()
-    files = str(directory / "rows.parquet")
-    penstock.write.parquet(files)
-    parquet = spark.read.parquet(files)
-    assert penstock.count() == parquet.count()
-    times: dict[str, list[float]] = {"penstock": [], "parquet": []}
+def measure(frame: DataFrame) -> Measured:
+    """Read it once; the processor time is that of this process and all that it started."""
+    cpu, began = cpu_s(os.getpid()), time.perf_counter()
+    to_noop(frame)
+    return Measured(time.perf_counter() - began, cpu_s(os.getpid()) - cpu)
+
+
+def by_turns(frames: Mapping[str, DataFrame], repeat: int) -> dict[str, list[Measured]]:
+    """Each source as often as asked, one after another, so that all meet the same machine."""
+    for frame in frames.values():
+        for _ in range(WARM_UP):
+            to_noop(frame)
+    measured: dict[str, list[Measured]] = {name: [] for name in frames}
     for _ in range(repeat):
-        times["penstock"].append(seconds_of(lambda: to_noop(penstock)))
-        times["parquet"].append(seconds_of(lambda: to_noop(parquet)))
-    return times
+        for name, frame in frames.items():
+            measured[name].append(measure(frame))
+    return measured
+
+
+def penstock_frame(spark: SparkSession, url: str) -> DataFrame:
+    """The source under test."""
+    return spark.read.schema(COLUMNS).format("penstock").option("url", url).load()
+
+
+def parquet_frame(spark: SparkSession, rows: DataFrame, directory: Path) -> DataFrame:
+    """The same rows in Parquet files; raises if they are not the same number."""
+    files = str(directory / "rows.parquet")
+    rows.write.parquet(files)
+    written = spark.read.parquet(files)
+    if written.count() != rows.count():
+        raise RuntimeError("the Parquet files do not hold what was published")
+    return written
+
+
+def show(measured: Mapping[str, Sequence[Measured]], rows: int) -> None:
+    """A line for each source, and how often its time ours takes."""
+    ours = measured["penstock"]
+    for name, each in measured.items():
+        wall_s = statistics.median(one.wall_s for one in each)
+        spent_s = statistics.median(one.cpu_s for one in each)
+        wall_ratio = statistics.median(one.wall_s for one in ours) / wall_s
+        cpu_ratio = statistics.median(one.cpu_s for one in ours) / spent_s
+        print(
+            f"{name:<9} {wall_s:6.2f} s  cpu {spent_s:6.2f} s  {rows / wall_s:12,.0f} rows/s  "
+            f"penstock takes {wall_ratio:.2f} of its time, {cpu_ratio:.2f} of its cpu"
+        )
 
 
 def main() -> None:
     """Publish, read, print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--no-kafka", action="store_true", help="leave Kafka out")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        config = directory / "broker.toml"
-        address = f"127.0.0.1:{free_port()}"
-        config.write_text(
-            f'name = "a"\nlisten = "{address}"\ndata_dir = "{directory / "data"}"\n'
-            'pubends = ["p"]\n[guaranteed]\nretain_bytes = 10000000000\n'
-        )
-        with BrokerProcess(config, directory / "broker.log"):
-            url = f"penstock://{address}"
-            print(f"published {publish(url, arguments.rows):,.0f} rows/s")
-            spark = build_session("source benchmark", "local[2]", **{"spark.driver.memory": "2g"})
-            times = compare(spark, url, directory, arguments.repeat)
-            spark.stop()
-    for source, measured in times.items():
-        best, median = min(measured), statistics.median(measured)
-        rate = arguments.rows / best
-        print(f"{source:<9} best {best:6.2f} s  median {median:6.2f} s  {rate:12,.0f} rows/s")
-    print(f"ratio of the best times: {min(times['penstock']) / min(times['parquet']):.2f}")
+    settings = {"spark.driver.memory": "2g"}
+    with_kafka = not arguments.no_kafka
+    if with_kafka:
+        try:
+            settings |= session_settings()
+        except NoKafka as reason:
+            with_kafka = False
+            print(f"without Kafka: {reason}", flush=True)
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        url = stack.enter_context(broker(directory))
+        publish(url, arguments.rows)
+        spark = build_session("source benchmark", "local[2]", **settings)
+        stack.callback(spark.stop)
+        rows = penstock_frame(spark, url)
+        frames = {"penstock": rows, "parquet": parquet_frame(spark, rows, directory)}
+        if with_kafka:
+            address = stack.enter_context(kafka(directory / "kafka"))
+            frames["kafka"] = kafka_frame(spark, rows, address)
+        measured = by_turns(frames, arguments.repeat)
+    show(measured, arguments.rows)
 
 
 if __name__ == "__main__":

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import struct
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from benchmarks.peers.peer import Durability, Peer, Variant, Wire, free_port, server
+from benchmarks.harness.server import Server, served
+from benchmarks.peers.peer import Durability, Receiver, Sender, Variant, nothing
+from benchmarks.peers.window import UNCONFIRMED, ConfirmedSender
+from benchmarks.peers.wire import Wire
+from penstock.net.process import free_port
 
-UNCONFIRMED: Final = 4096
-BURST: Final = 256
 TOPIC: Final = b"bench"
 PUBACK_BYTES: Final = 4
 
@@ -34,60 +35,92 @@ def _text(text: bytes) -> bytes:
     return struct.pack(">H", len(text)) + text
 
 
-def _connected(port: int, name: bytes) -> Wire:
-    wire = Wire(port)
-    wire.send(_packet(0x10, _text(b"MQTT") + b"\x04\x02\x00\x00" + _text(name)))
-    wire.exactly(4)
+def _publish_head(number: int, size: int) -> bytes:
+    whole = _packet(0x32, _text(TOPIC) + struct.pack(">H", number) + bytes(size))
+    return whole[: len(whole) - size]
+
+
+async def _connected(port: int, name: str) -> Wire:
+    wire = await Wire.open(port)
+    await wire.send(_packet(0x10, _text(b"MQTT") + b"\x04\x02\x00\x00" + _text(name.encode())))
+    await wire.exactly(4)
     return wire
 
 
-def _publish(identifier: int, payload: bytes) -> bytes:
-    return _packet(0x32, _text(TOPIC) + struct.pack(">H", identifier) + payload)
+class TopicSender(ConfirmedSender):
+    """Every message under way has a number of its own, and is confirmed by it."""
+
+    def __init__(self, wire: Wire, size: int) -> None:
+        """More heads than messages under way, because they are confirmed in order."""
+        super().__init__(wire)
+        self._heads = [_publish_head(number, size) for number in range(1, 2 * UNCONFIRMED + 1)]
+        self._next = 0
+        self._odd_bytes = 0
+
+    def encode(self, payloads: list[bytes]) -> list[bytes]:
+        """The numbers are not known yet."""
+        return payloads
+
+    async def send(self, burst: Any, count: int) -> None:
+        """Put the numbers before the payloads."""
+        heads = self._heads[self._next : self._next + count]
+        heads += self._heads[: count - len(heads)]
+        self._next = (self._next + count) % len(self._heads)
+        pieces = [piece for pair in zip(heads, burst, strict=True) for piece in pair]
+        await super().send(b"".join(pieces), count)
+
+    def confirmations(self, data: bytes) -> int:
+        """All answers are of one length."""
+        whole, self._odd_bytes = divmod(len(data) + self._odd_bytes, PUBACK_BYTES)
+        return whole
 
 
-def publish(port: int, count: int, payload: bytes) -> float:
-    """A window of messages is under way, each under a number of its own."""
-    wire = _connected(port, b"producer")
-    numbered = [_publish(number, payload) for number in range(1, UNCONFIRMED + 1)]
-    began = time.time()
-    sent = acknowledged_bytes = 0
-    while acknowledged_bytes < count * PUBACK_BYTES:
-        under_way = sent - acknowledged_bytes // PUBACK_BYTES
-        room = min(BURST, UNCONFIRMED - under_way, count - sent)
-        if room == BURST or (room and sent + room == count):
-            first = sent % UNCONFIRMED
-            wire.send(b"".join(numbered[first : first + room]))
-            sent += room
-        else:
-            acknowledged_bytes += len(wire.some())
-    return began
-
-
-def subscribe(port: int, count: int, size: int, ready: Callable[[], None]) -> float:
+class TopicReceiver:
     """Packets are all of one length; each is acknowledged by its number."""
-    wire = _connected(port, b"consumer")
-    wire.send(_packet(0x82, b"\x00\x01" + _text(TOPIC) + b"\x01"))
-    wire.exactly(5)
-    ready()
-    length = len(_publish(1, bytes(size)))
-    number_at = length - size - 2
-    received = 0
-    rest = b""
-    while received < count:
-        rest += wire.some()
-        whole = len(rest) // length
-        wire.send(
-            b"".join(
-                b"\x40\x02" + rest[at : at + 2] for at in range(number_at, whole * length, length)
-            )
-        )
-        rest = rest[whole * length :]
-        received += whole
-    return time.time()
+
+    def __init__(self, wire: Wire, size: int) -> None:
+        """The wire is subscribed."""
+        self._wire = wire
+        self._size = size
+        self._head_bytes = len(_publish_head(1, size))
+        self._rest = b""
+
+    async def receive(self) -> list[bytes]:
+        """Whatever is whole."""
+        length = self._head_bytes + self._size
+        while len(self._rest) < length:
+            self._rest += await self._wire.some()
+        data, whole = self._rest, len(self._rest) // length * length
+        self._rest = data[whole:]
+        numbers = [data[at - 2 : at] for at in range(self._head_bytes, whole, length)]
+        await self._wire.send(b"\x40\x02" + b"\x40\x02".join(numbers))
+        return [data[at : at + self._size] for at in range(self._head_bytes, whole, length)]
+
+    async def settle(self) -> None:
+        """The server reads in order: the answer to a PINGREQ comes after the acknowledgements."""
+        await self._wire.send(b"\xc0\x00")
+        await self._wire.until(b"\xd0\x00")
+
+
+@asynccontextmanager
+async def open_sender(server: Server, size: int) -> AsyncIterator[Sender]:
+    """A producer."""
+    async with TopicSender(await _connected(server.port, "producer"), size) as sender:
+        yield sender
+
+
+@asynccontextmanager
+async def open_receiver(server: Server, name: str, size: int) -> AsyncIterator[Receiver]:
+    """A subscriber under a name of its own."""
+    wire = await _connected(server.port, name)
+    await wire.send(_packet(0x82, b"\x00\x01" + _text(TOPIC) + b"\x01"))
+    await wire.exactly(5)
+    yield TopicReceiver(wire, size)
+    wire.close()
 
 
 @contextmanager
-def start(directory: Path) -> Iterator[int]:
+def start(directory: Path) -> Iterator[Server]:
     """Without limits on what waits for a subscriber."""
     port = free_port()
     config = directory / "mosquitto.conf"
@@ -95,14 +128,17 @@ def start(directory: Path) -> Iterator[int]:
         f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n"
         "max_inflight_messages 0\nmax_queued_messages 0\n"
     )
-    with server(["mosquitto", "-c", str(config)], directory, port):
-        yield port
+    with served(["mosquitto", "-c", str(config)], directory, port) as process:
+        yield Server(port, process.pid)
 
 
-PEER: Final = Peer(
-    "Mosquitto",
-    "mosquitto",
-    "mosquitto",
-    start,
-    (Variant("Mosquitto, QoS 1", Durability.NOTHING, publish, subscribe, part=0.5),),
+TOPIC_QOS_1: Final = Variant(
+    "Mosquitto, QoS 1",
+    Durability.NOTHING,
+    open_sender,
+    open_receiver,
+    nothing,
+    nothing,
+    part=0.5,
+    keeps=False,
 )

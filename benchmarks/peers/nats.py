@@ -3,87 +3,170 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import re
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from benchmarks.peers.peer import Durability, Peer, Variant, Wire, free_port, server
+from benchmarks.harness.server import Server, served
+from benchmarks.peers.peer import Durability, Receiver, Sender, Variant, nothing
+from benchmarks.peers.window import UNCONFIRMED, ConfirmedSender, MarkCounter
+from benchmarks.peers.wire import Wire
+from penstock.net.process import free_port
 
-BURST: Final = 256
-UNCONFIRMED: Final = 4096
-"""Messages under way to JetStream; more gain nothing."""
-ACK_EVERY: Final = 64
 STREAM: Final = "bench"
+SUBJECT: Final = b"js"
 
 
-def _connected(port: int) -> Wire:
-    wire = Wire(port)
-    wire.until(b"\r\n")
+async def connected(port: int) -> Wire:
+    """A connection on which the server answers only what must be answered."""
+    wire = await Wire.open(port)
+    await wire.until(b"\r\n")
     options = {"verbose": False, "pedantic": False, "name": "bench"}
-    wire.send(f"CONNECT {json.dumps(options)}\r\nPING\r\n".encode())
-    wire.until(b"PONG\r\n")
+    await wire.send(f"CONNECT {json.dumps(options)}\r\n".encode())
+    await synchronised(wire)
     return wire
 
 
-def _messages(wire: Wire) -> Iterator[tuple[list[bytes], int]]:
-    """The words of each message's header line, and how long its body is."""
-    buffer = b""
-    at = 0
-    while True:
-        end = buffer.find(b"\r\n", at)
-        if end >= 0:
-            words = buffer[at:end].split(b" ")
-            if words[0] != b"MSG":
-                at = end + 2
-                continue
-            size = int(words[-1])
-            if len(buffer) >= end + size + 4:
-                at = end + size + 4
-                yield words, size
-                continue
-        buffer = buffer[at:] + wire.some()
-        at = 0
+async def synchronised(wire: Wire) -> None:
+    """Until the server has read everything that was sent."""
+    await wire.send(b"PING\r\n")
+    await wire.until(b"PONG\r\n")
+
+
+def _published(head: bytes, payloads: list[bytes]) -> bytes:
+    return head + (b"\r\n" + head).join(payloads) + b"\r\n"
 
 
 # -- core ------------------------------------------------------------------------------------------
 
 
-def publish(port: int, count: int, payload: bytes) -> float:
-    """Without confirmation; the server's PONG says that it has read everything."""
-    wire = _connected(port)
-    burst = (b"PUB bench %d\r\n%b\r\n" % (len(payload), payload)) * BURST
-    began = time.time()
-    for _ in range(count // BURST):
-        wire.send(burst)
-    wire.send(burst[: len(burst) // BURST * (count % BURST)] + b"PING\r\n")
-    wire.until(b"PONG\r\n")
-    return began
+class CoreSender(ConfirmedSender):
+    """Without confirmations; the answer to a PING behind a burst says that the burst was read."""
+
+    def __init__(self, wire: Wire, size: int) -> None:
+        """Every message has the same head."""
+        super().__init__(wire)
+        self._head = b"PUB bench %d\r\n" % size
+        self._pongs = MarkCounter(b"PONG")
+        self._bursts: list[int] = []
+
+    def encode(self, payloads: list[bytes]) -> bytes:
+        """The burst, and a PING."""
+        return _published(self._head, payloads) + b"PING\r\n"
+
+    async def send(self, burst: Any, count: int) -> None:
+        """Remember how many messages the answer will confirm."""
+        self._bursts.append(count)
+        await super().send(burst, count)
+
+    def confirmations(self, data: bytes) -> int:
+        """One answer for each burst, in order."""
+        answered = self._pongs.count(data)
+        confirmed = sum(self._bursts[:answered])
+        del self._bursts[:answered]
+        return confirmed
 
 
-def subscribe(port: int, count: int, size: int, ready: Callable[[], None]) -> float:
-    """Frames are all of one length, so they are counted by their bytes."""
-    wire = _connected(port)
-    wire.send(b"SUB bench 1\r\nPING\r\n")
-    wire.until(b"PONG\r\n")
-    ready()
-    left = count * (len(b"MSG bench 1 %d\r\n" % size) + size + 2)
-    while left > 0:
-        left -= len(wire.some())
-    return time.time()
+class CoreReceiver:
+    """Messages are all of one length."""
+
+    def __init__(self, wire: Wire, size: int) -> None:
+        """The wire is subscribed."""
+        self._wire = wire
+        self._size = size
+        self._head_bytes = len(b"MSG bench 1 %d\r\n" % size)
+        self._rest = b""
+
+    async def receive(self) -> list[bytes]:
+        """Whatever is whole."""
+        length = self._head_bytes + self._size + 2
+        while len(self._rest) < length:
+            self._rest += await self._wire.some()
+        data, whole = self._rest, len(self._rest) // length * length
+        self._rest = data[whole:]
+        return [data[at : at + self._size] for at in range(self._head_bytes, whole, length)]
+
+    async def settle(self) -> None:
+        """There is nothing to acknowledge."""
+
+
+@asynccontextmanager
+async def core_sender(server: Server, size: int) -> AsyncIterator[Sender]:
+    """A producer."""
+    async with CoreSender(await connected(server.port), size) as sender:
+        yield sender
+
+
+@asynccontextmanager
+async def core_receiver(server: Server, name: str, size: int) -> AsyncIterator[Receiver]:
+    """A subscriber."""
+    wire = await connected(server.port)
+    await wire.send(b"SUB bench 1\r\n")
+    await synchronised(wire)
+    yield CoreReceiver(wire, size)
+    wire.close()
 
 
 # -- JetStream -------------------------------------------------------------------------------------
 
 
-def _ask(wire: Wire, subject: str, request: dict[str, object]) -> dict[str, object]:
+class StreamSender(ConfirmedSender):
+    """Every message is confirmed to an inbox."""
+
+    def __init__(self, wire: Wire, size: int) -> None:
+        """The wire is subscribed to the inbox."""
+        super().__init__(wire)
+        self._head = b"PUB %b _INBOX.confirmed %d\r\n" % (SUBJECT, size)
+        self._confirmed = MarkCounter(b'"seq"')
+
+    def encode(self, payloads: list[bytes]) -> bytes:
+        """The burst as it is sent."""
+        return _published(self._head, payloads)
+
+    def confirmations(self, data: bytes) -> int:
+        """A confirmation names the message's number in the stream."""
+        if b'"error"' in data:
+            raise RuntimeError(f"JetStream refused a message: {data[:200]!r}")
+        return self._confirmed.count(data)
+
+
+class StreamReceiver:
+    """A push consumer that acknowledges up to the last message of what came together."""
+
+    def __init__(self, wire: Wire, size: int) -> None:
+        """The wire is subscribed to what the consumer pushes."""
+        self._wire = wire
+        pattern = rb"MSG %b 1 (\S+) %d\r\n(.{%d})\r\n" % (SUBJECT, size, size)
+        self._message = re.compile(pattern, re.DOTALL)
+        self._rest = b""
+
+    async def receive(self) -> list[bytes]:
+        """Whatever is whole."""
+        found: list[re.Match[bytes]] = []
+        while not found:
+            self._rest += await self._wire.some()
+            found = list(self._message.finditer(self._rest))
+        self._rest = self._rest[found[-1].end() :]
+        await self._wire.send(b"PUB %b 4\r\n+ACK\r\n" % found[-1][1])
+        return [each[2] for each in found]
+
+    async def settle(self) -> None:
+        """The server reads in order."""
+        await synchronised(self._wire)
+
+
+async def ask(wire: Wire, subject: str, request: dict[str, object]) -> dict[str, object]:
+    """The answer to a request of JetStream's own interface."""
     body = json.dumps(request)
-    wire.send(f"SUB _INBOX.ask 9\r\nPUB {subject} _INBOX.ask {len(body)}\r\n{body}\r\n".encode())
-    header = wire.until(b"\r\n")
-    answer = json.loads(wire.exactly(int(header.split()[-1])))
-    wire.exactly(2)
-    wire.send(b"UNSUB 9\r\n")
+    await wire.send(
+        f"SUB _INBOX.ask 9\r\nPUB $JS.API.{subject} _INBOX.ask {len(body)}\r\n{body}\r\n".encode()
+    )
+    header = await wire.until(b"\r\n")
+    answer = json.loads(await wire.exactly(int(header.split()[-1])))
+    await wire.exactly(2)
+    await wire.send(b"UNSUB 9\r\n")
     return dict(answer)
 
 
@@ -92,59 +175,57 @@ def _done(answer: dict[str, object]) -> None:
         raise RuntimeError(f"JetStream refused: {answer['error']}")
 
 
-def make_stream(port: int) -> None:
-    """A stream on disk, empty."""
-    wire = _connected(port)
-    # There may be one of the round before; that there is none is no error.
-    _ask(wire, f"$JS.API.STREAM.DELETE.{STREAM}", {})
+async def make_stream(server: Server, names: Sequence[str]) -> None:
+    """A stream on disk, empty, with a durable consumer for each name."""
+    wire = await connected(server.port)
+    # There may be one of the run before; that there is none is no error.
+    await ask(wire, f"STREAM.DELETE.{STREAM}", {})
     stream: dict[str, object] = {"name": STREAM, "subjects": ["js"], "storage": "file"}
-    _done(_ask(wire, f"$JS.API.STREAM.CREATE.{STREAM}", stream))
+    _done(await ask(wire, f"STREAM.CREATE.{STREAM}", stream))
+    for name in names:
+        config = {
+            "durable_name": name,
+            "deliver_subject": f"deliver.{name}",
+            "ack_policy": "all",
+            "max_ack_pending": 4 * UNCONFIRMED,
+        }
+        await make_consumer(wire, name, config)
+    wire.close()
 
 
-def publish_to_stream(port: int, count: int, payload: bytes) -> float:
-    """Every message is confirmed; a window of them is under way."""
-    wire = _connected(port)
-    wire.send(b"SUB _INBOX.acks 1\r\n")
-    message = b"PUB js _INBOX.acks %d\r\n%b\r\n" % (len(payload), payload)
-    began = time.time()
-    sent = confirmed = 0
-    answers = _messages(wire)
-    while confirmed < count:
-        room = min(UNCONFIRMED - (sent - confirmed), count - sent)
-        if room >= BURST or (room and sent + room == count):
-            wire.send(message * room)
-            sent += room
-        else:
-            next(answers)
-            confirmed += 1
-    return began
-
-
-def consume_stream(port: int, count: int, size: int, ready: Callable[[], None]) -> float:
-    """A push consumer that acknowledges up to a message, every few messages."""
-    wire = _connected(port)
-    config = {
-        "durable_name": "c",
-        "deliver_subject": "_INBOX.deliver",
-        "ack_policy": "all",
-        "max_ack_pending": 4 * UNCONFIRMED,
-    }
-    wire.send(b"SUB _INBOX.deliver 1\r\n")
+async def make_consumer(wire: Wire, name: str, config: dict[str, Any]) -> None:
+    """A durable consumer of the stream."""
     request: dict[str, object] = {"stream_name": STREAM, "config": config}
-    _done(_ask(wire, f"$JS.API.CONSUMER.DURABLE.CREATE.{STREAM}.c", request))
-    ready()
-    for received, (words, _) in enumerate(_messages(wire), 1):
-        if received % ACK_EVERY == 0 or received == count:
-            wire.send(b"PUB %b 4\r\n+ACK\r\n" % words[3])
-        if received == count:
-            break
-    wire.send(b"PING\r\n")
-    wire.until(b"PONG\r\n")
-    return time.time()
+    _done(await ask(wire, f"CONSUMER.DURABLE.CREATE.{STREAM}.{name}", request))
+
+
+async def delete_stream(server: Server, names: Sequence[str]) -> None:
+    """With its consumers."""
+    wire = await connected(server.port)
+    await ask(wire, f"STREAM.DELETE.{STREAM}", {})
+    wire.close()
+
+
+@asynccontextmanager
+async def stream_sender(server: Server, size: int) -> AsyncIterator[Sender]:
+    """A producer."""
+    wire = await connected(server.port)
+    await wire.send(b"SUB _INBOX.confirmed 1\r\n")
+    async with StreamSender(wire, size) as sender:
+        yield sender
+
+
+@asynccontextmanager
+async def stream_receiver(server: Server, name: str, size: int) -> AsyncIterator[Receiver]:
+    """The consumer of this name."""
+    wire = await connected(server.port)
+    await wire.send(f"SUB deliver.{name} 1\r\n".encode())
+    yield StreamReceiver(wire, size)
+    wire.close()
 
 
 @contextmanager
-def start(directory: Path) -> Iterator[int]:
+def start(directory: Path) -> Iterator[Server]:
     """With JetStream, in this directory."""
     port = free_port()
     config = directory / "nats.conf"
@@ -152,24 +233,26 @@ def start(directory: Path) -> Iterator[int]:
         f'listen: "127.0.0.1:{port}"\nmax_pending: 1GB\n'
         f'jetstream {{ store_dir: "{directory / "jetstream"}" }}\n'
     )
-    with server(["nats-server", "-c", str(config)], directory, port):
-        yield port
+    with served(["nats-server", "-c", str(config)], directory, port) as process:
+        yield Server(port, process.pid)
 
 
-PEER: Final = Peer(
-    "NATS",
-    "nats-server",
-    "nats-server",
-    start,
-    (
-        Variant(
-            "NATS JetStream, file",
-            Durability.WRITTEN,
-            publish_to_stream,
-            consume_stream,
-            make_stream,
-            part=0.5,
-        ),
-        Variant("NATS core", Durability.NOTHING, publish, subscribe, part=2.0),
-    ),
+JETSTREAM: Final = Variant(
+    "NATS JetStream, file",
+    Durability.WRITTEN,
+    stream_sender,
+    stream_receiver,
+    make_stream,
+    delete_stream,
+    part=0.5,
+)
+CORE: Final = Variant(
+    "NATS core",
+    Durability.NOTHING,
+    core_sender,
+    core_receiver,
+    nothing,
+    nothing,
+    part=2.0,
+    keeps=False,
 )

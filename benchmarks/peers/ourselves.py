@@ -1,22 +1,24 @@
 """Penstock, through its ordinary API: queues, an alias queue, and publish/subscribe.
 
-Every confirmation is after the fsync, and so is every delivery.
+Every confirmation is after the fsync, and so is every delivery.  Subscriptions are durable.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from itertools import cycle
 from pathlib import Path
-from typing import Final
-
-import uvloop
+from typing import Any, Final
 
 import penstock
-from benchmarks.peers.peer import Durability, Peer, Variant
+from benchmarks.harness.server import Server
+from benchmarks.peers.peer import Durability, Peer, Receiver, Selecting, Sender, Variant, nothing
+from penstock.client.publisher import Publisher
+from penstock.client.queues import Receiver as QueueReceiver
+from penstock.client.subscription import Subscription
 from penstock.content.batch import Batch
 from penstock.net.config import BrokerConfig
 from penstock.net.config_file import write_config
@@ -24,111 +26,255 @@ from penstock.net.process import BrokerProcess
 from penstock.queues.parameters import AliasConfig, QueueConfig
 
 PREFETCH: Final = 16_384
-BATCH_ROWS: Final = 512
 BATCHES_UNDER_WAY: Final = 32
+WINDOW_BYTES: Final = 16 << 20
+PATIENCE_S: Final = 300.0
+"""A run is given up sooner than this by whoever measures."""
+
+ATTRIBUTES: Final = {"topic": "bench"}
 
 
-def _url(port: int) -> str:
-    return f"penstock://127.0.0.1:{port}"
+def url(server: Server) -> str:
+    """Where the broker is."""
+    return f"penstock://127.0.0.1:{server.port}"
 
 
-# -- queues ----------------------------------------------------------------------------------------
+# -- senders ---------------------------------------------------------------------------------------
 
 
-def send(port: int, count: int, payload: bytes, *, queue: str) -> float:
+class CallSender:
     """One call for each message."""
 
-    async def work() -> float:
-        async with penstock.connect(_url(port)) as client:
-            sender = client.queues.sender(queue)
-            await sender.open()
-            began = time.time()
-            for number in range(count):
-                await sender.send({"n": number}, payload)
-            await sender.flush(deadline_s=300)
-            return began
+    def __init__(self, publisher: Publisher, attributes: Sequence[dict[str, Any]]) -> None:
+        """Messages have these attributes in turn."""
+        self._publisher = publisher
+        self._attributes = cycle(attributes)
 
-    return uvloop.run(work())
+    def encode(self, payloads: list[bytes]) -> list[bytes]:
+        """An application has nothing encoded."""
+        return payloads
+
+    async def send(self, burst: Any, count: int) -> None:
+        """Call after call; each waits only for room."""
+        send = self._publisher.send
+        for attributes, payload in zip(self._attributes, burst, strict=False):
+            await send(attributes, payload, deadline_s=PATIENCE_S)
+
+    async def settle(self) -> None:
+        """Until all is on stable storage."""
+        await self._publisher.flush(deadline_s=PATIENCE_S)
 
 
-def receive(port: int, count: int, size: int, ready: Callable[[], None]) -> float:
+class BatchSender(CallSender):
+    """A burst is a batch."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        """Nothing is under way."""
+        super().__init__(publisher, [ATTRIBUTES])
+        self._under_way: set[asyncio.Task[object]] = set()
+
+    def encode(self, payloads: list[bytes]) -> Any:
+        """The columns of a batch."""
+        return Batch.from_rows([(ATTRIBUTES, payload) for payload in payloads])
+
+    async def send(self, burst: Any, count: int) -> None:
+        """Hand it over, and wait while too many are under way."""
+        sending = self._publisher.publish_batch(burst, deadline_s=PATIENCE_S)
+        self._under_way.add(asyncio.create_task(sending))
+        if len(self._under_way) >= BATCHES_UNDER_WAY:
+            done, self._under_way = await asyncio.wait(
+                self._under_way, return_when=asyncio.FIRST_COMPLETED
+            )
+            for each in done:
+                each.result()
+        else:
+            await asyncio.sleep(0)
+
+    async def settle(self) -> None:
+        """Until all is on stable storage."""
+        await asyncio.gather(*self._under_way)
+        await super().settle()
+
+
+@asynccontextmanager
+async def queue_sender(server: Server, size: int, *, queue: str) -> AsyncIterator[Sender]:
+    """Sends to a queue."""
+    async with penstock.connect(url(server)) as client:
+        sender = client.queues.sender(queue)
+        await sender.open()
+        yield CallSender(sender, [ATTRIBUTES])
+
+
+@asynccontextmanager
+async def publisher(server: Server, size: int, *, batches: bool) -> AsyncIterator[Sender]:
+    """Publishes, message after message or in batches."""
+    async with penstock.connect(url(server)) as client, client.publisher() as publishing:
+        yield BatchSender(publishing) if batches else CallSender(publishing, [ATTRIBUTES])
+
+
+# -- receivers -------------------------------------------------------------------------------------
+
+
+class WorkReceiver:
     """One message after the other, each acknowledged."""
 
-    async def work() -> float:
-        async with (
-            penstock.connect(_url(port)) as client,
-            client.queues.receive("work", prefetch=PREFETCH) as receiver,
-        ):
-            ready()
-            left = count
-            async for message in receiver:
-                assert len(message.payload) == size
-                message.ack()
-                left -= 1
-                if not left:
-                    break
-            await receiver.flush(deadline_s=300)
-            return time.time()
+    def __init__(self, receiver: QueueReceiver) -> None:
+        """The receiver is open."""
+        self._receiver = receiver
 
-    return uvloop.run(work())
+    async def receive(self) -> list[bytes]:
+        """The messages of a batch, one by one."""
+        batch = await self._receiver.next_batch(deadline_s=PATIENCE_S)
+        assert batch is not None, "the receiver is open"
+        payloads = []
+        for message in batch:
+            payloads.append(message.payload)
+            message.ack()
+        return payloads
 
-
-# -- publish/subscribe -----------------------------------------------------------------------------
+    async def settle(self) -> None:
+        """Until all acknowledgements are on stable storage."""
+        await self._receiver.flush(deadline_s=PATIENCE_S)
 
 
-def publish(port: int, count: int, payload: bytes, *, batches: bool) -> float:
-    """One call for each message, or prebuilt batches."""
+class StreamReceiver:
+    """One message after the other, or whole batches; done with each when the next is asked for."""
 
-    async def work() -> float:
-        async with penstock.connect(_url(port)) as client, client.publisher() as publisher:
-            began = time.time()
-            if batches:
-                batch = Batch.from_rows([({"topic": "bench"}, payload)] * BATCH_ROWS)
-                under_way: set[asyncio.Task[object]] = set()
-                for first in range(0, count, BATCH_ROWS):
-                    some = batch.slice(0, min(BATCH_ROWS, count - first))
-                    under_way.add(asyncio.create_task(publisher.publish_batch(some)))
-                    if len(under_way) >= BATCHES_UNDER_WAY:
-                        _, under_way = await asyncio.wait(
-                            under_way, return_when=asyncio.FIRST_COMPLETED
-                        )
-                await asyncio.gather(*under_way)
-            else:
-                for _ in range(count):
-                    await publisher.send({"topic": "bench"}, payload)
-            await publisher.flush(deadline_s=300)
-            return began
+    def __init__(self, subscription: Subscription, *, batches: bool) -> None:
+        """The subscription is open."""
+        self._subscription = subscription
+        self._batches = batches
 
-    return uvloop.run(work())
+    async def receive(self) -> list[bytes]:
+        """What arrived together."""
+        batch = await self._subscription.next_batch(deadline_s=PATIENCE_S)
+        if self._batches:
+            return batch.payloads
+        return [message.payload for message in self._subscription.rows_of(batch)]
+
+    async def settle(self) -> None:
+        """The position is told with the closing."""
 
 
-def subscribe(
-    port: int, count: int, size: int, ready: Callable[[], None], *, batches: bool
-) -> float:
-    """One message after the other, or whole batches."""
+@asynccontextmanager
+async def worker(server: Server, name: str, size: int) -> AsyncIterator[Receiver]:
+    """A consumer of the queue."""
+    async with (
+        penstock.connect(url(server)) as client,
+        client.queues.receive("work", prefetch=PREFETCH) as receiver,
+    ):
+        yield WorkReceiver(receiver)
 
-    async def work() -> float:
-        async with (
-            penstock.connect(_url(port)) as client,
-            client.subscribe(window_bytes=16 << 20) as stream,
-        ):
-            ready()
-            left = count
-            while left > 0:
-                batch = await stream.next_batch(deadline_s=300)
-                if batches:
-                    left -= len(batch)
-                    continue
-                for message in stream.rows_of(batch):
-                    assert len(message.payload) == size
-                    left -= 1
-            return time.time()
 
-    return uvloop.run(work())
+@asynccontextmanager
+async def subscriber(
+    server: Server, name: str, size: int, *, batches: bool
+) -> AsyncIterator[Receiver]:
+    """A durable subscription."""
+    async with (
+        penstock.connect(url(server)) as client,
+        client.subscribe(durable=name, window_bytes=WINDOW_BYTES) as subscription,
+    ):
+        yield StreamReceiver(subscription, batches=batches)
+
+
+async def subscribe(server: Server, names: Sequence[str]) -> None:
+    """Make the subscriptions, which collect from now on."""
+    async with penstock.connect(url(server)) as client:
+        for name in names:
+            async with client.subscribe(durable=name):
+                pass
+
+
+async def unsubscribe(server: Server, names: Sequence[str]) -> None:
+    """Delete them."""
+    async with penstock.connect(url(server)) as client:
+        for name in names:
+            await client.delete_subscription(name)
+
+
+# -- selectors -------------------------------------------------------------------------------------
+
+
+def _attributes(number: int) -> dict[str, Any]:
+    return {"kind": f"k{number}", "region": "north"}
+
+
+def _selected(count: int) -> list[str]:
+    return [f"selected-{number}" for number in range(count)]
+
+
+async def prepare_selectors(server: Server, names: Sequence[str], *, selectors: int) -> None:
+    """They are made by the receiver."""
+
+
+async def clear_selectors(server: Server, names: Sequence[str], *, selectors: int) -> None:
+    """Delete them."""
+    await unsubscribe(server, _selected(selectors))
+
+
+@asynccontextmanager
+async def selected_sender(server: Server, size: int, *, selectors: int) -> AsyncIterator[Sender]:
+    """Message after message for the next selector."""
+    async with penstock.connect(url(server)) as client, client.publisher() as publishing:
+        yield CallSender(publishing, [_attributes(number) for number in range(selectors)])
+
+
+class ManyReceivers:
+    """Subscriptions over one connection; whatever comes for any of them."""
+
+    def __init__(self, receivers: list[StreamReceiver]) -> None:
+        """Every one is read by a task of its own; what waits here is bounded by their number."""
+        self._came: asyncio.Queue[list[bytes]] = asyncio.Queue(len(receivers))
+        self._tasks = [asyncio.create_task(self._read(each)) for each in receivers]
+
+    async def _read(self, receiver: StreamReceiver) -> None:
+        while True:
+            await self._came.put(await receiver.receive())
+
+    async def receive(self) -> list[bytes]:
+        """The next that came."""
+        return await self._came.get()
+
+    async def settle(self) -> None:
+        """The positions are told with the closing."""
+
+    async def stop(self) -> None:
+        """No more reading."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def selected_receiver(
+    server: Server, name: str, size: int, *, selectors: int
+) -> AsyncIterator[Receiver]:
+    """A durable subscription for each selector, over one connection."""
+    async with penstock.connect(url(server)) as client:
+        subscriptions = [
+            client.subscribe(f"kind = 'k{number}' AND region = 'north'", durable=name)
+            for number, name in enumerate(_selected(selectors))
+        ]
+        await asyncio.gather(*(each.open(deadline_s=PATIENCE_S) for each in subscriptions))
+        many = ManyReceivers([StreamReceiver(each, batches=False) for each in subscriptions])
+        yield many
+        await many.stop()
+
+
+SELECTORS: Final = Selecting(
+    prepare_selectors,
+    selected_sender,
+    selected_receiver,
+    clear_selectors,
+)
+
+
+# -- the broker ------------------------------------------------------------------------------------
 
 
 @contextmanager
-def start(directory: Path) -> Iterator[int]:
+def start(directory: Path) -> Iterator[Server]:
     """One broker."""
     config = BrokerConfig(
         "bench",
@@ -139,11 +285,47 @@ def start(directory: Path) -> Iterator[int]:
     )
     write_config(directory / "bench.toml", config)
     with BrokerProcess(directory / "bench.toml", directory / "bench.log") as broker:
-        _, port = broker.address
-        yield port
+        ready = broker.ready
+        assert ready is not None, "a broker that came up is ready"
+        yield Server(ready.port, ready.process)
 
 
 API: Final = "ordinary API, one call a message"
+QUEUE: Final = "Penstock queue"
+ALIAS: Final = "Penstock alias queue"
+PUBLISH: Final = "Penstock publish/subscribe"
+BATCHES: Final = "Penstock publish/subscribe, batches"
+
+
+def _queue_variant(name: str, queue: str) -> Variant:
+    return Variant(
+        name,
+        Durability.SYNCED,
+        partial(queue_sender, queue=queue),
+        worker,
+        nothing,
+        nothing,
+        client=API,
+        fans_out=False,
+        keeps=False,
+    )
+
+
+def _publish_variant(
+    name: str, client: str, part: float, batches: bool, selecting: Selecting | None = None
+) -> Variant:
+    return Variant(
+        name,
+        Durability.SYNCED,
+        partial(publisher, batches=batches),
+        partial(subscriber, batches=batches),
+        subscribe,
+        unsubscribe,
+        part=part,
+        client=client,
+        selecting=selecting,
+    )
+
 
 PEER: Final = Peer(
     "Penstock",
@@ -151,30 +333,9 @@ PEER: Final = Peer(
     "",
     start,
     (
-        Variant(
-            "Penstock queue", Durability.SYNCED, partial(send, queue="work"), receive, client=API
-        ),
-        Variant(
-            "Penstock alias queue",
-            Durability.SYNCED,
-            partial(send, queue="orders"),
-            receive,
-            client=API,
-        ),
-        Variant(
-            "Penstock publish/subscribe",
-            Durability.SYNCED,
-            partial(publish, batches=False),
-            partial(subscribe, batches=False),
-            client=API,
-        ),
-        Variant(
-            "Penstock publish/subscribe, batches",
-            Durability.SYNCED,
-            partial(publish, batches=True),
-            partial(subscribe, batches=True),
-            part=2.0,
-            client="batches of 512",
-        ),
+        _queue_variant(QUEUE, "work"),
+        _queue_variant(ALIAS, "orders"),
+        _publish_variant(PUBLISH, API, 1.0, False, SELECTORS),
+        _publish_variant(BATCHES, "batches of 512", 2.0, True),
     ),
 )

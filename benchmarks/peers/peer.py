@@ -1,33 +1,32 @@
 """What a system must offer to be measured side by side: one small interface for all of them.
 
 1. A *peer* is a server that is started here, on loopback, on a private port and in a private
-   directory, and ended with the ``with`` block.  One that is not installed says which Debian
-   package brings it.
-2. A *variant* is one way to use it, with one class of durability.  Figures are compared within a
-   class.
-3. Its clients run in processes of their own.  ``consume`` calls ``ready`` when it is subscribed and
-   returns when the last message was acknowledged; ``produce`` returns when it sent the first one,
-   after everything was confirmed.
+   directory, and ended with the ``with`` block.  One that is not installed says what brings it.
+2. A *variant* is one way to use it, with one class of durability and one client.  Figures are
+   compared within a class.
+3. Before a run, ``prepare`` makes everything afresh, with a subscription for each name that is
+   kept while nobody is connected (where the variant keeps anything); after it, ``clear`` takes it
+   away.
+4. A *sender* encodes bursts of messages and sends them, with a bounded number under way.  A
+   *receiver* gives the payloads that came, and acknowledges them as the peer's own clients do.
+   Payloads of one run are all of one size, which raw clients make use of.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from enum import Enum
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
-START_TIMEOUT_S = 120.0
-"""RabbitMQ takes half a minute on a busy machine."""
+from benchmarks.harness.server import Server, find_program
+
+RAW: Final = "raw socket, pre-encoded"
 
 
 class Durability(Enum):
@@ -38,19 +37,90 @@ class Durability(Enum):
     NOTHING = "nothing is kept"
 
 
+class Sender(Protocol):
+    """One producer."""
+
+    def encode(self, payloads: list[bytes]) -> Any:
+        """A burst that can be sent as often as one likes."""
+
+    async def send(self, burst: Any, count: int) -> None:
+        """Send a burst of so many messages; waits only while too many are unconfirmed."""
+
+    async def settle(self) -> None:
+        """Wait until everything was confirmed."""
+
+
+class Receiver(Protocol):
+    """One consumer."""
+
+    async def receive(self) -> list[bytes]:
+        """The payloads that came next, at least one; they count as done."""
+
+    async def settle(self) -> None:
+        """Wait until the server has read the acknowledgements."""
+
+
+OpenSender: TypeAlias = Callable[[Server, int], AbstractAsyncContextManager[Sender]]
+"""Takes the server and the size of the payloads."""
+
+OpenReceiver: TypeAlias = Callable[[Server, str, int], AbstractAsyncContextManager[Receiver]]
+"""Takes the server, the subscription's name and the size of the payloads."""
+
+Arrange: TypeAlias = Callable[[Server, Sequence[str]], Coroutine[Any, Any, None]]
+"""Takes the server and the names of the subscriptions."""
+
+
+class Selecting(msgspec.Struct, frozen=True):
+    """How subscribers with a selector each are used: the functions of a variant, told how many.
+
+    All take ``selectors``, their number, beside what those of a variant take.  The sender gives
+    message after message the numbers 0, 1, ... in turn, each of which one selector asks for; the
+    receiver stands for all of them.
+    """
+
+    prepare: Callable[..., Coroutine[Any, Any, None]]
+    sender: Callable[..., AbstractAsyncContextManager[Sender]]
+    receiver: Callable[..., AbstractAsyncContextManager[Receiver]]
+    clear: Callable[..., Coroutine[Any, Any, None]]
+
+
 class Variant(msgspec.Struct, frozen=True):
-    """One way to use a peer; the functions are those of a module, so that processes can have them.
+    """One way to use a peer; its functions are those of a module, so that processes can have them.
 
     ``part`` is what part of the messages it is measured with: slow ones get fewer.
     """
 
     name: str
     durability: Durability
-    produce: Callable[[int, int, bytes], float]
-    consume: Callable[[int, int, int, Callable[[], None]], float]
-    prepare: Callable[[int], None] | None = None
+    sender: OpenSender
+    receiver: OpenReceiver
+    prepare: Arrange
+    clear: Arrange
     part: float = 1.0
-    client: str = "raw socket, pre-encoded"
+    client: str = RAW
+    module: str = ""
+    """The Python module that the client is, if it is not ours."""
+    fans_out: bool = True
+    """Whether every subscription gets every message."""
+    keeps: bool = True
+    """Whether a subscription collects while its consumer is away, and goes on where it was."""
+    selecting: Selecting | None = None
+
+    def with_selectors(self, count: int) -> Variant:
+        """The same with so many subscribers that have a selector each."""
+        assert self.selecting is not None, f"{self.name} has no selectors"
+        return msgspec.structs.replace(
+            self,
+            sender=partial(self.selecting.sender, selectors=count),
+            receiver=partial(self.selecting.receiver, selectors=count),
+            prepare=partial(self.selecting.prepare, selectors=count),
+            clear=partial(self.selecting.clear, selectors=count),
+        )
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether its client is here."""
+        return not self.module or find_spec(self.module) is not None
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -59,114 +129,17 @@ class Peer(msgspec.Struct, frozen=True):
     name: str
     program: str
     """What must be there for it to run; empty for ourselves."""
-    package: str
-    start: Callable[[Path], AbstractContextManager[int]]
-    """In a directory of its own; gives the port."""
+    source: str
+    """How the program is had, as a command."""
+    start: Callable[[Path], AbstractContextManager[Server]]
+    """In a directory of its own."""
     variants: tuple[Variant, ...]
 
     @property
     def is_installed(self) -> bool:
         """Whether it can be started here."""
-        return not self.program or shutil.which(self.program, path=search_path()) is not None
+        return not self.program or find_program(self.program) is not None
 
 
-def search_path() -> str:
-    """Servers are where an ordinary user does not look for programs.
-
-    RabbitMQ's own directory comes first: the program of the same name in /usr/sbin becomes another
-    user, who may not write to our directories.
-    """
-    return os.pathsep.join(["/usr/lib/rabbitmq/bin", os.environ.get("PATH", ""), "/usr/sbin"])
-
-
-def free_port() -> int:
-    """A port that nobody listens on at present."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def server(
-    command: Sequence[str],
-    directory: Path,
-    port: int,
-    environment: dict[str, str] | None = None,
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A server process, and its children, until the end of the block."""
-    program = shutil.which(command[0], path=search_path()) or command[0]
-    log = directory / "server.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [program, *command[1:]],
-            env={**os.environ, **(environment or {})},
-            stdout=output,
-            stderr=output,
-            cwd=directory,
-            start_new_session=True,
-        )
-    try:
-        _wait_until_it_listens(process, port, log)
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _wait_until_it_listens(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    until = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < until:
-        if process.poll() is not None:
-            raise RuntimeError(f"{process.args!r} ended at once: {log.read_text()[-2000:]}")
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise RuntimeError(f"{process.args!r} does not listen after {START_TIMEOUT_S:g} s; see {log}")
-
-
-class Wire:
-    """A blocking socket with a buffer, for clients that count bytes."""
-
-    def __init__(self, port: int) -> None:
-        """Connect to a server on this machine."""
-        self.socket = socket.create_connection(("127.0.0.1", port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._rest = b""
-
-    def send(self, data: Any) -> None:
-        """All of it."""
-        self.socket.sendall(data)
-
-    def some(self) -> bytes:
-        """Whatever comes next."""
-        if self._rest:
-            data, self._rest = self._rest, b""
-            return data
-        data = self.socket.recv(1 << 20)
-        if not data:
-            raise ConnectionError("the server closed the connection")
-        return data
-
-    def until(self, end: bytes) -> bytes:
-        """Everything up to and including these bytes."""
-        data = b""
-        while end not in data:
-            data += self.some()
-        found, _, self._rest = data.partition(end)
-        return found + end
-
-    def exactly(self, count: int) -> bytes:
-        """So many bytes."""
-        data = self.some()
-        while len(data) < count:
-            data += self.some()
-        self._rest = data[count:] + self._rest
-        return data[:count]
+async def nothing(server: Server, names: Sequence[str]) -> None:
+    """For peers that keep nothing."""

@@ -1,39 +1,142 @@
-"""RabbitMQ: durable classic queue, quorum queue of one, and stream, all over AMQP 0-9-1."""
+"""RabbitMQ over AMQP 0-9-1: durable classic queues, quorum queues of one, streams; headers.
+
+Messages go to an exchange; each subscription is a queue that is bound to it (every queue gets every
+message), except that all readers of a stream read the one stream.
+"""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.peers.amqp import AmqpConnection
-from benchmarks.peers.peer import Durability, Peer, Variant, free_port, server
+from benchmarks.harness.server import Server, served
+from benchmarks.peers import amqp
+from benchmarks.peers.peer import Durability, Receiver, Selecting, Sender, Variant
+from penstock.net.process import free_port
+
+STREAM: Final = "stream"
+EXCHANGE: Final = "bench"
+SELECTED: Final = "selected"
 
 
-def prepare(port: int, *, kind: str) -> None:
-    """A queue of this kind, named after it."""
-    AmqpConnection(port).declare(kind, kind)
+def _queues(kind: str, names: Sequence[str]) -> list[str]:
+    return [STREAM] if kind == STREAM else [f"{kind}-{name}" for name in names]
 
 
-def publish(port: int, count: int, payload: bytes, *, kind: str) -> float:
-    """Persistent messages, with confirmations."""
-    return AmqpConnection(port).publish(kind, payload, count)
+async def prepare(server: Server, names: Sequence[str], *, kind: str) -> None:
+    """An exchange and the queues of these subscriptions."""
+    connection = await amqp.AmqpConnection.open(server.port)
+    await connection.make_exchange(EXCHANGE, "fanout")
+    for queue in _queues(kind, names):
+        await connection.make_queue(queue, kind)
+        await connection.bind(queue, EXCHANGE)
+    connection.close()
 
 
-def consume(port: int, count: int, size: int, ready: Callable[[], None], *, kind: str) -> float:
-    """Acknowledging up to a message, every few messages."""
-    return AmqpConnection(port).consume(kind, count, ready)
+async def clear(server: Server, names: Sequence[str], *, kind: str) -> None:
+    """Delete them."""
+    connection = await amqp.AmqpConnection.open(server.port)
+    await connection.delete_exchange(EXCHANGE)
+    for queue in _queues(kind, names):
+        await connection.delete_queue(queue)
+    connection.close()
+
+
+@asynccontextmanager
+async def open_sender(server: Server, size: int) -> AsyncIterator[Sender]:
+    """A producer."""
+    async with await amqp.open_sender(
+        server.port, [amqp.message_head(EXCHANGE, "", size)]
+    ) as sender:
+        yield sender
+
+
+@asynccontextmanager
+async def open_receiver(
+    server: Server, name: str, size: int, *, kind: str
+) -> AsyncIterator[Receiver]:
+    """The consumer of a subscription's queue; of the stream from its beginning."""
+    connection = await amqp.AmqpConnection.open(server.port)
+    options = {"x_stream_offset": "first"} if kind == STREAM else {}
+    await amqp.open_receiver(connection, _queues(kind, [name]), **options)
+    yield amqp.AmqpReceiver(connection)
+    connection.close()
+
+
+# -- selectors -------------------------------------------------------------------------------------
+
+
+def _headers(number: int) -> dict[str, str]:
+    return {"kind": f"k{number}", "region": "north"}
+
+
+async def prepare_selectors(server: Server, names: Sequence[str], *, selectors: int) -> None:
+    """A queue for each selector, bound with the headers that it asks for."""
+    connection = await amqp.AmqpConnection.open(server.port)
+    await connection.make_exchange(SELECTED, "headers")
+    for number in range(selectors):
+        await connection.make_queue(f"{SELECTED}-{number}", "classic")
+        wanted = amqp.table(x_match="all", **_headers(number))
+        await connection.bind(f"{SELECTED}-{number}", SELECTED, wanted)
+    connection.close()
+
+
+async def clear_selectors(server: Server, names: Sequence[str], *, selectors: int) -> None:
+    """Delete them."""
+    connection = await amqp.AmqpConnection.open(server.port)
+    await connection.delete_exchange(SELECTED)
+    for number in range(selectors):
+        await connection.delete_queue(f"{SELECTED}-{number}")
+    connection.close()
+
+
+@asynccontextmanager
+async def selected_sender(server: Server, size: int, *, selectors: int) -> AsyncIterator[Sender]:
+    """Message after message for the next selector."""
+    heads = [
+        amqp.message_head(SELECTED, "", size, amqp.table(**_headers(number)))
+        for number in range(selectors)
+    ]
+    async with await amqp.open_sender(server.port, heads) as sender:
+        yield sender
+
+
+@asynccontextmanager
+async def selected_receiver(
+    server: Server, name: str, size: int, *, selectors: int
+) -> AsyncIterator[Receiver]:
+    """One connection consumes all queues."""
+    connection = await amqp.AmqpConnection.open(server.port)
+    await amqp.open_receiver(connection, [f"{SELECTED}-{number}" for number in range(selectors)])
+    yield amqp.AmqpReceiver(connection)
+    connection.close()
+
+
+HEADERS: Final = Selecting(
+    prepare_selectors,
+    selected_sender,
+    selected_receiver,
+    clear_selectors,
+)
+
+
+# -- the server ------------------------------------------------------------------------------------
 
 
 @contextmanager
-def start(directory: Path) -> Iterator[int]:
-    """A node of its own, with its own port mapper."""
-    port, mapper_port = free_port(), free_port()
-    (directory / "rabbitmq.conf").write_text(f"listeners.tcp.local = 127.0.0.1:{port}\n")
-    (directory / "enabled_plugins").write_text("[].\n")
+def start(directory: Path) -> Iterator[Server]:
+    """A node of its own, with its own port mapper, and with the stream protocol."""
+    port, stream_port, mapper_port = free_port(), free_port(), free_port()
+    (directory / "rabbitmq.conf").write_text(
+        f"listeners.tcp.local = 127.0.0.1:{port}\n"
+        f"stream.listeners.tcp.1 = 127.0.0.1:{stream_port}\n"
+        f"stream.advertised_host = 127.0.0.1\nstream.advertised_port = {stream_port}\n"
+    )
+    (directory / "enabled_plugins").write_text("[rabbitmq_stream].\n")
     environment = {
         "HOME": str(directory),
         "RABBITMQ_NODENAME": f"bench{port}@localhost",
@@ -47,32 +150,26 @@ def start(directory: Path) -> Iterator[int]:
     }
     # The listener is there a moment before the node takes connections; the first one waits for it.
     try:
-        with server(["rabbitmq-server"], directory, port, environment):
-            yield port
+        with served(["rabbitmq-server"], directory, port, environment) as process:
+            yield Server(port, process.pid, stream_port)
     finally:
         command = ["epmd", "-port", str(mapper_port), "-kill"]
         subprocess.run(command, check=False, capture_output=True)
 
 
-def _variant(kind: str, durability: Durability, part: float) -> Variant:
+def variant(
+    kind: str, durability: Durability, part: float, selecting: Selecting | None = None
+) -> Variant:
+    """Queues of one kind."""
     return Variant(
-        f"RabbitMQ {kind}",
+        f"RabbitMQ {kind}" if kind != STREAM else "RabbitMQ stream over AMQP",
         durability,
-        partial(publish, kind=kind),
-        partial(consume, kind=kind),
+        open_sender,
+        partial(open_receiver, kind=kind),
         partial(prepare, kind=kind),
+        partial(clear, kind=kind),
         part=part,
+        # AMQP 0-9-1 has no way to remember how far a reader of a stream came.
+        keeps=kind != STREAM,
+        selecting=selecting,
     )
-
-
-PEER: Final = Peer(
-    "RabbitMQ",
-    "rabbitmq-server",
-    "rabbitmq-server",
-    start,
-    (
-        _variant("quorum", Durability.SYNCED, 0.25),
-        _variant("classic", Durability.WRITTEN, 0.25),
-        _variant("stream", Durability.WRITTEN, 0.5),
-    ),
-)

@@ -1,20 +1,28 @@
-"""Redis Streams with a consumer group; append-only file synced always, or every second."""
+"""Redis Streams with consumer groups; append-only file synced always, or every second."""
 
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.peers.peer import Durability, Peer, Variant, Wire, free_port, server
+from benchmarks.harness.server import Server, served
+from benchmarks.peers.peer import Durability, Receiver, Sender, Variant
+from benchmarks.peers.window import ConfirmedSender
+from benchmarks.peers.wire import Wire
+from penstock.net.process import free_port
 
-UNCONFIRMED: Final = 4096
-BURST: Final = 512
-IDENTIFIER: Final = re.compile(rb"\$\d+\r\n(\d+-\d+)\r\n")
+AT_ONCE: Final = 512
+"""Messages that one reading brings at most."""
+
+PATIENCE_MS: Final = 1000
+"""How long the server holds a reading back while there is nothing."""
+
+NOTHING_CAME: Final = b"*-1\r\n"
+STREAM: Final = b"s"
 
 
 def _command(*words: bytes) -> bytes:
@@ -23,92 +31,121 @@ def _command(*words: bytes) -> bytes:
     return b"".join(parts)
 
 
-def prepare(port: int) -> None:
-    """An empty stream with a group of consumers."""
-    wire = Wire(port)
-    wire.send(
-        _command(b"DEL", b"s") + _command(b"XGROUP", b"CREATE", b"s", b"g", b"0", b"MKSTREAM")
-    )
-    wire.until(b"+OK\r\n")
+class StreamSender(ConfirmedSender):
+    """Every message is confirmed by its identifier."""
+
+    def __init__(self, wire: Wire, size: int) -> None:
+        """Every command has the same head."""
+        super().__init__(wire)
+        whole = _command(b"XADD", STREAM, b"*", b"p", bytes(size))
+        self._head = whole[: -size - 2]
+
+    def encode(self, payloads: list[bytes]) -> bytes:
+        """The burst as it is sent."""
+        return self._head + (b"\r\n" + self._head).join(payloads) + b"\r\n"
+
+    def confirmations(self, data: bytes) -> int:
+        """An identifier is announced by one dollar sign, and has none itself."""
+        if data.startswith(b"-") or b"\n-" in data:
+            raise RuntimeError(f"Redis refused a message: {data[:200]!r}")
+        return data.count(b"$")
 
 
-def add(port: int, count: int, payload: bytes) -> float:
-    """A window of messages is under way; every one is confirmed by its identifier."""
-    wire = Wire(port)
-    message = _command(b"XADD", b"s", b"*", b"p", payload)
-    began = time.time()
-    sent = confirmed = 0
-    while confirmed < count:
-        room = min(UNCONFIRMED - (sent - confirmed), count - sent)
-        if room >= BURST or (room and sent + room == count):
-            wire.send(message * room)
-            sent += room
-        else:
-            # An identifier is announced by one dollar sign, and has none itself.
-            confirmed += wire.some().count(b"$")
-    return began
+class GroupReceiver:
+    """Reads for a group; the next reading acknowledges what this one brought."""
+
+    def __init__(self, wire: Wire, group: bytes, size: int) -> None:
+        """The group exists."""
+        self._wire = wire
+        self._group = group
+        self._read = _command(
+            b"XREADGROUP", b"GROUP", group, b"c", b"COUNT", b"%d" % AT_ONCE,
+            b"BLOCK", b"%d" % PATIENCE_MS, b"STREAMS", STREAM, b">",
+        )  # fmt: skip
+        self._message = re.compile(
+            rb"\$\d+\r\n(\d+-\d+)\r\n\*2\r\n\$1\r\np\r\n\$%d\r\n(.{%d})\r\n" % (size, size),
+            re.DOTALL,
+        )
+        self._announced = re.compile(rb"\*1\r\n\*2\r\n\$1\r\ns\r\n\*(\d+)\r\n")
+        self._done: list[bytes] = []
+
+    async def receive(self) -> list[bytes]:
+        """What one reading brings."""
+        while True:
+            acknowledge = self._acknowledgement()
+            await self._wire.send(acknowledge + self._read)
+            if acknowledge:
+                await self._wire.until(b"\r\n")
+            data = await self._wire.some()
+            while data != NOTHING_CAME:
+                announced = self._announced.match(data)
+                found = self._message.findall(data) if announced else []
+                if announced and len(found) == int(announced[1]):
+                    self._done = [identifier for identifier, _ in found]
+                    return [payload for _, payload in found]
+                data += await self._wire.some()
+
+    async def settle(self) -> None:
+        """Acknowledge what the last reading brought."""
+        if self._done:
+            await self._wire.send(self._acknowledgement())
+            await self._wire.until(b"\r\n")
+
+    def _acknowledgement(self) -> bytes:
+        done, self._done = self._done, []
+        return _command(b"XACK", STREAM, self._group, *done) if done else b""
 
 
-def read(port: int, count: int, size: int, ready: Callable[[], None]) -> float:
-    """Reads for a group, and acknowledges what one read brought."""
-    wire = Wire(port)
-    request = _command(
-        b"XREADGROUP", b"GROUP", b"g", b"c", b"COUNT", b"%d" % BURST, b"BLOCK", b"1000",
-        b"STREAMS", b"s", b">",
-    )  # fmt: skip
-    ready()
-    left = count
-    while left:
-        wire.send(request)
-        data = wire.some()
-        if data == b"*-1\r\n":
-            continue
-        while not _is_whole(data, size):
-            data += wire.some()
-        found = IDENTIFIER.findall(data)
-        left -= len(found)
-        wire.send(_command(b"XACK", b"s", b"g", *found))
-        wire.until(b"\r\n")
-    return time.time()
+async def make_stream(server: Server, names: Sequence[str]) -> None:
+    """An empty stream with a group for each name."""
+    await clear(server, ())
+    wire = await Wire.open(server.port)
+    for name in names:
+        await wire.send(_command(b"XGROUP", b"CREATE", STREAM, name.encode(), b"0", b"MKSTREAM"))
+        await wire.until(b"+OK\r\n")
+    wire.close()
 
 
-def _is_whole(data: bytes, size: int) -> bool:
-    """Whether as many messages are there as the answer announces."""
-    announced = re.match(rb"\*1\r\n\*2\r\n\$1\r\ns\r\n\*(\d+)\r\n", data)
-    if announced is None:
-        return False
-    messages = int(announced[1])
-    tail = b"$%d\r\n" % size
-    last = data.rfind(tail)
-    return data.count(tail) == messages and len(data) >= last + len(tail) + size + 2
+async def clear(server: Server, names: Sequence[str]) -> None:
+    """Delete the stream, and with it its groups."""
+    wire = await Wire.open(server.port)
+    await wire.send(_command(b"DEL", STREAM))
+    await wire.until(b"\r\n")
+    wire.close()
+
+
+@asynccontextmanager
+async def open_sender(server: Server, size: int) -> AsyncIterator[Sender]:
+    """A producer."""
+    async with StreamSender(await Wire.open(server.port), size) as sender:
+        yield sender
+
+
+@asynccontextmanager
+async def open_receiver(server: Server, name: str, size: int) -> AsyncIterator[Receiver]:
+    """The only consumer of the group of this name."""
+    wire = await Wire.open(server.port)
+    yield GroupReceiver(wire, name.encode(), size)
+    wire.close()
 
 
 @contextmanager
-def _started(directory: Path, sync: str) -> Iterator[int]:
+def _started(directory: Path, sync: str) -> Iterator[Server]:
     port = free_port()
     command = [
         "redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", str(directory),
         "--appendonly", "yes", "--appendfsync", sync, "--save", "",
     ]  # fmt: skip
-    with server(command, directory, port):
-        yield port
+    with served(command, directory, port) as process:
+        yield Server(port, process.pid)
 
 
-def start(sync: str) -> Callable[[Path], AbstractContextManager[int]]:
+def start(sync: str) -> Callable[[Path], AbstractContextManager[Server]]:
     """A server whose file is synced "always" or "everysec"."""
     return partial(_started, sync=sync)
 
 
-PEERS: Final = tuple(
-    Peer(
-        f"Redis ({sync})",
-        "redis-server",
-        "redis-server",
-        start(sync),
-        (Variant(f"Redis Streams, AOF {sync}", durability, add, read, prepare, part=part),),
-    )
-    for sync, durability, part in (
-        ("always", Durability.SYNCED, 0.25),
-        ("everysec", Durability.WRITTEN, 0.5),
-    )
-)
+def variant(sync: str, durability: Durability, part: float) -> Variant:
+    """Streams on such a server."""
+    name = f"Redis Streams, AOF {sync}"
+    return Variant(name, durability, open_sender, open_receiver, make_stream, clear, part=part)

@@ -8,7 +8,8 @@ import pytest
 from penstock.core.datagrams import SendBestEffort
 from penstock.core.machine import Effect, Priority, Send
 from penstock.core.message import Message
-from penstock.datagram.broker import MAX_FILTERS_OF_SESSION, DatagramBroker
+from penstock.datagram.broker import DatagramBroker
+from penstock.datagram.clients import MAX_FILTERS_OF_SESSION
 from penstock.datagram.messages import (
     CloseDatagram,
     DatagramOpened,

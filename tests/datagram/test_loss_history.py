@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,3 +62,14 @@ def test_the_rate_is_within_the_intervals(intervals: list[int]) -> None:
     rate = history_of(*intervals, first=float(intervals[0])).loss_event_rate()
     assert 1 / max(intervals) <= rate + 1e-12
     assert rate <= 1 / min(intervals) + 1e-12
+
+
+def test_a_history_begun_anew_has_one_interval_and_grows_from_there() -> None:
+    history = LossHistory()
+    for event in range(4):
+        history.lost(event * SECOND, SECOND // 10, 10.0)
+    history.begin_anew(200.0)
+    assert history.loss_event_rate() == pytest.approx(1 / 200)
+    for _ in range(400):
+        history.arrived()
+    assert history.loss_event_rate() == pytest.approx(1 / 300)

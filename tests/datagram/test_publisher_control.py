@@ -77,6 +77,26 @@ def test_what_waits_goes_in_order_when_its_token_comes() -> None:
     assert all(each.publication is not None for each in outcomes)
 
 
+def test_a_flow_within_a_busier_one_is_not_starved_by_it() -> None:
+    control = publisher()
+    control.feedback(feedback("kind = 'a'", 10.0), NOW)
+    control.feedback(feedback("size = 1", 5.0, sender="t@far"), NOW)
+    both = {"kind": "a", "size": 1}
+    gone: list[int] = []
+    now = NOW
+    for token in range(400):
+        # Twice what the flow of kind a may have, and every fifth message is part of both flows.
+        now = NOW + token * SECOND // 20
+        gone += [each.token for each in control.due(now) if each.publication is not None]
+        try:
+            control.offer(token, both if token % 5 == 0 else A, b"", now)
+        except QueueFull:
+            continue
+    waited = [token for token in gone if token % 5 == 0]
+    assert len(waited) > len(gone) // 10
+    assert waited[-1] > 200
+
+
 def test_a_flow_holds_a_bounded_number_and_says_who_limits_it() -> None:
     control = limited(queue_messages=3)
     for token in range(4):

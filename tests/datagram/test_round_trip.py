@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.datagram.round_trip import RETRY_NS, RoundTripEstimate
 
+from .conftest import NOW
+
 OFFSETS = st.integers(-(10**18), 10**18)
 
 
@@ -75,3 +77,14 @@ def test_an_answer_that_nobody_asked_for_changes_nothing() -> None:
     trip.asked(SECOND)
     trip.echoed(SECOND - 1, 5, 2 * SECOND)
     assert trip.smoothed_ns is None
+
+
+def test_at_a_loss_the_round_trip_of_the_message_behind_it_counts_if_it_is_longer() -> None:
+    estimate = RoundTripEstimate(30 * SECOND)
+    assert estimate.at_loss_ns is None
+    estimate.asked(NOW)
+    estimate.echoed(NOW, NOW, NOW + 30 * MILLISECOND)
+    estimate.publication(NOW, NOW + 130 * MILLISECOND, 0)
+    assert estimate.at_loss_ns == 130 * MILLISECOND
+    estimate.publication(NOW, NOW + 20 * MILLISECOND, 0)
+    assert estimate.at_loss_ns == estimate.smoothed_ns

@@ -147,3 +147,15 @@ def test_a_decision_is_due_once_in_a_round_trip_and_only_if_something_came() -> 
     assert again is not None
     assert trip is not None
     assert again - due >= 50 * MILLISECOND
+
+
+def test_when_the_papers_law_takes_over_it_begins_at_the_present_rate() -> None:
+    made = session(law="improved")
+    now = receive(made, [1, 2, 4, 5, 6, 8], tagged=True)
+    # Losses that go on, a few seconds apart, are those of somebody who does not listen to delay.
+    now = receive(made, [9, 11], tagged=True, begin=now + 2 * SECOND)
+    assert made.delay_law is not None
+    assert not made.delay_law.in_force(now)
+    now = receive(made, range(12, 40), tagged=True, begin=now)
+    made.decide(ONE, now)
+    assert made.allowed_msgs_per_s == pytest.approx(100.0, rel=0.15)

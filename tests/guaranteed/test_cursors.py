@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from penstock.core.clock import SECOND
 from penstock.core.machine import Effect, PersistState, Priority, Send
 from penstock.core.tokens import Tokens
 from penstock.guaranteed.cursors import Cursors
 from penstock.guaranteed.messages import CursorMoved, MoveCursor
+
+NOW = 100
+HOLDS_NS = SECOND
+"""Further back than any tick here, seen from ``NOW``."""
 
 
 class Bench:
@@ -17,7 +22,7 @@ class Bench:
 
     def restart(self) -> None:
         self.unsaved.clear()
-        self.cursors = Cursors(self.limit, Tokens(), self.disk)
+        self.cursors = Cursors(self.limit, Tokens(), self.disk, holds_ns=HOLDS_NS)
 
     def move(self, name: str, *, forget: bool = False, **ticks: int) -> list[Effect]:
         out: list[Effect] = []
@@ -42,10 +47,10 @@ class Bench:
 def test_a_cursor_claims_what_is_saved() -> None:
     bench = Bench()
     assert bench.move("c", p=5) == []
-    assert bench.cursors.claims("p") == []
+    assert bench.cursors.claims("p", NOW) == []
     assert bench.save() == [CursorMoved("c", {"p": 5})]
-    assert bench.cursors.claims("p") == [5]
-    assert bench.cursors.claims("q") == []
+    assert bench.cursors.claims("p", NOW) == [5]
+    assert bench.cursors.claims("q", NOW) == []
     assert bench.cursors.any
 
 
@@ -63,7 +68,7 @@ def test_a_cursor_survives_a_restart() -> None:
     bench.save()
     bench.move("c", p=9)
     bench.restart()
-    assert bench.cursors.claims("p") == [5]
+    assert bench.cursors.claims("p", NOW) == [5]
 
 
 def test_a_cursor_that_is_forgotten_holds_nothing() -> None:
@@ -83,7 +88,7 @@ def test_a_disk_that_refuses_leaves_the_cursor_where_it_was() -> None:
     bench.save()
     bench.move("c", p=9)
     assert bench.save("the disk is full") == [CursorMoved("c", {"p": 5}, "the disk is full")]
-    assert bench.cursors.claims("p") == [5]
+    assert bench.cursors.claims("p", NOW) == [5]
 
 
 def test_a_cursor_is_not_larger_than_it_may_be() -> None:
@@ -103,3 +108,13 @@ def test_there_is_a_bound_on_cursors() -> None:
     refusal = CursorMoved("d", {}, "this broker already keeps 1 cursors, the most allowed")
     assert bench.move("d", p=5) == [Send("job", refusal, Priority.CONTROL)]
     assert bench.move("c", p=6) == []
+
+
+def test_a_cursor_that_nobody_moves_lets_go_of_what_is_too_old() -> None:
+    bench = Bench()
+    bench.move("given up", p=5)
+    bench.move("in use", p=SECOND + 3)
+    bench.save()
+    assert bench.cursors.claims("p", SECOND + 5) == [5, SECOND + 3]
+    assert bench.cursors.claims("p", SECOND + 6) == [6, SECOND + 3]
+    assert bench.cursors.claims("p", 3 * SECOND) == [2 * SECOND, 2 * SECOND]

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from penstock.content.batch import Batch
-from penstock.core.clock import SECOND
+from penstock.core.clock import MILLISECOND, SECOND
 from penstock.core.machine import (
     CloseSession,
     DeadlineReached,
+    LinkUp,
+    QueuesMeasured,
     Received,
     Send,
     SessionClosed,
@@ -35,6 +37,7 @@ from penstock.overlay.node import BrokerNode, NodeConfig
 
 Overlay = Any
 NOW = 1_700_000_000 * SECOND
+T_MIN = 50 * MILLISECOND
 WINDOW = 1 << 20
 
 
@@ -63,6 +66,17 @@ class Alone:
     @property
     def multicast(self) -> MulticastBroker:
         return self.node.multicast
+
+
+def test_the_first_zero_price_does_not_wait_for_a_deadline() -> None:
+    """A measurement that nothing waits any more sets the price at once, at T_min."""
+    config = NodeConfig("a", {"b": 1}, multicast=MulticastParameters(law="paper"))
+    node = BrokerNode(config, saved={}, logs={}, now=NOW)
+    node.start(now=NOW)
+    node.handle(LinkUp("b"), now=NOW)
+    for number, waiting in enumerate(({"b": 50_000}, {}, {"b": 50_000}), 1):
+        node.handle(QueuesMeasured(waiting), now=NOW + number * T_MIN)
+        assert (node.multicast.pricing.own_price("b") > 0) == bool(waiting)
 
 
 def test_messages_reach_every_member_once_in_order(

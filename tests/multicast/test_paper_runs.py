@@ -13,7 +13,13 @@ from penstock.lab.papers.multicast_plans import all_plans
 from penstock.lab.papers.multicast_result import MulticastResult
 from penstock.lab.papers.multicast_rows import adaptation_s
 from penstock.lab.papers.multicast_run import judge, prepare
-from penstock.lab.papers.multicast_scenario import load, star
+from penstock.lab.papers.multicast_scenario import (
+    LinkPlan,
+    MulticastScenario,
+    SenderPlan,
+    load,
+    star,
+)
 from penstock.lab.papers.multicast_tcp import run_tcp
 from penstock.lab.scenario_file import ScenarioError
 from penstock.lab.service_runs import service_of
@@ -62,6 +68,58 @@ def test_arrays_and_machines_agree(law: Law) -> None:
     assert arrays.total_mbit_per_s == pytest.approx(2.0, rel=0.03)
     assert arrays.highest == pytest.approx(machines.highest, abs=25)
     assert 0.004 < machines.control_share["E->G"] < 0.0055, "the paper's 0.5 %"
+
+
+@pytest.mark.parametrize("law", ["paper", "improved"])
+def test_arrays_and_machines_agree_on_the_shape_of_scenario_4(law: Law) -> None:
+    """A broker for each of twenty senders and twenty receivers, three receivers to a group."""
+    scenario = star(20, duration_s=9.0, warm_up_s=4.0)
+    parameters = MulticastParameters(law=law)
+    machines = run_machines(scenario, parameters, 1)
+    arrays = run_arrays(scenario, parameters, 1)
+    assert arrays.total_mbit_per_s == pytest.approx(machines.total_mbit_per_s, rel=0.03)
+    assert arrays.highest == pytest.approx(machines.highest, abs=25)
+    assert arrays.jain == pytest.approx(machines.jain, abs=0.03)
+
+
+def test_prices_ride_on_data_that_goes_their_way() -> None:
+    """B to C is congested; what C sends to A passes B as the prices of B to C do."""
+    scenario = MulticastScenario(
+        service="multicast",
+        name="both ways",
+        links=(LinkPlan(("A", "B"), 10.0), LinkPlan(("B", "C"), 2.0)),
+        groups={"at-c": ("C",), "at-a": ("A",)},
+        senders=(SenderPlan("east", "A", ("at-c",)), SenderPlan("west", "C", ("at-a",))),
+        duration_s=8.0,
+        warm_up_s=4.0,
+    )
+    result = run_machines(scenario, MulticastParameters(), 1)
+    assert result.ridden_share["B->A"] > 0.5
+    assert result.class_mbit_per_s("east") == pytest.approx(2.0, rel=0.03)
+    alone = run_machines(scenario, MulticastParameters(ride_wait_ns=0), 1)
+    assert alone.ridden_share["B->A"] == 0
+    assert result.control_share["B->C"] < alone.control_share["B->C"]
+
+
+def test_a_chain_is_used_in_full_and_the_long_way_yields() -> None:
+    """Scenario 3: of 10 Mbit/s the long sender costs four times what it gets."""
+    scenario = msgspec.structs.replace(
+        load("multicast-3"),
+        senders=tuple(
+            msgspec.structs.replace(each, start_s=0.0) for each in load("multicast-3").senders
+        ),
+        duration_s=10.0,
+        warm_up_s=4.0,
+    )
+    result = run_arrays(scenario, MulticastParameters(law="paper"), 1)
+    long = result.class_mbit_per_s("AF")
+    assert result.total_mbit_per_s + 4 * long > 9.7
+    assert long < 0.15
+
+
+def test_a_link_costs_something_however_short_it_is() -> None:
+    assert LinkPlan(("A", "B"), latency_ms=0.1).cost == 1
+    assert LinkPlan(("A", "B"), latency_ms=15.0).cost == 15
 
 
 def test_a_long_tcp_connection_gets_less_than_its_share() -> None:

@@ -238,6 +238,27 @@ def test_the_improved_rate_is_what_the_benefit_wants() -> None:
     assert account.describe(0)["rate_packets_per_s"] == pytest.approx(wanted, rel=0.01)
 
 
+def test_a_lost_draw_stands_until_the_price_is_another_or_the_time_is_over() -> None:
+    """Prices of links beside the tree are no reason to draw."""
+    parameters = MulticastParameters(law="paper")
+    account = SalaryAccount(parameters, 1.0, Random(1), 0)
+    now, price = SECOND, 9.0
+    while (
+        account.buy(1.0, price, 0, now) is not None or account.describe(0)["waits_for"] == "money"
+    ):
+        now += SECOND
+    assert account.ask_again_at() == now + LAW.lottery_ns
+    assert all(account.buy(1.0, price, 0, now) is None for _ in range(1000)), "no second draw"
+    tries = (account.buy(1.0, price + number * 1e-9, 0, now) for number in range(1, 1000))
+    assert any(paid is not None for paid in tries), "each new price draws, with one in ten"
+
+
+def test_what_the_link_itself_would_hold_is_not_priced() -> None:
+    law = PaperLaw(unacknowledged_packets=20)
+    assert paper_price(20, law) == 0
+    assert paper_price(60, law) == paper_price(40, LAW) > 0
+
+
 def test_an_idle_salary_is_not_counted_payday_by_payday() -> None:
     account = SalaryAccount(MulticastParameters(law="paper"), 1.0, Random(1), 0)
     assert account.buy(1.0, 0.0, 0, 10**6 * SECOND) is not None

@@ -126,7 +126,7 @@ async def test_a_subscriber_reads_what_the_broker_measures(brokers: Any) -> None
     telemetry = TelemetryConfig(interval_s=0.01, publish=True, run="trial")
     broker = await brokers.start("b", telemetry=telemetry)
     client = await brokers.client(broker)
-    await client.subscribe("s", "topic = 'telemetry' AND metric = 'published_messages'")
+    await client.subscribe("s", "metric = 'published_messages'", pubends=("telemetry@*",))
     await client.delivered("s", 3)
 
     rows = [
@@ -136,6 +136,21 @@ async def test_a_subscriber_reads_what_the_broker_measures(brokers: Any) -> None
         for row in message.frame.batch.attribute_rows()
     ]
     assert {(row["run"], row["node"], row["subject"]) for row in rows} == {("trial", "b", "b.1")}
+
+
+async def test_who_subscribes_to_everything_is_spared_what_brokers_say_of_themselves(
+    brokers: Any,
+) -> None:
+    telemetry = TelemetryConfig(interval_s=0.01, publish=True)
+    broker = await brokers.start("b", telemetry=telemetry)
+    client = await brokers.client(broker)
+    await client.subscribe("everything", start="earliest")
+    await client.subscribe("telemetry", start="earliest", pubends=("telemetry@b",))
+    await client.delivered("telemetry", 3)
+    await client.publish("a", 0, [b"a client's"])
+    await client.delivered("everything", 1)
+
+    assert client.payloads("everything") == [b"a client's"]
 
 
 async def test_no_client_publishes_to_it(brokers: Any) -> None:

@@ -37,6 +37,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "gossip": ("penstock.cli.gossip:gossip", "Become a peer that broadcasts without a broker."),
     "why": ("penstock.cli.why:why", "Say what slows a publisher down."),
     "explain": ("penstock.cli.explain:explain", "Say how a selector is matched."),
+    "bench": ("penstock.cli.bench:bench", "Measure the throughput and latency of a broker."),
     "run": ("penstock.cli.run:run", "Run a scenario, simulated or real."),
     "papers": ("penstock.cli.papers:papers", "Run the experiments of the five papers."),
     "lake": ("penstock.cli.lake:lake", "Land telemetry in a lake, and look after it."),

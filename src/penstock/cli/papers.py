@@ -27,7 +27,7 @@ def papers(
     Parameters
     ----------
     service
-        One service (guaranteed, multicast, gossip, queues); all of them without it.
+        One service (guaranteed, multicast, datagram, gossip, queues); all of them without it.
     world
         sim for the simulator, net for processes on this machine.
     seeds

@@ -21,6 +21,7 @@ def sub(
     selector: str = "",
     /,
     *,
+    pubend: tuple[str, ...] = (),
     durable: str | None = None,
     start: str = "now",
     count: int | None = None,
@@ -36,6 +37,9 @@ def sub(
     ----------
     selector
         Which messages, for instance "symbol = 'ACME' AND price > 100"; all of them without it.
+    pubend
+        Only this stream, or those that match a pattern with *; several times for several. What
+        brokers publish of themselves is printed only if it is named: 'telemetry@*'.
     durable
         The name of a subscription that the broker keeps: it goes on where it stopped.
     start
@@ -64,7 +68,7 @@ def sub(
             most = math.inf if count is None else count
             asyncio.run(print_messages(selector, most, for_, url, deadline, show))
         else:
-            asyncio.run(_print(selector, durable, wish, count, for_, url, deadline, json))
+            asyncio.run(_print(selector, pubend, durable, wish, count, for_, url, deadline, json))
 
 
 def _start(text: str) -> str | datetime:
@@ -80,6 +84,7 @@ def _start(text: str) -> str | datetime:
 
 async def _print(
     selector: str,
+    pubends: tuple[str, ...],
     durable: str | None,
     start: str | datetime,
     count: int | None,
@@ -91,7 +96,9 @@ async def _print(
     left = math.inf if count is None else count
     async with (
         connect(url, deadline_s=deadline) as client,
-        client.subscribe(selector, durable=durable, start=start, ack="explicit") as subscription,
+        client.subscribe(
+            selector, pubends=pubends, durable=durable, start=start, ack="explicit"
+        ) as subscription,
     ):
         try:
             async with asyncio.timeout(None if math.isinf(for_s) else for_s):

@@ -209,6 +209,7 @@ class Client:
         self,
         selector: str = "",
         *,
+        pubends: Sequence[str] = (),
         durable: str | None = None,
         start: StartWish = "now",
         end: Mapping[str, Tick] | None = None,
@@ -220,6 +221,7 @@ class Client:
         """The messages whose attributes match the selector, as in the asyncio client."""
         subscription = self._client.subscribe(
             selector,
+            pubends=pubends,
             durable=durable,
             start=start,
             end=end,

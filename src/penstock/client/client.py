@@ -321,6 +321,7 @@ class Client:
         self,
         selector: str = "",
         *,
+        pubends: Sequence[str] = (),
         durable: str | None = None,
         start: StartWish = "now",
         end: Mapping[str, Tick] | None = None,
@@ -336,6 +337,10 @@ class Client:
         datetime, or a position for each pubend; a durable subscription that exists goes on where
         it stands.  With ``ack="explicit"`` a message is done when ``message.ack()`` says so.
 
+        ``pubends`` are names or patterns with ``*`` of the streams to read.  Without any it reads
+        all that clients publish to; what brokers publish of themselves (``telemetry@…``) is read
+        only if it is named.
+
         With ``end``, a tick for each pubend, it reads those pubends up to (excluding) these ticks
         and is over then: iterating ends by itself.  It reads at the pace that the network spares.
         """
@@ -343,6 +348,8 @@ class Client:
         _check_choice("on_loss", on_loss, ("raise", "skip"))
         _check_positive("window_bytes", window_bytes)
         _check_positive("max_unacknowledged", max_unacknowledged)
+        if isinstance(pubends, str):
+            raise TypeError(f"pubends is a sequence of names, not one: write pubends=[{pubends!r}]")
         if durable == "":
             raise ValueError("durable is the name of the subscription; it cannot be empty")
         if end is not None and not end:
@@ -352,6 +359,7 @@ class Client:
             durable=durable is not None,
             explicit=ack == "explicit",
             skip_losses=on_loss == "skip",
+            pubends=tuple(pubends),
             window_bytes=window_bytes,
             max_unfinished=max_unacknowledged,
         )

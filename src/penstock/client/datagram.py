@@ -20,10 +20,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Self
 
+from penstock.client.datagram_driver import DatagramDriver
 from penstock.client.datagram_row import checked_attributes
-from penstock.client.datagram_socket import ClientDatagramSocket
 from penstock.client.datagram_subscription import (
     UNREAD_MESSAGES,
     DatagramMessage,
@@ -40,20 +40,16 @@ from penstock.client.row import Attributes, as_bytes
 from penstock.client.session import DATAGRAMS, Session
 from penstock.client.waiting import deadline
 from penstock.content.columns import Buffer
-from penstock.core.clock import NEVER, Instant, in_seconds, seconds
-from penstock.core.datagrams import SendBestEffort
-from penstock.core.machine import DeadlineReached, Effect, Fact, LinkDown, LinkUp, Received, Send
-from penstock.core.message import Message
+from penstock.core.clock import NEVER, Instant, seconds
+from penstock.core.machine import Effect
 from penstock.datagram.explanation import PublisherExplanation, explain
 from penstock.datagram.messages import (
     Attribute,
     CloseDatagram,
-    DatagramSocketOffer,
-    DatagramSocketRequest,
+    Publication,
 )
 from penstock.datagram.parameters import DatagramParameters
 from penstock.datagram.peer import (
-    BROKER,
     DatagramPeer,
     DeliverPublication,
     NotOpen,
@@ -62,10 +58,6 @@ from penstock.datagram.peer import (
     PublicationSettled,
 )
 from penstock.datagram.publisher_control import QueueFull, TooLarge
-from penstock.net.wall_clock import WallClock
-
-LEAST_WAIT_S: Final = 0.0005
-"""A timer of the event loop is not finer; a shorter one would spin."""
 
 
 class DatagramsRefused(PenstockError):
@@ -96,12 +88,16 @@ class Datagrams:
         self.parameters = parameters
         self._session = session
         self._deadline_s = deadline_s
-        self._clock = WallClock()
         self._loop = asyncio.get_running_loop()
         self._peer = DatagramPeer(name, parameters, publishes=publishes)
-        self._socket: ClientDatagramSocket | None = None
-        self._opening: asyncio.Task[None] | None = None
-        self._unsent: list[Message] = []
+        self._driver = DatagramDriver(
+            session,
+            self._peer,
+            on_effect=self._take_in,
+            on_bound=self._open_if_ready,
+            on_end=self._end,
+        )
+        self._clock = self._driver.clock
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._in_force: dict[int, asyncio.Future[None]] = {}
         self._subscriptions: dict[int, DatagramSubscription] = {}
@@ -109,14 +105,12 @@ class Datagrams:
         self._places: deque[asyncio.Future[None]] = deque()
         self._last_filter = 0
         self._last_token = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at: Instant = NEVER
         self._ended: PenstockError | None = None
 
     async def __aenter__(self) -> Self:
         """Open the service at the broker; raises ``DatagramsRefused``."""
         try:
-            self._session.join(DATAGRAMS, self)
+            self._session.join(DATAGRAMS, self._driver)
         except ValueError:
             raise ValueError(
                 "this client uses the datagram service already: close that use, or connect another "
@@ -141,9 +135,8 @@ class Datagrams:
         """Stop publishing and receiving; the name is free again."""
         if self._ended is not None:
             return
-        self.ended(Disconnected(f"datagram client {self.name!r} is closed"))
-        self._unsent.append(CloseDatagram())
-        self._session.wake(DATAGRAMS)
+        self._end(Disconnected(f"datagram client {self.name!r} is closed"))
+        self._driver.say(CloseDatagram())
         # The farewell is collected at the end of this turn of the loop.
         await asyncio.sleep(0)
         self._session.leave(DATAGRAMS)
@@ -200,7 +193,7 @@ class Datagrams:
             raise MessageTooLarge(str(error)) from None
         except NotOpen as error:
             raise Disconnected(f"{error}; {self._session.describe()}") from None
-        self._carry_out(effects)
+        self._driver.carry_out(effects)
         if effects:
             return None
         waiting: asyncio.Future[bool] = self._loop.create_future()
@@ -251,52 +244,23 @@ class Datagrams:
 
         async def close() -> None:
             self._subscriptions.pop(number, None)
-            self._carry_out(self._peer.unsubscribe(number))
+            self._in_force.pop(number, None)
+            self._driver.carry_out(self._peer.unsubscribe(number))
 
         subscription = DatagramSubscription(
             selector, in_force, close, unread_messages, self._deadline_s
         )
         self._subscriptions[number] = subscription
-        self._carry_out(effects)
+        self._driver.carry_out(effects)
         return subscription
 
-    # -- the session's calls ----------------------------------------------------------------
+    # -- what the machine and the session bring --------------------------------------------------
 
-    def connected(self) -> None:
-        """Ask for a socket, and open."""
-        self._unsent.append(DatagramSocketRequest())
-        self._tell(LinkUp(BROKER))
-
-    def disconnected(self, reason: str) -> None:
-        """Everything is asked for again on the next connection."""
-        self._unsent.clear()
-        self._close_socket()
-        self._tell(LinkDown(BROKER))
-
-    def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
-        """What goes over the connection."""
-        unsent, self._unsent = self._unsent, []
-        return unsent
-
-    def next_deadline(self) -> Instant | None:
-        """This participant has a timer of its own, finer than the session's."""
-        return None
-
-    def received(self, message: Any) -> None:
-        """The broker speaks on the connection."""
-        if isinstance(message, DatagramSocketOffer):
-            self._opening = self._loop.create_task(self._open_socket(message))
-        else:
-            self._tell(Received(BROKER, message))
-
-    def ended(self, error: PenstockError) -> None:
-        """No connection follows any more."""
+    def _end(self, error: PenstockError) -> None:
         if self._ended is not None:
             return
         self._ended = error
-        self._close_socket()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._driver.close()
         for subscription in self._subscriptions.values():
             subscription.end(error)
         for future in (self._opened, *self._in_force.values(), *self._places):
@@ -308,69 +272,36 @@ class Datagrams:
             if not settling.done():
                 settling.set_result(False)
 
-    # -- the machine ------------------------------------------------------------------------
-
     def _raise_if_ended(self) -> None:
         if self._ended is not None:
             raise self._ended.with_traceback(None)
 
-    async def _open_socket(self, offer: DatagramSocketOffer) -> None:
-        socket = ClientDatagramSocket(offer, self.parameters.datagram_bytes, self._datagram)
-        self._close_socket()
-        self._socket = socket
-        try:
-            await socket.open(self._session.broker_host)
-            await socket.bound
-        except (OSError, asyncio.CancelledError):
-            # The connection is going too, and the next one brings another offer.
-            return
-        self._open_if_ready()
-
-    def _close_socket(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
-
     def _open_if_ready(self) -> None:
-        socket = self._socket
-        bound = socket is not None and socket.bound.done() and not socket.bound.cancelled()
-        if self.address and bound and not self._opened.done():
+        if self.address and self._driver.bound and not self._opened.done():
             self._opened.set_result(None)
 
-    def _datagram(self, message: Message) -> None:
-        self._tell(Received(BROKER, message))
+    def _take_in(self, effect: Effect) -> None:
+        match effect:
+            case DeliverPublication(publication, filter_ids):
+                self._deliver(publication, filter_ids)
+            case PublicationSettled(token, sent):
+                self._settled(token, sent)
+            case PeerOpened(address, problem):
+                self._peer_opened(address, problem)
+            case PeerSubscribed(filter_id, problem):
+                self._peer_subscribed(filter_id, problem)
 
-    def _tell(self, fact: Fact) -> None:
-        self._carry_out(self._peer.handle(fact, now=self._clock.now()))
-
-    def _carry_out(self, effects: list[Effect]) -> None:
-        for effect in effects:
-            match effect:
-                case SendBestEffort(message=message):
-                    if self._socket is not None:
-                        self._socket.send(message)
-                case Send(message=message):
-                    self._unsent.append(message)
-                case DeliverPublication(publication, filter_ids):
-                    told = DatagramMessage(
-                        publication.source,
-                        publication.sequence,
-                        publication.sent_at,
-                        publication.attributes,
-                        publication.payload,
-                    )
-                    for filter_id in filter_ids:
-                        if filter_id in self._subscriptions:
-                            self._subscriptions[filter_id].deliver(told)
-                case PublicationSettled(token, sent):
-                    self._settled(token, sent)
-                case PeerOpened(address, problem):
-                    self._peer_opened(address, problem)
-                case PeerSubscribed(filter_id, problem):
-                    self._peer_subscribed(filter_id, problem)
-        if self._unsent:
-            self._session.wake(DATAGRAMS)
-        self._arm()
+    def _deliver(self, publication: Publication, filter_ids: tuple[int, ...]) -> None:
+        told = DatagramMessage(
+            publication.source,
+            publication.sequence,
+            publication.sent_at,
+            publication.attributes,
+            publication.payload,
+        )
+        for filter_id in filter_ids:
+            if filter_id in self._subscriptions:
+                self._subscriptions[filter_id].deliver(told)
 
     def _settled(self, token: int, sent: bool) -> None:
         waiting = self._settling.pop(token, None)
@@ -403,22 +334,3 @@ class Datagrams:
                 in_force.exception()
         elif in_force is not None and not in_force.done():
             in_force.set_result(None)
-
-    def _arm(self) -> None:
-        due = self._peer.next_deadline()
-        if due is None or self._ended is not None or due >= self._timer_at:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_at = due
-        wait_s = max(LEAST_WAIT_S, in_seconds(due - self._clock.now()))
-        self._timer = self._loop.call_later(wait_s, self._woken)
-
-    def _woken(self) -> None:
-        self._timer = None
-        self._timer_at = NEVER
-        due = self._peer.next_deadline()
-        if due is not None and due <= self._clock.now():
-            self._tell(DeadlineReached())
-        else:
-            self._arm()

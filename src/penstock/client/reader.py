@@ -79,6 +79,9 @@ class ReaderOptions(msgspec.Struct, frozen=True):
     """Only what the application acknowledges is done; otherwise asking for more is enough."""
 
     skip_losses: bool = False
+    pubends: tuple[str, ...] = ()
+    """Patterns of the streams that it reads; without any, all that clients publish to."""
+
     window_bytes: int = WINDOW_BYTES
     max_unfinished: int = MAX_UNFINISHED
 
@@ -289,6 +292,7 @@ class Reader:
             positions=start.positions,
             window_bytes=self.options.window_bytes,
             ends=start.ends,
+            pubends=self.options.pubends,
         )
 
     def _resume_positions(self) -> dict[str, Tick]:

@@ -38,8 +38,12 @@ from penstock.content.columns import (
 
 Row = tuple[Mapping[str, AttributeValue], Buffer]
 
-FEW_ROWS = 16
+FEW_ROWS = 64
 """Up to here joining payload slices in Python is quicker than a call into Arrow."""
+
+KEPT_SHARE = 2
+"""A run of rows refers to the payloads of its batch if it has at least one in so many of their bytes;
+a shorter one is copied, so that it does not hold on to much more memory than it weighs."""
 
 
 class Batch:
@@ -207,9 +211,17 @@ class Batch:
 
     def _taken_payloads(self, indices: Array) -> tuple[Array, Buffer]:
         offsets, data = self.payloads
+        if not len(indices):
+            return offsets_of([]), b""
+        first, last = int(indices[0]), int(indices[-1])
+        view = memoryview(data)
+        if last - first + 1 == len(indices):
+            run = offsets[first : last + 2] - offsets[first]
+            part = view[int(offsets[first]) : int(offsets[last + 1])]
+            return run, part if KEPT_SHARE * len(part) >= len(view) else bytes(part)
         if len(indices) <= FEW_ROWS:
-            view = memoryview(data)
-            parts = [view[offsets[row] : offsets[row + 1]] for row in indices.tolist()]
+            bounds = zip(offsets[indices].tolist(), offsets[indices + 1].tolist(), strict=True)
+            parts = [view[low:high] for low, high in bounds]
             return offsets_of(parts), b"".join(parts)
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
         chosen = pa.Array.from_buffers(pa.binary(), self._rows, buffers).take(pa.array(indices))

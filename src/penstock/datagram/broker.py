@@ -21,15 +21,14 @@ from typing import Final
 import msgspec
 
 from penstock.content.covering_table import CoveringChange
-from penstock.content.selector import Selector
 from penstock.content.selector_error import SelectorError
-from penstock.content.selector_index import SelectorIndex
 from penstock.core.clock import Instant
 from penstock.core.datagrams import SendBestEffort
-from penstock.core.machine import Effect, InvariantBroken, LinkName, LogRead, Priority, Send
+from penstock.core.machine import Effect, LinkName, LogRead, Priority, Send
 from penstock.core.message import Message
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
+from penstock.datagram.clients import Clients, Refused
 from penstock.datagram.interests import SourceInterests
 from penstock.datagram.messages import (
     CloseDatagram,
@@ -48,35 +47,13 @@ from penstock.datagram.messages import (
     SubscribeDatagrams,
     Unicast,
     UnsubscribeDatagrams,
-    address_of,
     broker_of,
 )
 from penstock.datagram.questions import OpenQuestions
 from penstock.datagram.selectors import read_selector
 
-MAX_FILTERS_OF_SESSION: Final = 1024
-"""Subscriptions of one client: each is matched against every message that arrives."""
-
-MAX_NAME_LENGTH: Final = 128
-"""A name stands in every datagram of its client."""
-
 MAX_SOURCES: Final = 4096
 """Brokers with publishers that one broker knows; as many brokers make no overlay of this kind."""
-
-
-class Client:
-    """A session that uses the service."""
-
-    __slots__ = ("address", "filters", "name", "publishes", "session", "texts")
-
-    def __init__(self, session: LinkName, name: str, address: str, publishes: bool) -> None:
-        self.session = session
-        self.name = name
-        self.address = address
-        self.publishes = publishes
-        self.filters: dict[int, tuple[int, Selector]] = {}
-        self.texts: dict[str, int] = {}
-        """How many of the client's filters have this text."""
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -98,11 +75,7 @@ class DatagramBroker:
         self._incarnation = now
         self._links: dict[LinkName, None] = {}
         self._next_hops: Mapping[str, LinkName] = {}
-        self._clients: dict[LinkName, Client] = {}
-        self._by_name: dict[str, Client] = {}
-        self._local = SelectorIndex()
-        self._session_of_key: dict[int, LinkName] = {}
-        self._last_key = 0
+        self._clients = Clients(name)
         self._announced: dict[str, Source] = {}
         self._interests: dict[str, SourceInterests] = {name: SourceInterests(name)}
         self._questions = OpenQuestions()
@@ -196,7 +169,7 @@ class DatagramBroker:
     # -- datagrams --------------------------------------------------------------------------
 
     def _publication(self, link: LinkName, publication: Publication) -> list[Effect]:
-        client = self._clients.get(link)
+        client = self._clients.of_session(link)
         if client is not None:
             if publication.source != client.address or not client.publishes:
                 return self._refuse()
@@ -205,18 +178,16 @@ class DatagramBroker:
             interests = self._interests.get(broker_of(publication.source))
             if interests is None or interests.upstream != link:
                 return self._refuse()
-        links = interests.links_wanting(publication.attributes) if interests is not None else []
-        keys = self._local.match_row(publication.attributes)
-        sessions = dict.fromkeys(self._session_of_key[key] for key in keys)
-        out: list[Effect] = [
-            SendBestEffort(each, publication)
-            for each in (*(other for other in links if other != link), *sessions)
-        ]
+        attributes = publication.attributes
+        links = interests.links_wanting(attributes) if interests is not None else ()
+        out: list[Effect] = [SendBestEffort(each, publication) for each in links if each != link]
+        sessions = self._clients.sessions_wanting(attributes)
+        out += [SendBestEffort(each, publication) for each in sessions]
         self.forwarded_messages += len(out)
         return out
 
     def _unicast(self, link: LinkName, message: Unicast) -> list[Effect]:
-        client = self._clients.get(link)
+        client = self._clients.of_session(link)
         if client is not None:
             if message.sender != client.address:
                 return self._refuse()
@@ -229,7 +200,7 @@ class DatagramBroker:
             return self._refuse()
         name, _, broker = message.to.rpartition("@")
         if broker == self.name:
-            addressee = self._by_name.get(name)
+            addressee = self._clients.named(name)
             return [] if addressee is None else [SendBestEffort(addressee.session, message)]
         hop = self._next_hops.get(broker)
         return [] if hop is None or hop == link else [SendBestEffort(hop, message)]
@@ -237,75 +208,43 @@ class DatagramBroker:
     # -- clients ----------------------------------------------------------------------------
 
     def _open(self, session: LinkName, name: str, publishes: bool) -> list[Effect]:
-        problem = ""
-        holder = self._by_name.get(name)
-        if not name or "@" in name or len(name) > MAX_NAME_LENGTH:
-            problem = f"a name has 1 to {MAX_NAME_LENGTH} characters and no '@'; {name!r} is none"
-        elif session in self._clients:
-            problem = f"this client is open as {self._clients[session].name!r} already"
-        elif holder is not None:
-            problem = f"broker {self.name!r} has a client {name!r} already: choose another name"
-        if problem:
-            return [Send(session, DatagramOpened(name, "", problem))]
-        client = Client(session, name, address_of(name, self.name), publishes)
-        self._clients[session] = self._by_name[name] = client
+        try:
+            client = self._clients.open(session, name, publishes)
+        except Refused as reason:
+            return [Send(session, DatagramOpened(name, "", str(reason)))]
         return [Send(session, DatagramOpened(name, client.address)), *self._announce_if_changed()]
 
     def _subscribe(self, session: LinkName, filter_id: int, text: str) -> list[Effect]:
-        client = self._clients.get(session)
-        problem = ""
-        if client is None:
-            problem = "open the datagram service before subscribing"
-        elif filter_id in client.filters:
-            problem = f"filter {filter_id} is in use"
-        elif len(client.filters) >= MAX_FILTERS_OF_SESSION:
-            problem = f"this client has {MAX_FILTERS_OF_SESSION} subscriptions, the most allowed"
-        else:
-            try:
-                selector = read_selector(text).selector
-            except SelectorError as error:
-                problem = str(error)
-        if problem or client is None:
-            return [Send(session, DatagramsSubscribed(filter_id, problem))]
-        self._last_key += 1
-        client.filters[filter_id] = (self._last_key, selector)
-        client.texts[selector.text] = client.texts.get(selector.text, 0) + 1
-        self._local.add(self._last_key, selector)
-        self._session_of_key[self._last_key] = session
+        try:
+            selector = self._clients.subscribe(session, filter_id, text)
+        except Refused as reason:
+            return [Send(session, DatagramsSubscribed(filter_id, str(reason)))]
         out: list[Effect] = [Send(session, DatagramsSubscribed(filter_id))]
         for interests in self._remote_interests():
             out += self._advertise(interests, interests.add_local(selector))
         return out
 
     def _unsubscribe(self, session: LinkName, filter_id: int) -> list[Effect]:
-        client = self._clients.get(session)
-        held = client.filters.pop(filter_id, None) if client is not None else None
-        if client is None or held is None:
-            return []
-        key, selector = held
-        client.texts[selector.text] -= 1
-        if not client.texts[selector.text]:
-            del client.texts[selector.text]
-        self._local.remove(key)
-        del self._session_of_key[key]
+        selector = self._clients.unsubscribe(session, filter_id)
         out: list[Effect] = []
-        for interests in self._remote_interests():
-            out += self._advertise(interests, interests.remove_local(selector))
+        if selector is not None:
+            for interests in self._remote_interests():
+                out += self._advertise(interests, interests.remove_local(selector))
         return out
 
     def session_closed(self, session: LinkName, now: Instant) -> list[Effect]:
         """A client is gone, with everything that it wanted."""
         out = self._questions.session_closed(session)
-        client = self._clients.get(session)
+        client = self._clients.of_session(session)
         if client is None:
             return out
         for filter_id in list(client.filters):
             out += self._unsubscribe(session, filter_id)
-        del self._clients[session], self._by_name[client.name]
+        self._clients.leave(client)
         return [*out, *self._announce_if_changed()]
 
     def _why(self, session: LinkName, publisher: str) -> list[Effect]:
-        client = self._by_name.get(publisher.removesuffix(f"@{self.name}"))
+        client = self._clients.named(publisher.removesuffix(f"@{self.name}"))
         if client is None:
             problem = (
                 f"broker {self.name!r} has no datagram publisher {publisher!r}: ask the broker "
@@ -321,7 +260,7 @@ class DatagramBroker:
 
     def _announce_if_changed(self) -> list[Effect]:
         """Tell the overlay when the first publisher has come or the last one has gone."""
-        has_publishers = any(client.publishes for client in self._clients.values())
+        has_publishers = self._clients.publish
         last = self._announced.get(self.name)
         if has_publishers == (last is not None and last.has_publishers):
             return []
@@ -357,9 +296,8 @@ class DatagramBroker:
 
     def _new_source(self, source: str) -> SourceInterests:
         interests = self._interests[source] = SourceInterests(source)
-        for client in self._clients.values():
-            for _, selector in client.filters.values():
-                interests.add_local(selector)
+        for selector in self._clients.selectors:
+            interests.add_local(selector)
         return interests
 
     def _interest(self, link: LinkName, message: Interest) -> list[Effect]:
@@ -427,12 +365,8 @@ class DatagramBroker:
         ]
 
     def check_invariants(self) -> None:
-        """Every filter is in the index, and every name belongs to a session."""
-        filters = sum(len(client.filters) for client in self._clients.values())
-        if not filters == len(self._local) == len(self._session_of_key):
-            raise InvariantBroken(f"{filters} filters, {len(self._local)} in the index")
-        if len(self._by_name) != len(self._clients):
-            raise InvariantBroken("a name without a session, or a session without a name")
+        """The clients' own."""
+        self._clients.check_invariants()
 
 
 def _tell(link: LinkName | None, message: Message) -> Send:

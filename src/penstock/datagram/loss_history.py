@@ -49,6 +49,12 @@ class LossHistory:
         self.events += 1
         return True
 
+    def begin_anew(self, interval: float) -> None:
+        """Forget what was before; this interval stands for it."""
+        self._closed.clear()
+        self._closed.append(max(1.0, interval))
+        self._open = 0.0
+
     @property
     def last_event_at(self) -> Instant | None:
         """When the last event began."""

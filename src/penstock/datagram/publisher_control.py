@@ -5,8 +5,10 @@
    at once, whatever happens to the others.
 2. Otherwise it waits in the flow that makes it wait longest.  Each flow holds a bounded number; a
    message beyond that is not taken.
-3. A message that waits past its deadline is given up.
-4. Numbers, time stamps and records are those of the moment of sending.
+3. Tokens go to the message that has waited longest of those that are the first in their flows.  A
+   flow whose messages are part of a busier one, too, would otherwise never find a token there.
+4. A message that waits past its deadline is given up.
+5. Numbers, time stamps and records are those of the moment of sending.
 
 Pure: the caller sends the publications and tells the application what became of its messages.
 """
@@ -15,11 +17,12 @@ from __future__ import annotations
 
 from collections import deque
 from functools import lru_cache
+from heapq import heapify, heappop, heapreplace
 from typing import Final
 
 import msgspec
 
-from penstock.content.bloom import encode_message
+from penstock.content.bloom import encode_message, encoding_bytes
 from penstock.core.clock import NEVER, Instant, earliest
 from penstock.core.machine import InvariantBroken
 from penstock.datagram.flow_table import Flow, FlowTable
@@ -33,7 +36,7 @@ from penstock.datagram.messages import (
     Publication,
 )
 from penstock.datagram.parameters import DatagramParameters
-from penstock.datagram.publication_record import ENCODING_BYTES, write_record
+from penstock.datagram.publication_record import ENCODING_BYTES
 from penstock.datagram.rate_meter import RateMeter
 
 HEAD_BYTES: Final = 24 + 8 + 13 + 80
@@ -58,6 +61,19 @@ def _attribute_bits(name: str, value: Attribute) -> int:
     return encode_message({name: value})
 
 
+def _most_bytes(attributes: dict[str, Attribute]) -> int:
+    """What attributes take at most: a character is four bytes or less.
+
+    Nearly every message is far below the limit, and needs no exact count.
+    """
+    characters = 0
+    for name, value in attributes.items():
+        characters += len(name)
+        if type(value) is str:
+            characters += len(value)
+    return ATTRIBUTE_BYTES * len(attributes) + 4 * characters
+
+
 class TooLarge(ValueError):
     """A message does not fit into a datagram."""
 
@@ -78,6 +94,8 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
     """A message that waits for tokens."""
 
     token: int
+    arrival: int
+    """Its place in the order in which messages began to wait."""
     attributes: dict[str, Attribute]
     payload: bytes
     bits: int
@@ -106,10 +124,14 @@ class PublisherControl:
         self.feedback_messages = 0
         self.parameters = parameters
         self._incarnation = now
-        self._record: deque[int] = deque(maxlen=max(1, parameters.record_messages))
+        self._record: deque[bytes] = deque(maxlen=parameters.record_messages)
+        record_bytes = parameters.record_messages * ENCODING_BYTES
+        self._head_bytes = HEAD_BYTES + record_bytes + len(address.encode())
+        self._size_limit_bytes = parameters.datagram_bytes - ROOM_FOR_TAGS_BYTES
         self._meter = RateMeter(now)
         self._rate = 0.0
         self._rate_until: Instant = 0
+        self._arrivals = 0
         self._wakes_at: Instant | None = None
         self._wakes_at_known = False
 
@@ -117,12 +139,14 @@ class PublisherControl:
 
     def check_size(self, attributes: dict[str, Attribute], payload: bytes) -> None:
         """Raise ``TooLarge`` if a message does not fit into one datagram."""
-        size_bytes = self._head_bytes() + len(payload)
+        size_bytes = self._head_bytes + len(payload)
+        if size_bytes + _most_bytes(attributes) <= self._size_limit_bytes:
+            return
         for name, value in attributes.items():
             size_bytes += ATTRIBUTE_BYTES + len(name.encode())
             if isinstance(value, str):
                 size_bytes += len(value.encode())
-        limit = self.parameters.datagram_bytes - ROOM_FOR_TAGS_BYTES
+        limit = self._size_limit_bytes
         if size_bytes > limit:
             raise TooLarge(
                 f"a message of {size_bytes} bytes with its header; one datagram carries at most "
@@ -130,10 +154,6 @@ class PublisherControl:
                 "payload, raise datagram_bytes if the network carries larger datagrams, or use "
                 "the guaranteed service"
             )
-
-    def _head_bytes(self) -> int:
-        record = self.parameters.record_messages * ENCODING_BYTES
-        return HEAD_BYTES + record + len(self.address.encode())
 
     def offer(
         self,
@@ -159,7 +179,10 @@ class PublisherControl:
         if len(slowest.waiting) >= self.parameters.queue_messages:
             self.refused_messages += 1
             raise QueueFull(slowest)
-        slowest.waiting.append(Waiting(token, attributes, payload, bits, expires_at))
+        self._arrivals += 1
+        slowest.waiting.append(
+            Waiting(token, self._arrivals, attributes, payload, bits, expires_at)
+        )
         self._wakes_at_known = False
         return None
 
@@ -178,8 +201,8 @@ class PublisherControl:
         if now >= self._rate_until:
             self._rate = self._meter.per_second(now)
             self._rate_until = now + self.parameters.report_interval_ns
-        record = write_record(self._record) if self.parameters.record_messages else b""
-        self._record.appendleft(bits)
+        record = b"".join(self._record)
+        self._record.appendleft(encoding_bytes(bits))
         return Publication(
             self.address,
             self._incarnation,
@@ -198,7 +221,7 @@ class PublisherControl:
         """The tags of as many flows as fit; the others' numbers do not advance."""
         if not flows:
             return ()
-        used = self._head_bytes() + len(payload) + 2 * ATTRIBUTE_BYTES * len(attributes)
+        used = self._head_bytes + len(payload) + 2 * ATTRIBUTE_BYTES * len(attributes)
         room = max(ROOM_FOR_TAGS_BYTES, self.parameters.datagram_bytes - 2 * used)
         tags = []
         for flow in flows:
@@ -228,22 +251,35 @@ class PublisherControl:
         stale_at = self.table.stale_at()
         if stale_at is not None and stale_at <= now:
             self.table.loosen_stale(now)
+        out = self._release(now)
+        self._wakes_at_known = False
+        return out
+
+    def _release(self, now: Instant) -> list[Outcome]:
+        """Send what has its tokens, the message that has waited longest first (rule 3)."""
         out: list[Outcome] = []
-        for flow in list(self.table.flows):
-            while flow.waiting:
-                head: Waiting = flow.waiting[0]
-                if head.expires_at <= now:
-                    self.expired_messages += 1
-                    out.append(Outcome(head.token, None))
-                    flow.waiting.popleft()
-                    continue
+        heads = [
+            (flow.waiting[0].arrival, flow.key, flow) for flow in self.table.flows if flow.waiting
+        ]
+        heapify(heads)
+        while heads:
+            flow = heads[0][2]
+            head: Waiting = flow.waiting[0]
+            if head.expires_at <= now:
+                self.expired_messages += 1
+                out.append(Outcome(head.token, None))
+            else:
                 flows = self.table.matching(head.bits, head.attributes)
                 if not all(each.tokens.ready(now) for each in flows):
-                    break
-                flow.waiting.popleft()
+                    heappop(heads)
+                    continue
                 sent = self._send(head.attributes, head.payload, head.bits, flows, now)
                 out.append(Outcome(head.token, sent))
-        self._wakes_at_known = False
+            flow.waiting.popleft()
+            if flow.waiting:
+                heapreplace(heads, (flow.waiting[0].arrival, flow.key, flow))
+            else:
+                heappop(heads)
         return out
 
     def next_deadline(self) -> Instant | None:

@@ -10,6 +10,8 @@
 5. A sample that is not positive, or far from the estimate, says that a clock was set or that the
    route has changed.  It is not used; an echo is asked for, at most once in ``RETRY_NS``, and its
    answer counts in full.
+6. The message behind a lost one has come through the full queue.  At a loss its own round trip
+   counts where it is longer: a queue that fills within a round trip is ahead of the estimate.
 """
 
 from __future__ import annotations
@@ -40,18 +42,25 @@ class RoundTripEstimate:
         "_echo_ns",
         "_echoed_at",
         "_one_way_at_echo_ns",
+        "latest_ns",
         "smoothed_ns",
     )
 
     def __init__(self, echo_interval_ns: Duration) -> None:
         """Nothing is known."""
         self.smoothed_ns: Duration | None = None
+        self.latest_ns: Duration = 0
         self._echo_interval_ns = echo_interval_ns
         self._echo_ns: Duration = 0
         self._one_way_at_echo_ns: Duration = 0
         self._asked_at: Instant | None = None
         self._echoed_at: Instant | None = None
         self._doubted = False
+
+    @property
+    def at_loss_ns(self) -> Duration | None:
+        """The round trip when something was lost (rule 6); None if it is not known."""
+        return None if self.smoothed_ns is None else max(self.smoothed_ns, self.latest_ns)
 
     def echo_wanted_at(self) -> Instant:
         """When to ask for an echo; an instant in the past means now."""
@@ -92,5 +101,6 @@ class RoundTripEstimate:
         if not 0 < sample <= LONGEST_NS or abs(sample - self.smoothed_ns) > far:
             self._doubted = True
             return False
+        self.latest_ns = sample
         self.smoothed_ns = round(SMOOTHING * self.smoothed_ns + (1 - SMOOTHING) * sample)
         return True

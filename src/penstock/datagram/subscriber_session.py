@@ -22,7 +22,7 @@ import msgspec
 
 from penstock.content.bloom import FilterEncoding
 from penstock.content.selector import Selector
-from penstock.core.clock import Instant
+from penstock.core.clock import Duration, Instant
 from penstock.datagram.delay_law import DelayLaw
 from penstock.datagram.equation import allowed_rate, loss_event_rate_for
 from penstock.datagram.loss_history import LossHistory
@@ -75,6 +75,7 @@ class SubscriberSession:
         self._states: dict[int, FilterState] = {}
         self._meter = RateMeter(now)
         self._last_sequence: int | None = None
+        self._delay_decides = True
         self._decided_at = now
         self._decide_at: Instant | None = None
 
@@ -151,18 +152,18 @@ class SubscriberSession:
     def _count(self, reading: RecordReading, now: Instant) -> None:
         if reading.lost_messages:
             self.lost_messages += reading.lost_messages
-            if self._event(self.losses, now) and self.delay_law is not None:
+            if self._event(now) and self.delay_law is not None:
                 self.delay_law.loss_event(now)
         self.losses.arrived(reading.weight)
 
-    def _event(self, history: LossHistory, now: Instant) -> bool:
-        round_trip = self.round_trip.smoothed_ns
+    def _event(self, now: Instant) -> bool:
+        round_trip = self.round_trip.at_loss_ns
         if round_trip is None:
             return False
         first = 0.0
-        if not history.events:
+        if not self.losses.events:
             first = 1 / loss_event_rate_for(self._meter.per_second(now), round_trip)
-        return history.lost(now, round_trip, first)
+        return self.losses.lost(now, round_trip, first)
 
     # -- decisions --------------------------------------------------------------------------
 
@@ -179,16 +180,13 @@ class SubscriberSession:
         """Algorithm 1; what to ask of the publisher, if anything."""
         round_trip = self.round_trip.smoothed_ns
         assert round_trip is not None, "a decision is due only when the round trip is known"
-        elapsed, self._decided_at = now - self._decided_at, now
+        self._decided_at = now
         self._decide_at = None
         states = {key: each for key, each in self._states.items() if key in filters}
         self._states = states
         rates = {key: state.meter.per_second(now) for key, state in states.items()}
         total = self._meter.per_second(now)
-        allowed = allowed_rate(self.loss_event_rate, round_trip)
-        if self.delay_law is not None and self.delay_law.in_force(now):
-            allowed = min(allowed, self.delay_law.allowed_rate(total, elapsed, now))
-        self.allowed_msgs_per_s = allowed
+        self.allowed_msgs_per_s = self._allowed_rate(total, round_trip, now)
         overlap = sum(rates.values()) / total if total > 0 else 1.0
         if self.allowed_msgs_per_s < total:
             self._decrease(self.allowed_msgs_per_s * overlap, states, rates, filters)
@@ -199,6 +197,20 @@ class SubscriberSession:
             for key, state in states.items()
             if state.limiting or state.quota_msgs_per_s < rates[key]
         )
+
+    def _allowed_rate(self, total: float, round_trip: Duration, now: Instant) -> float:
+        """The equation's rate, or less if the improved law says so."""
+        law = self.delay_law
+        if law is None:
+            return allowed_rate(self.loss_event_rate, round_trip)
+        delay_decides = law.in_force(now)
+        if self._delay_decides and not delay_decides and self.losses.events:
+            # What was lost while the queue was short says nothing of the queue that others keep
+            # long: the round trip is another one.  As at a first loss, the present rate stands.
+            self.losses.begin_anew(1 / loss_event_rate_for(total, round_trip))
+        self._delay_decides = delay_decides
+        allowed = allowed_rate(self.loss_event_rate, round_trip)
+        return min(allowed, law.allowed_rate(total, now)) if delay_decides else allowed
 
     def _decrease(
         self,

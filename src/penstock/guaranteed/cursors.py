@@ -6,7 +6,8 @@ to it that it did not ask for.  It still needs the log to keep what it may have 
 1. A cursor is a tick for each pubend.  It only moves forward.
 2. It is saved before it is confirmed, and only what is saved is claimed towards the source.
 3. It holds the log like a durable subscription at the same edge does, connected or not, until it is
-   moved or forgotten.
+   moved or forgotten, but never further back than ``holds_ns`` from now: ticks are time, and a job
+   that was given up would otherwise keep the logs for ever.
 4. A cursor is for retention alone: what the job reads is decided by the job's own account.
 """
 
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, LinkName, PersistState, Priority, Send
 from penstock.core.tokens import Tokens
@@ -33,9 +35,12 @@ PUBEND_LIMIT = 10_000
 class Cursors:
     """The cursors of one edge."""
 
-    def __init__(self, limit: int, tokens: Tokens, saved: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, limit: int, tokens: Tokens, saved: Mapping[str, bytes], *, holds_ns: Duration
+    ) -> None:
         """Take over what was found on the disk; keep at most ``limit``."""
         self._limit = limit
+        self._holds_ns = holds_ns
         self._tokens = tokens
         self._saving: dict[int, tuple[LinkName, MoveCursor]] = {}
         self._saved: dict[str, dict[str, Tick]] = {
@@ -82,6 +87,7 @@ class Cursors:
             reply = CursorMoved(moved.cursor, moved.ticks)
         out.append(Send(session, reply, Priority.CONTROL))
 
-    def claims(self, pubend: str) -> list[Tick]:
-        """The saved places of all cursors on one stream."""
-        return [ticks[pubend] for ticks in self._saved.values() if pubend in ticks]
+    def claims(self, pubend: str, now: Instant) -> list[Tick]:
+        """From where on each cursor on one stream has it kept."""
+        oldest = now - self._holds_ns
+        return [max(ticks[pubend], oldest) for ticks in self._saved.values() if pubend in ticks]

@@ -78,7 +78,9 @@ class Edge:
         self._sources: dict[str, SourceView] = {}
         self._source_of: dict[str, SourceView] = {}
         self._durable = DurableSubscriptions(parameters, tokens, saved)
-        self.cursors = Cursors(parameters.durable_subscriptions, tokens, saved)
+        self.cursors = Cursors(
+            parameters.durable_subscriptions, tokens, saved, holds_ns=parameters.cursor_holds_ns
+        )
         self._by_session: dict[LinkName, dict[str, Subscription]] = {}
         self._by_key: dict[int, Subscription] = {}
         self._catching_up: dict[str, dict[int, Subscription]] = {}
@@ -599,7 +601,7 @@ class Edge:
                 subscription.settle(self._horizons(subscription))
                 if subscription.durable:
                     self._durable.changed(subscription, now)
-            self._acknowledge(out)
+            self._acknowledge(now, out)
         self._durable.save_if_due(now, out)
 
     def next_deadline(self) -> Instant | None:
@@ -617,11 +619,11 @@ class Edge:
             pubend: self._source_of[pubend].streams[pubend].horizon for pubend in subscription.live
         }
 
-    def _acknowledge(self, out: list[Effect]) -> None:
+    def _acknowledge(self, now: Instant, out: list[Effect]) -> None:
         for view in self._sources.values():
             ticks = {}
             for pubend in sorted(view.ticks):
-                claims = self._durable.claims(pubend) + self.cursors.claims(pubend)
+                claims = self._durable.claims(pubend) + self.cursors.claims(pubend, now)
                 if self._wanted:
                     claims.append(view.streams[pubend].horizon)
                 if claims:

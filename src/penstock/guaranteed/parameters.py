@@ -54,6 +54,10 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     hold_expiry_ns: Positive = 60 * SECOND
     """How long the claim of an edge without durable subscriptions outlives its last word."""
 
+    cursor_holds_ns: Positive = 7 * 24 * HOUR
+    """How far back a cursor keeps the logs at most: a job that nobody runs any more must not keep
+    them for ever, and one that was away over a week-end and a holiday finds everything."""
+
     retain_for_ns: Positive = 24 * HOUR
     retain_bytes: Positive = 1 << 30
     """Acknowledged messages stay for replay until they are this old or the log is this large."""

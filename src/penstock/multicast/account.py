@@ -38,9 +38,6 @@ class Account(Protocol):
     def ask_again_at(self) -> Instant:
         """When ``buy`` may say yes without a new price; it said no just now."""
 
-    def price_changed(self) -> None:
-        """Another price is known."""
-
     def describe(self, now: Instant) -> dict[str, float | str]:
         """For people who ask what holds a sender back."""
 
@@ -63,6 +60,7 @@ class SalaryAccount:
         self._bought_packets = 0.0
         self._rate = 0.0
         self._draw_again: Instant = 0
+        self._lost_at_price = 0.0
         self._waits_for_money = False
 
     def buy(
@@ -78,10 +76,11 @@ class SalaryAccount:
             self._blocked = True
             return None
         if law.randomised:
-            if now < self._draw_again:
+            if now < self._draw_again and price == self._lost_at_price:
                 return None
             if self._random.random() >= send_probability(cost):
                 self._draw_again = now + law.lottery_ns
+                self._lost_at_price = price
                 return None
         self._savings -= cost * packets
         self._dearest = max(self._dearest, cost)
@@ -119,10 +118,6 @@ class SalaryAccount:
     def ask_again_at(self) -> Instant:
         """Payday, or the next draw."""
         return self._payday if self._waits_for_money else self._draw_again
-
-    def price_changed(self) -> None:
-        """The lottery is drawn again."""
-        self._draw_again = 0
 
     def describe(self, now: Instant) -> dict[str, float | str]:
         """Savings, and how often they grow."""
@@ -200,9 +195,6 @@ class PacedAccount:
         wait_ns = (1e-9 - self._balance) / self._rate * SECOND
         room_at = self._at + min(round(wait_ns) + 1, LONGEST_WAIT_NS)
         return min(room_at, self._period_from + self._doubling_ns)
-
-    def price_changed(self) -> None:
-        """The next ``buy`` goes by it."""
 
     def describe(self, now: Instant) -> dict[str, float | str]:
         """The rate, and what is left of it."""

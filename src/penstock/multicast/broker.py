@@ -3,8 +3,8 @@
 1. A client's message waits until its sender's account pays for it (``senders``), is numbered for
    every broker with members and sent along the sender's tree (``outbound``, ``route``), is handed
    to the members there in order (``inbound``, ``members``), confirmed, and then receipted.
-2. Prices of the links are set from what waits on them (``pricing``) and told to those whose trees
-   contain them (``price_spread``); a new price lets everybody who waits ask again.
+2. Prices of the links are set from what waits on them and told to those whose trees contain them
+   (``price_exchange``); a new price lets everybody who waits ask again.
 3. Membership is flooded and kept in step (``groups``).
 
 On the way a broker keeps a record for each of its links, and nothing for a sender or a group.
@@ -41,15 +41,13 @@ from penstock.multicast.messages import (
     Multicast,
     MulticastReceived,
     OpenGroupSender,
-    PriceRecord,
     Prices,
     SendToGroups,
     WhySender,
 )
 from penstock.multicast.outbound import Outbound
 from penstock.multicast.parameters import MulticastParameters
-from penstock.multicast.price_spread import PriceSpread
-from penstock.multicast.pricing import Pricing
+from penstock.multicast.price_exchange import PriceExchange
 from penstock.multicast.reception import Reception
 from penstock.multicast.route import MAX_HOPS, Route, next_links
 from penstock.multicast.senders import HEAD_BYTES, Bought, GroupSender, Senders
@@ -77,15 +75,15 @@ class MulticastBroker:
         self._topology = topology
         self._hops: Mapping[str, LinkName] = {}
         self._settled = False
-        self._links: dict[LinkName, None] = {}
         self._deadlines: Deadlines[str] = Deadlines()
         parents_of = topology.parents
         self.members = Members(parameters)
         self.groups = Groups(
             broker, now, parameters, self.members, parents_of, topology.incarnation
         )
-        self.pricing = Pricing(broker, parameters, queued_bytes)
-        self._spread = PriceSpread(broker, topology, self.groups.sending_brokers)
+        sending = self.groups.sending_brokers
+        self.prices = PriceExchange(broker, parameters, topology, sending, queued_bytes)
+        self.pricing = self.prices.pricing
         self.outbound = Outbound(broker, now, parameters, parents_of, self._forward)
         self.inbound = Inbound(broker, now, parameters, self.members, self._confirm)
         self.senders = Senders(
@@ -109,7 +107,7 @@ class MulticastBroker:
         self._on: dict[type[Message], Callable[[LinkName, Any, Instant, list[Effect]], None]] = {
             Multicast: self._multicast,
             MulticastReceived: self._received_confirmation,
-            Prices: self._prices,
+            Prices: self._prices_told,
             Membership: self._membership,
             MembershipChange: self._membership,
             MembershipTold: self._membership_told,
@@ -135,7 +133,7 @@ class MulticastBroker:
         """Trees are other than before."""
         out: list[Effect] = []
         self._hops = next_hops
-        self._spread.routes_changed()
+        self.prices.spread.routes_changed()
         self.groups.routes_changed(now, out)
         self.outbound.forget_restarted(self.groups.incarnation, out)
         self.outbound.routes_changed(now, out)
@@ -152,16 +150,13 @@ class MulticastBroker:
     def link_up(self, link: LinkName, now: Instant) -> list[Effect]:
         """A neighbour is there: tell it what costs something, and who is in which group."""
         out: list[Effect] = []
-        self._links[link] = None
-        self.pricing.link_up(link, now)
         self.groups.link_up(link, out)
-        self._flood_prices(self.pricing.records(), "", out, only=link)
+        self.prices.link_up(link, now, out)
         return out
 
     def link_down(self, link: LinkName, now: Instant) -> list[Effect]:
         """A neighbour is gone."""
-        self._links.pop(link, None)
-        self.pricing.link_down(link)
+        self.prices.link_down(link)
         self.groups.link_down(link)
         out: list[Effect] = []
         self._pump_all(now, out)
@@ -177,8 +172,8 @@ class MulticastBroker:
     def queues_measured(self, now: Instant) -> list[Effect]:
         """The broker was told what waits on its links."""
         out: list[Effect] = []
-        if self.pricing.anything_waits():
-            self._update_prices(now, out)
+        if self.pricing.may_change() and self.prices.update(now, out):
+            self._pump_all(now, out)
         return out
 
     def session_closed(self, session: LinkName, now: Instant) -> list[Effect]:
@@ -199,9 +194,8 @@ class MulticastBroker:
     def deadline(self, now: Instant) -> list[Effect]:
         """Whatever is due."""
         out: list[Effect] = []
-        at = self.pricing.next_deadline()
-        if at is not None and at <= now:
-            self._update_prices(now, out)
+        if self.prices.deadline(now, out):
+            self._pump_all(now, out)
         for broker in self.groups.deadline(now, out):
             self.outbound.departed(broker, out)
         self.inbound.deadline(now, out)
@@ -217,7 +211,7 @@ class MulticastBroker:
     def next_deadline(self) -> Instant | None:
         """The earliest thing that time alone brings about."""
         return earliest(
-            self.pricing.next_deadline(),
+            self.prices.next_deadline(),
             self.groups.next_deadline(),
             self.inbound.next_deadline(),
             self.outbound.next_deadline(),
@@ -228,7 +222,7 @@ class MulticastBroker:
     def records(self, now: Instant) -> Iterable[TraceRecord]:
         """What the service measures of itself."""
         return service_records(
-            self.broker, self.pricing, self.senders, self.outbound, self.inbound, now
+            self.broker, self.prices, self.senders, self.outbound, self.inbound, now
         )
 
     def check_invariants(self) -> None:
@@ -311,6 +305,8 @@ class MulticastBroker:
     def _multicast(
         self, link: LinkName, message: Multicast, now: Instant, out: list[Effect]
     ) -> None:
+        if message.prices and self.prices.learn(link, message.prices, now, out):
+            self._pump_all(now, out)
         if message.hops < MAX_HOPS:
             self._forward(message, link, now, out)
 
@@ -332,7 +328,10 @@ class MulticastBroker:
         links = next_links(self.broker, came_from, message.origin, onward, parents_of)
         for link, behind in links.items():
             passed_on = msgspec.structs.replace(
-                message, destinations=tuple(behind), hops=message.hops + 1
+                message,
+                destinations=tuple(behind),
+                hops=message.hops + 1,
+                prices=self.prices.riders.board(link, now),
             )
             self.pricing.sent(link, packets, message.paid, named, now)
             out.append(Send(link, passed_on, Priority.DATA, FLOW))
@@ -353,40 +352,16 @@ class MulticastBroker:
 
     # -- prices -----------------------------------------------------------------------------
 
-    def _update_prices(self, now: Instant, out: list[Effect]) -> None:
-        told = self.pricing.update(now)
-        if told:
-            self._flood_prices(told, "", out)
-            self._prices_changed(now, out)
-
-    def _prices(self, link: LinkName, message: Prices, now: Instant, out: list[Effect]) -> None:
-        news = self.pricing.learn(message.records)
-        if news:
-            self._flood_prices(news, link, out)
-            self._prices_changed(now, out)
+    def _prices_told(
+        self, link: LinkName, message: Prices, now: Instant, out: list[Effect]
+    ) -> None:
+        if self.prices.learn(link, message.records, now, out):
+            self._pump_all(now, out)
 
     def _senders_changed(self, out: list[Effect]) -> None:
         """Prices are told to brokers that have senders."""
         if self.groups.sends(len(self.senders) > 0, out):
-            self._spread.senders_changed()
-
-    def _prices_changed(self, now: Instant, out: list[Effect]) -> None:
-        for sender in self.senders.waiting():
-            sender.account.price_changed()
-        self._pump_all(now, out)
-
-    def _flood_prices(
-        self,
-        records: list[PriceRecord],
-        except_link: LinkName,
-        out: list[Effect],
-        *,
-        only: LinkName = "",
-    ) -> None:
-        for link in (only,) if only else tuple(self._links):
-            wanted = self._spread.wanted_by(link, records) if link != except_link else []
-            if wanted:
-                out.append(Send(link, Prices(tuple(wanted)), Priority.CONTROL))
+            self.prices.spread.senders_changed()
 
     # -- membership -------------------------------------------------------------------------
 
@@ -398,7 +373,7 @@ class MulticastBroker:
         out: list[Effect],
     ) -> None:
         self.groups.learn(link, message, out)
-        self._spread.senders_changed()
+        self.prices.spread.senders_changed()
         self.outbound.forget_restarted(self.groups.incarnation, out)
 
     def _membership_told(

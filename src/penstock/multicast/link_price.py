@@ -13,5 +13,6 @@ def paper_price(buffered_packets: float, law: PaperLaw) -> float:
     Beyond ten soft limits the price stays as it is: nobody has been able to pay it for long, and
     an exponential of a large backlog overflows.
     """
-    utilisation = min(max(buffered_packets, 0.0) / law.soft_limit_packets, 10.0)
+    waiting_packets = max(buffered_packets - law.unacknowledged_packets, 0.0)
+    utilisation = min(waiting_packets / law.soft_limit_packets, 10.0)
     return law.prohibitive_cost * expm1(utilisation) / (e - 1)

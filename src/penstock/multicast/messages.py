@@ -56,7 +56,10 @@ class PriceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Prices(Message, frozen=True, gc=False):
-    """Prices that changed, or are told again; one record makes 64 bytes on the wire."""
+    """Prices that changed, or are told again; one record makes 64 bytes on the wire.
+
+    Where a message goes the same way they ride on it instead (``Multicast.prices``).
+    """
 
     records: tuple[PriceRecord, ...]
 
@@ -91,6 +94,8 @@ class Multicast(Message, frozen=True, gc=False):
     """The dearest link of the tree, and the price of it that the sender went by; 0 without one."""
     hops: int
     batch: Batch
+    prices: tuple[PriceRecord, ...] = ()
+    """For the neighbour, not for the receivers: prices that ride on this message over one link."""
 
 
 class MulticastReceived(Message, frozen=True, gc=False):

@@ -28,6 +28,11 @@ class PaperLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     soft_limit_packets: Positive = 100
     """M: the buffer at which a link costs as much as anybody can save."""
 
+    unacknowledged_packets: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """What of a link's buffer is not priced because the link's own protocol would hold it.  A link
+    whose rate the broker limits holds nothing: there the paper's 20 unacknowledged packets must be
+    given here, or the buffer of a single sender runs dry whenever its price falls to zero."""
+
     prohibitive_cost: PositiveNumber = 20.0
     """C_max, and S: what a client can save."""
 
@@ -94,6 +99,10 @@ class MulticastParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
     update_max_ns: Duration = 2500 * MILLISECOND
     """T_max: how often the price of any other link is told."""
+
+    ride_wait_ns: Annotated[int, msgspec.Meta(ge=0)] = 10 * MILLISECOND
+    """How long a price waits for a message to ride on, where one is expected: as long as one hop
+    takes in the paper's networks, and a fifth of T_min.  0 sends every price alone."""
 
     window_bytes: Positive = 8 << 20
     """What the senders of one broker may have under way and not confirmed by every receiving

@@ -7,6 +7,8 @@
 3. Whoever hears a later price of a link passes it on, whoever knew it does not; see
    ``price_spread`` for whom it is passed on to.
 4. One record is kept for each link, whatever the number of senders, groups and members.
+5. Numbers that no price can be, which only a broken neighbour sends, are not taken in: an infinite
+   price would leave a sender a rate of nothing, and one that is not a number would never go away.
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ from penstock.multicast.route import link_number
 
 MAX_KNOWN_LINKS = 1 << 16
 """Prices that are remembered: far more than an overlay has links."""
+
+HIGHEST_PRICE = 1e9
+"""Far more than the paper's price at ten soft limits, 256,000; under the improved law it leaves a
+sender a packet in more years than there were."""
 
 EARLY: Duration = 5 * MILLISECOND
 """A measurement that comes so much before its time still counts: both beat at the same rate."""
@@ -60,6 +66,7 @@ class Pricing:
         self._own: dict[LinkName, OwnLink] = {}
         self._known: dict[int, PriceRecord] = {}
         self._updated_at: Instant = 0
+        self._due_at: Instant | None = None
 
     # -- this broker's links ----------------------------------------------------------------
 
@@ -69,12 +76,14 @@ class Pricing:
         before = self._known.get(own.number)
         if before is not None:
             own.sequence = max(own.sequence, before.sequence)
+        self._due_at = self._next_due()
 
     def link_down(self, link: LinkName) -> None:
         """Nobody can send over it."""
         own = self._own.pop(link, None)
         if own is not None:
             self._known.pop(own.number, None)
+        self._due_at = self._next_due()
 
     def sent(
         self, link: LinkName, packets: float, paid: float, named: tuple[int, int], now: Instant
@@ -83,7 +92,7 @@ class Pricing:
         own = self._own.get(link)
         if own is not None:
             sequence = named[1] if named[0] == own.number else None
-            own.feedback.arrived(packets, paid, sequence, now)
+            own.feedback.arrived(packets, paid if _is_price(paid) else 0.0, sequence, now)
 
     def update(self, now: Instant) -> list[PriceRecord]:
         """Set the prices anew if it is time; what must be told."""
@@ -102,6 +111,7 @@ class Pricing:
                 record = own.record()
                 self._known[own.number] = record
                 told.append(record)
+        self._due_at = self._next_due()
         return told
 
     def _price(self, link: LinkName, own: OwnLink, now: Instant) -> float:
@@ -110,8 +120,16 @@ class Pricing:
             return paper_price(packets, self._parameters.paper)
         return own.feedback.update(packets, now)
 
+    def own_price(self, link: LinkName) -> float:
+        """What one of this broker's links costs."""
+        own = self._own.get(link)
+        return 0.0 if own is None else own.price
+
     def next_deadline(self) -> Instant | None:
         """When a price must be set, or told again, although nothing was measured."""
+        return self._due_at
+
+    def _next_due(self) -> Instant | None:
         if not self._own:
             return None
         if any(own.price > 0 for own in self._own.values()):
@@ -120,9 +138,10 @@ class Pricing:
         again = first + self._parameters.update_max_ns
         return max(again, self._updated_at + self._parameters.update_min_ns)
 
-    def anything_waits(self) -> bool:
-        """Whether a price may have to rise."""
-        return any(self._queued_bytes.values())
+    def may_change(self) -> bool:
+        """Whether a price may have to rise, or to fall."""
+        costs = any(own.price > 0 for own in self._own.values())
+        return costs or any(self._queued_bytes.values())
 
     # -- everybody's links ------------------------------------------------------------------
 
@@ -130,6 +149,8 @@ class Pricing:
         """Take prices in; those that were news."""
         news = []
         for record in records:
+            if not _is_price(record.price):
+                continue
             known = self._known.get(record.link)
             if known is not None and known.sequence >= record.sequence:
                 continue
@@ -162,3 +183,8 @@ class Pricing:
     def own_links(self) -> dict[LinkName, OwnLink]:
         """For telemetry."""
         return self._own
+
+
+def _is_price(number: float) -> bool:
+    """Whether it can be one; what is not a number compares false with everything."""
+    return 0 <= number <= HIGHEST_PRICE

@@ -5,8 +5,10 @@
 2. Whoever was blocked by its savings during a period has the next one changed: halved in rate
    (period doubled) if it bought something dearer than H, otherwise made shorter,
    ``T_new = T · T_update / (T + T_update)``.  Whoever bought nothing counts as having bought for 0.
-3. An affordable packet is sent with probability 1 / cost; otherwise it waits for the next price or
-   a short time, and draws again.  That wait is not "blocked".
+3. An affordable packet is sent with probability 1 / cost; otherwise it waits until the price of
+   its own tree is another one, or for a short time, and draws again.  That wait is not "blocked".
+   The price of a link that the packet does not cross is no reason to draw: a sender beside many
+   congested links would otherwise draw more often than its equals.
 
 The functions take one sender's numbers or an array with one for each sender.
 """

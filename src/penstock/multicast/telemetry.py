@@ -8,7 +8,7 @@ from penstock.core.clock import Instant
 from penstock.core.trace import TraceRecord
 from penstock.multicast.inbound import Inbound
 from penstock.multicast.outbound import Outbound
-from penstock.multicast.pricing import Pricing
+from penstock.multicast.price_exchange import PriceExchange
 from penstock.multicast.senders import Senders
 
 MAX_TRACED_SENDERS = 100
@@ -17,16 +17,20 @@ MAX_TRACED_SENDERS = 100
 
 def service_records(
     broker: str,
-    pricing: Pricing,
+    prices: PriceExchange,
     senders: Senders,
     outbound: Outbound,
     inbound: Inbound,
     now: Instant,
 ) -> Iterator[TraceRecord]:
     """The records of one moment; nothing from a broker that has nothing to do with groups."""
-    for link, own in pricing.own_links().items():
+    for link, own in prices.pricing.own_links().items():
         if own.price > 0:
             yield TraceRecord(now, broker, f"{broker}->{link}", "link_price", own.price)
+    riders = prices.riders
+    if riders.rode or riders.went_alone:
+        yield TraceRecord(now, broker, "multicast", "prices_rode_on_data", riders.rode)
+        yield TraceRecord(now, broker, "multicast", "prices_went_alone", riders.went_alone)
     waiting = senders.waiting()
     for sender in waiting[:MAX_TRACED_SENDERS]:
         subject = f"sender {sender.producer}"

@@ -84,11 +84,14 @@ class BrokerServer:
         try:
             await self._durability.open(Path(self.config.data_dir), StoreOptions())
             await self._build()
-            await self._listen()
+            listener = await self._bind()
+            self._driver.start(self.node.start(now=self._clock.now()))
+            # Nobody is told of a stream before it is safe where the stream begins.
+            await self._durability.save({})
+            await listener.start_serving()
         except BaseException:
             await self._durability.close()
             raise
-        self._driver.start(self.node.start(now=self._clock.now()))
         if self._stream is not None:
             self._stream.start()
         self._neighbours.start()
@@ -127,18 +130,21 @@ class BrokerServer:
             self._driver.feed,
         )
 
-    async def _listen(self) -> None:
+    async def _bind(self) -> asyncio.Server:
+        """Take the addresses; nobody is served yet."""
         loop = asyncio.get_running_loop()
         host, port = self._address.host, self._address.port
-        self._listener = await loop.create_server(
+        listener = self._listener = await loop.create_server(
             lambda: Connection(self._hello, self, self.config.connection),
             host,
             port,
             backlog=LISTEN_BACKLOG,
+            start_serving=False,
         )
-        self._address = Address(host, self._listener.sockets[0].getsockname()[1])
+        self._address = Address(host, listener.sockets[0].getsockname()[1])
         wanted = self.config.datagram_port
         await self._datagrams.open(host, wanted or self._address.port, required=bool(wanted))
+        return listener
 
     async def stop(self, reason: str = "the broker is stopping") -> None:
         """Stop in good order."""

@@ -28,6 +28,8 @@ class Turns:
 
     def allot(self, count: int, eligible: Sequence[str]) -> dict[str, int]:
         """How many of the next ``count`` messages go to each."""
+        if len(eligible) == 1:
+            return {eligible[0]: count}
         weights = [self.weights.get(name, 1) for name in eligible]
         rounds, rest = divmod(count, sum(weights))
         given = {name: rounds * weight for name, weight in zip(eligible, weights, strict=True)}
@@ -61,6 +63,8 @@ class Shares:
 
     def allot(self, count: int, eligible: Sequence[str]) -> dict[str, int]:
         """How many of the next ``count`` messages go to each."""
+        if len(eligible) == 1:
+            return {eligible[0]: count}
         known = [self.shares[name] for name in eligible if name in self.shares]
         usual = sum(known) / len(known) if known else 1.0
         shares = [self.shares.get(name, usual) for name in eligible]

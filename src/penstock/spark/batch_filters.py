@@ -5,6 +5,12 @@
 2. A comparison of an attribute column becomes a condition of the selector, which the brokers
    evaluate where the message is stored: what does not match never travels.
 3. A comparison of ``tick`` or ``time`` narrows the interval, one of ``pubend`` the pubends.
+4. Where the two disagree, the condition lets more through.  To Spark NaN is larger than every
+   number, to a selector it is neither larger nor smaller; so "larger" becomes "not smaller or
+   equal".  A selector compares integers exactly, and a double column has rounded them; so numbers
+   that are too large to be exact in a double are left out.  A message whose attribute has another
+   type than the column is null to Spark (if the job prefers that) and present to a selector; so
+   ``IS NULL`` is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +21,7 @@ from typing import Any, Final
 
 import msgspec
 from pyspark.sql import datasource as spark
-from pyspark.sql.types import BooleanType, DoubleType, StringType, StructType
+from pyspark.sql.types import BooleanType, DataType, DoubleType, StringType, StructType
 
 from penstock.core.clock import MICROSECOND, NEVER
 from penstock.core.intervals import Tick
@@ -32,6 +38,11 @@ _OPERATORS: Final[dict[type[spark.Filter], str]] = {
 }
 
 _COMPARISONS: Final = tuple(_OPERATORS)
+
+_COMPLEMENTS: Final = {">": "<=", ">=": "<"}
+
+_EXACT_IN_A_DOUBLE: Final = 2**53
+"""Up to here every integer is a double of its own."""
 
 
 class Narrowing(msgspec.Struct, frozen=True):
@@ -120,10 +131,8 @@ def condition_of(each: spark.Filter, schema: StructType) -> str | None:
     match each:
         case spark.IsNotNull():
             return f"{name} IS NOT NULL"
-        case spark.IsNull():
-            return f"{name} IS NULL"
         case spark.In(value=values):
-            texts = [_literal(value) for value in values]
+            texts = [_literal(value, schema[column].dataType) for value in values]
             if None in texts or not texts:
                 return None
             return " OR ".join(f"{name} = {text}" for text in texts)
@@ -136,12 +145,13 @@ def condition_of(each: spark.Filter, schema: StructType) -> str | None:
     operator = _OPERATORS.get(type(each))
     if operator is None:
         return None
-    value = each.value  # type: ignore[attr-defined]
-    text = _literal(value)
     kind = schema[column].dataType
+    text = _literal(each.value, kind)  # type: ignore[attr-defined]
     if text is None or (operator != "=" and isinstance(kind, StringType | BooleanType)):
         # Selectors compare strings and booleans for equality only.
         return None
+    if isinstance(kind, DoubleType) and operator in _COMPLEMENTS:
+        return f"NOT ({name} {_COMPLEMENTS[operator]} {text})"
     return f"{name} {operator} {text}"
 
 
@@ -149,8 +159,9 @@ def _negation(each: spark.Filter, schema: StructType) -> str | None:
     """Only equality is turned round: a row without the attribute is let through by neither side."""
     if not isinstance(each, spark.EqualTo) or len(each.attribute) != 1:
         return None
-    name, text = _identifier(each.attribute[0]), _literal(each.value)
-    if name is None or text is None or isinstance(schema[each.attribute[0]].dataType, DoubleType):
+    kind = schema[each.attribute[0]].dataType
+    name, text = _identifier(each.attribute[0]), _literal(each.value, kind)
+    if name is None or text is None or isinstance(kind, DoubleType):
         return None
     return f"{name} <> {text}"
 
@@ -160,14 +171,14 @@ def _identifier(name: str) -> str | None:
     return name if name.isidentifier() and name.isascii() else None
 
 
-def _literal(value: object) -> str | None:
-    """The value as a selector writes it, if it can."""
+def _literal(value: object, kind: DataType) -> str | None:
+    """The value as a selector writes it, if it can and means the same there."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
+    if isinstance(value, int | float) and isinstance(kind, DoubleType):
+        return repr(value) if abs(value) < _EXACT_IN_A_DOUBLE else None
     if isinstance(value, int):
         return str(value)
-    if isinstance(value, float):
-        return repr(value) if value == value and abs(value) != float("inf") else None
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return None

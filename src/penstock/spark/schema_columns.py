@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import MapType, StructType
 
-from penstock.content.columns import AttributeType, Column
+from penstock.content.columns import Array, AttributeType, Column
 from penstock.content.frame import Frame
 from penstock.core.clock import MICROSECOND
 from penstock.spark.schema import PAYLOAD, PUBEND, TICK, TIME
@@ -45,32 +45,31 @@ class ArrowRows:
         self._null_on_mismatch = null_on_mismatch
         self._maps = {field.name for field in schema.fields if isinstance(field.dataType, MapType)}
 
-    def of_frame(self, pubend: str, frame: Frame) -> pa.RecordBatch:
-        """The rows of a frame, in order."""
-        arrays = [self._array(field, pubend, frame) for field in self.schema]
+    def of_frames(self, pubend: str, frames: Sequence[Frame]) -> pa.RecordBatch:
+        """The rows of one frame or more, in order."""
+        ticks = _joined([frame.tick_array() for frame in frames])
+        arrays = [self._array(field, pubend, frames, ticks) for field in self.schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _array(self, field: pa.Field, pubend: str, frame: Frame) -> pa.Array:
+    def _array(
+        self, field: pa.Field, pubend: str, frames: Sequence[Frame], ticks: Array
+    ) -> pa.Array:
         name = field.name
         if name == PUBEND:
-            return pa.repeat(pa.scalar(pubend, pa.string()), len(frame))
+            return pa.repeat(pa.scalar(pubend, pa.string()), len(ticks))
         if name == TICK:
-            return pa.array(frame.tick_array())
+            return pa.array(ticks)
         if name == TIME:
-            return pa.array(frame.tick_array() // MICROSECOND).cast(field.type)
+            return pa.array(ticks // MICROSECOND).cast(field.type)
         if name == PAYLOAD:
-            offsets, data = frame.batch.payloads
-            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-            return pa.Array.from_buffers(pa.binary(), len(frame), buffers)
+            return _payload_array(frames)
         if name in self._maps:
-            return _map_array(frame, field.type)
-        columns = [column for column in frame.batch.columns if column.name == field.name]
-        return self._attribute(field, columns, pubend, frame)
+            return _concatenated([_map_array(frame, field.type) for frame in frames])
+        return _concatenated([self._attribute(field, pubend, frame) for frame in frames])
 
-    def _attribute(
-        self, field: pa.Field, columns: Sequence[Column], pubend: str, frame: Frame
-    ) -> pa.Array:
+    def _attribute(self, field: pa.Field, pubend: str, frame: Frame) -> pa.Array:
         wanted = KINDS[field.type]
+        columns = [column for column in frame.batch.columns if column.name == field.name]
         filled: pa.Array | None = None
         for column in columns:
             fits = column.kind is wanted or (
@@ -80,9 +79,32 @@ class ArrowRows:
                 if not self._null_on_mismatch:
                     raise _mismatch(field, column, pubend, frame)
                 continue
-            array = column_array(column).cast(field.type)
+            # Large integers are rounded in a double column, as everywhere in Spark.
+            array = column_array(column).cast(field.type, safe=False)
             filled = array if filled is None else pc.coalesce(filled, array)
         return pa.nulls(len(frame), field.type) if filled is None else filled
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _concatenated(arrays: Sequence[pa.Array]) -> pa.Array:
+    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+
+
+def _payload_array(frames: Sequence[Frame]) -> pa.Array:
+    """All payloads, put side by side once; of a single frame, a view of what arrived."""
+    if len(frames) == 1:
+        offsets, data = frames[0].batch.payloads
+    else:
+        payloads = [frame.batch.payloads for frame in frames]
+        starts = np.cumsum([0, *(len(data) for _, data in payloads)], dtype=np.uint32)
+        shifted = [own[:-1] + start for (own, _), start in zip(payloads, starts, strict=False)]
+        offsets = np.concatenate([*shifted, starts[-1:]])
+        data = b"".join(data for _, data in payloads)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.binary(), sum(map(len, frames)), buffers)
 
 
 def column_array(column: Column) -> pa.Array:

@@ -7,7 +7,7 @@ it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow as pa
 from penstock.client import blocking
 from penstock.client.errors import DataLoss, DeadlineExceeded
 from penstock.client.message import MessageBatch
+from penstock.content.frame import Frame
 from penstock.spark.offsets import DataLost
 from penstock.spark.schema_columns import ArrowRows
 from penstock.spark.source_options import SourceOptions
@@ -23,7 +24,10 @@ from penstock.spark.source_partition import Piece
 BATCH_ROWS: Final = 10_000
 """Rows of an Arrow batch for Spark: fewer cost overhead for each batch, more win nothing."""
 
-WINDOW_BYTES: Final = 8 << 20
+BATCH_BYTES: Final = 8 << 20
+"""Where rows are large an Arrow batch ends here: it is copied whole several times on its way."""
+
+WINDOW_BYTES: Final = 16 << 20
 """What waits at the task: two windows of a read, so that it never stalls for want of room."""
 
 
@@ -68,18 +72,21 @@ def read_arrow(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a partition, in batches of a good size for Spark."""
     with open_client(options, "task") as client:
-        gathered: list[pa.RecordBatch] = []
-        count = 0
+        gathered: dict[str, list[Frame]] = {}
+        count = weight = 0
         for piece in pieces:
             for batch in read_batches(client, options, piece):
-                gathered.append(rows.of_frame(batch.pubend, batch.frame))
+                gathered.setdefault(batch.pubend, []).append(batch.frame)
                 count += len(batch)
-                if count >= BATCH_ROWS:
-                    yield _joined(gathered)
-                    gathered, count = [], 0
+                weight += batch.frame.weight
+                if count >= BATCH_ROWS or weight >= BATCH_BYTES:
+                    yield _joined(rows, gathered)
+                    gathered = {}
+                    count = weight = 0
         if gathered:
-            yield _joined(gathered)
+            yield _joined(rows, gathered)
 
 
-def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _joined(rows: ArrowRows, gathered: Mapping[str, Sequence[Frame]]) -> pa.RecordBatch:
+    batches = [rows.of_frames(pubend, frames) for pubend, frames in gathered.items()]
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

@@ -14,6 +14,12 @@ from typing import Final
 
 from penstock.lab.papers.datagram_live_clients import LiveRun, run_clients
 from penstock.lab.papers.datagram_live_tcp import tcp_rows
+from penstock.lab.papers.datagram_measures import (
+    adaptation_s,
+    capacity_messages,
+    shown_rates,
+    unfairness,
+)
 from penstock.lab.papers.datagram_runs import CAPACITY, FAIRNESS, LOAD
 from penstock.lab.papers.datagram_scenario import (
     FLOWS,
@@ -23,18 +29,29 @@ from penstock.lab.papers.datagram_scenario import (
     Policy,
     load,
 )
-from penstock.lab.papers.datagram_table import both_laws
-from penstock.lab.papers.table import PaperRow, at_least, at_most
+from penstock.lab.papers.datagram_table import (
+    ADAPTATION,
+    DELIVERED,
+    FEWER_LOSSES,
+    LOST_IN_CHANGES,
+    LOST_UNDER_LOAD,
+    UNFAIRNESS,
+    UTILISATION,
+)
+from penstock.lab.papers.table import PaperRow
 from penstock.net.config import BrokerConfig, NeighbourConfig
 from penstock.net.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 
 COMPRESSED: Final = 5.0
+SETTLED_S: Final = 5.0
+"""Rates are measured so long after a change."""
+
 NEAR, FAR = "near", "far"
 Progress = Callable[[str], None]
 
 
-def live_rows(out: Path, progress: Progress) -> list[PaperRow]:
+def live_rows(progress: Progress) -> list[PaperRow]:
     """Everything that is shown live."""
     with TemporaryDirectory(prefix="penstock-datagram-") as name:
         directory = Path(name)
@@ -87,7 +104,10 @@ def run_live(scenario: DatagramScenario, policy: Policy, directory: Path) -> Liv
 
 def _load_rows(runs: Runs) -> list[PaperRow]:
     free = runs[LOAD, UNCONTROLLED.name]
-    name = f"{load(LOAD).name}, time compressed {COMPRESSED:g} times (live)"
+    name = _live_name(LOAD)
+
+    def lost(policy: str) -> list[float]:
+        return [float(runs[LOAD, policy].missed_messages)]
 
     def fewer(policy: str) -> list[float]:
         return [free.missed_messages / max(1, runs[LOAD, policy].missed_messages)]
@@ -95,81 +115,64 @@ def _load_rows(runs: Runs) -> list[PaperRow]:
     def delivered(policy: str) -> list[float]:
         return [runs[LOAD, policy].received_messages / free.received_messages]
 
+    without = f"{free.missed_messages:,} lost without control"
     return [
-        both_laws(
-            name,
-            "losses without control / with",
-            "x",
-            fewer,
-            paper="20",
-            bar=at_least(20),
-            note=f"{free.missed_messages:,} lost without control; "
-            f"{runs[LOAD, FLOWS.name].missed_messages:,} and "
-            f"{runs[LOAD, IMPROVED.name].missed_messages:,} with",
-        ),
-        both_laws(
-            name,
-            "deliveries / without control",
-            "",
-            delivered,
-            paper="0.98",
-            bar=at_least(0.9),
-        ),
+        FEWER_LOSSES.both_laws(name, fewer, note=without),
+        LOST_UNDER_LOAD.both_laws(name, lost),
+        DELIVERED.both_laws(name, delivered),
     ]
 
 
 def _capacity_rows(runs: Runs) -> list[PaperRow]:
     scenario = load(CAPACITY).compressed(COMPRESSED)
-    name = f"{scenario.name}, time compressed {COMPRESSED:g} times (live)"
-    ends = [*(step.at_s for step in scenario.bandwidth[1:]), scenario.duration_s]
-    could = sum(
-        (end_s - step.at_s) * scenario.capacity_msgs_per_s(step.at_s)
-        for step, end_s in zip(scenario.bandwidth, ends, strict=True)
-    )
+    name = _live_name(CAPACITY)
+    could = capacity_messages(scenario)
+
+    def adapted(policy: str) -> list[float]:
+        return [adaptation_s(scenario, runs[CAPACITY, policy])]
+
+    def used(policy: str) -> list[float]:
+        return [runs[CAPACITY, policy].received_messages / could]
+
+    def lost(policy: str) -> list[float]:
+        return [float(runs[CAPACITY, policy].missed_messages)]
+
+    without = f"{runs[CAPACITY, UNCONTROLLED.name].missed_messages:,} lost without control"
     return [
-        both_laws(
+        ADAPTATION.both_laws(name, adapted),
+        UTILISATION.both_laws(
             name,
-            "deliveries / what the link carries",
-            "",
-            lambda policy: [runs[CAPACITY, policy].received_messages / could],
-            paper="–",
-            bar=at_least(0.8),
-            note="the capacity changes every 8 s",
+            used,
+            note="deliveries against what the link could carry; the capacity changes every 8 s",
         ),
-        both_laws(
-            name,
-            "messages lost",
-            "",
-            lambda policy: [float(runs[CAPACITY, policy].missed_messages)],
-            paper="barely noticeable",
-            note=f"{runs[CAPACITY, UNCONTROLLED.name].missed_messages:,} without control",
-        ),
+        LOST_IN_CHANGES.both_laws(name, lost, note=without),
     ]
 
 
 def _fairness_rows(runs: Runs) -> list[PaperRow]:
     scenario = load(FAIRNESS).compressed(COMPRESSED)
+    ends_s = [*(step.at_s for step in scenario.bandwidth[2:]), scenario.duration_s]
     rows = []
-    for step, end_s in zip(scenario.bandwidth[1:], (40.0, 60.0), strict=True):
-        share = scenario.capacity_msgs_per_s(step.at_s) / len(scenario.pairs)
-        start_s = step.at_s + 5
+    for step, end_s in zip(scenario.bandwidth[1:], ends_s, strict=True):
+        start_s = step.at_s + SETTLED_S
 
         def worst(policy: str, start_s: float = start_s, end_s: float = end_s) -> list[float]:
-            run = runs[FAIRNESS, policy]
-            rates = [run.rate_msgs_per_s(pair, start_s, end_s) for pair in range(3)]
-            mean = sum(rates) / len(rates)
-            return [100 * max(abs(rate - mean) / mean for rate in rates)]
+            return [unfairness(scenario, runs[FAIRNESS, policy], start_s, end_s)]
 
+        rates = [
+            shown_rates(runs[FAIRNESS, policy.name], len(scenario.pairs), start_s, end_s)
+            for policy in (FLOWS, IMPROVED)
+        ]
         rows.append(
-            both_laws(
-                f"{scenario.name}, {step.kbps:g} Kbps, time compressed {COMPRESSED:g} times (live)",
-                "worst flow's distance from the mean",
-                "%",
+            UNFAIRNESS.both_laws(
+                f"{_live_name(FAIRNESS)}, {step.kbps:g} Kbps",
                 worst,
-                paper="fair",
-                bar=at_most(25),
-                note=f"the fair share is {share:.0f} messages a second; without control the "
-                f"distance is {worst(UNCONTROLLED.name)[0]:.0f} %",
+                note=f"{' and '.join(rates)} messages a second, "
+                f"{worst(UNCONTROLLED.name)[0]:.0f} % without control",
             )
         )
     return rows
+
+
+def _live_name(scenario: str) -> str:
+    return f"{load(scenario).name}, time compressed {COMPRESSED:g} times (live)"

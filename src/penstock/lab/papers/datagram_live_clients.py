@@ -57,6 +57,15 @@ class LiveRun(msgspec.Struct, frozen=True):
         """Wanted messages that were sent and did not arrive."""
         return sum(pair.sent_messages for pair in self.pairs) - self.received_messages
 
+    @property
+    def bucket_s(self) -> float:
+        """The grain of what was counted."""
+        return BUCKET_S
+
+    def received_by(self, pair: int) -> tuple[int, ...]:
+        """What a subscriber received, bucket by bucket."""
+        return self.pairs[pair].received
+
     def rate_msgs_per_s(self, pair: int, from_s: float, to_s: float) -> float:
         """What a subscriber received between two times."""
         received = self.pairs[pair].received

@@ -29,8 +29,8 @@ from penstock.lab.papers.datagram_scenario import (
     Policy,
     load,
 )
-from penstock.lab.papers.datagram_table import SERVICE
-from penstock.lab.papers.table import SHOWN, PaperRow, row, within
+from penstock.lab.papers.datagram_table import TCP_SHARE
+from penstock.lab.papers.table import PaperRow
 from penstock.lab.scenario import Broker, Link, Scenario
 from penstock.net.config import BrokerConfig, NeighbourConfig
 from penstock.net.config_file import write_config
@@ -91,7 +91,6 @@ class TcpRun(msgspec.Struct, frozen=True):
 def tcp_rows(progress: Callable[[str], None]) -> list[PaperRow]:
     """One row for the control, one without it."""
     name = f"{load(TCP).name}, kernel TCP over tc tbf (live)"
-    metric = "TCP's part of what both received"
     try:
         with TemporaryDirectory(prefix="penstock-datagram-tcp-") as directory:
             shares = {}
@@ -102,19 +101,13 @@ def tcp_rows(progress: Callable[[str], None]) -> list[PaperRow]:
                 shares[policy.name] = run_beside_tcp(policy, where).share
     except NoNamespaces as reason:
         note = f"not run: {reason}"
-        return [row(SERVICE, name, metric, "%", paper="52.5", bar=SHOWN, paper_law=(), note=note)]
+        return [TCP_SHARE.shown_alone(name, (), paper=TCP_SHARE.paper, note=note)]
     return [
-        row(
-            SERVICE,
+        TCP_SHARE.both_laws(
             name,
-            metric,
-            "%",
-            paper="52.5 (5 % more than the flow)",
-            bar=within(25, 75),
-            stretch=within(40, 60),
-            paper_law=[shares[FLOWS.name]],
-            improved_law=[shares[IMPROVED.name]],
-            note=f"{shares[UNCONTROLLED.name]:.0f} % without control",
+            lambda policy: [shares[policy]],
+            note=f"of what both received in {DURATION_S - MEASURED_FROM_S:g} s of one run; "
+            f"{shares[UNCONTROLLED.name]:.0f} % without control",
         )
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.core.clock import SECOND, Duration
+from penstock.core.clock import SECOND, Duration, in_seconds
 
 
 class PairRun(msgspec.Struct, frozen=True):
@@ -41,6 +41,15 @@ class DatagramRun(msgspec.Struct, frozen=True):
     tcp_bytes: tuple[int, ...]
     near_received: tuple[int, ...]
     pairs: tuple[PairRun, ...]
+
+    @property
+    def bucket_s(self) -> float:
+        """The grain of what was counted."""
+        return in_seconds(self.bucket_ns)
+
+    def received_by(self, pair: int) -> tuple[int, ...]:
+        """What a subscriber received, bucket by bucket."""
+        return self.pairs[pair].received
 
     def bucket_at(self, at_s: float) -> int:
         """The bucket that begins at a time."""

@@ -21,7 +21,7 @@ def run(*, world: str, seeds: int, out: Path, progress: Callable[[str], None]) -
     """Run everything, draw the figures, and give the rows."""
     out.mkdir(parents=True, exist_ok=True)
     if world == "net":
-        from penstock.lab.papers.multicast_live import live_rows
+        from penstock.lab.papers.multicast_live_rows import live_rows
 
         return live_rows(out, progress)
     results = run_all(all_plans(), seeds, progress)

@@ -7,7 +7,8 @@ broker.  What it leaves out:
 1. Membership, acknowledgements and retransmission: trees are given, and nothing is lost.
 2. Senders act in steps of ``STEP_S``.
 3. Prices reach a sender after the latency of the way to it, and take no room on the links.
-4. Only links that can be congested by the senders are modelled; the others add their latency.
+4. Only links that can be congested by the senders are modelled, and the first link of a sender's
+   broker, which spreads what is bought at once; the others add their latency.
 
 docs/papers/cost-benefit.md shows how close both come where both can run.
 """
@@ -94,6 +95,7 @@ class ArraySenders:
         self.blocked = np.zeros(number, np.bool_)
         self.dearest: Floats = np.zeros(number)
         self.draw_again_s: Floats = np.zeros(number)
+        self.lost_at_price: Floats = np.zeros(number)
         self.balance: Floats = -self.random.random(number)
         self.ramp: Floats = np.full(number, parameters.improved.first_rate_packets_per_s)
         self.rate: Floats = self.ramp.copy()
@@ -116,8 +118,7 @@ class ArraySenders:
         return senders
 
     def price_changed(self) -> None:
-        """Another price is known: the lottery is drawn again, rates follow."""
-        self.draw_again_s[:] = 0.0
+        """Another price is known: paced rates follow it."""
         if self.parameters.law == "improved":
             self._grant()
 
@@ -167,12 +168,15 @@ class ArraySenders:
         started = self.start_s <= now_s
         affordable = (self.savings >= cost) & started
         self.blocked |= ~affordable & started
-        ready = np.flatnonzero(affordable & (self.draw_again_s <= now_s))
+        may_draw = (self.draw_again_s <= now_s) | (self.price != self.lost_at_price)
+        ready = np.flatnonzero(affordable & may_draw)
         senders: list[NDArray[np.int64]] = []
         while len(ready):
             if law.randomised:
                 won = self.random.random(len(ready)) < send_probability(cost[ready])
-                self.draw_again_s[ready[~won]] = now_s + law.lottery_ns / SECOND
+                lost = ready[~won]
+                self.draw_again_s[lost] = now_s + law.lottery_ns / SECOND
+                self.lost_at_price[lost] = self.price[lost]
                 ready = ready[won]
             senders.append(ready)
             self.savings[ready] -= cost[ready]
@@ -209,6 +213,7 @@ class ArrayRun:
         self.links = [ArrayLink(plan, "-".join(plan.ends), parameters) for plan in narrow]
         self.senders = ArraySenders(scenario, parameters, self.routes, seed)
         plans, links = len(scenario.senders), len(self.links)
+        self.access_free_s = [0.0] * plans
         self.known: Floats = np.zeros((plans, links))
         self.known_sequence = np.zeros((plans, links), np.int64)
         self.on_tree = np.zeros((plans, links))
@@ -256,9 +261,12 @@ class ArrayRun:
         self.sampler.sent(self.now_s, sender, self.scenario.senders[plan].name)
         paid_price = self.senders.paid_by(sender)
         echo = self._dearest(plan)
-        for link, parent, before_s in self.routes[plan].links:
+        route = self.routes[plan]
+        leaves_s = max(self.now_s, self.access_free_s[plan])
+        self.access_free_s[plan] = leaves_s + route.access_s
+        for link, parent, before_s in route.links:
             if parent == NOWHERE:
-                self._at(self.now_s + before_s, self._arrive, link, plan, paid_price, echo)
+                self._at(leaves_s + before_s, self._arrive, link, plan, paid_price, echo)
 
     def _dearest(self, plan: int) -> int:
         """The dearest link and the number of its price, as one number."""

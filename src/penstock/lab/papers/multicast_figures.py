@@ -169,6 +169,7 @@ def _senders(results: Results) -> Figure:
         panel.set_xscale("log")
         panel.set_xlabel("senders")
         panel.set_ylim(bottom=0)
+    panels[0][1].set_ylim(0, 1.05)
     panels[0][0].set_ylabel("highest buffer of A–B, packets")
     panels[0][1].set_ylabel("Jain's index")
     panels[0][0].legend(fontsize=8)

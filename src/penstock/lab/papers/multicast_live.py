@@ -9,10 +9,9 @@ those of messages of 1000 bytes on the wire.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import uvloop
@@ -22,45 +21,36 @@ from penstock.client.groups import Group, GroupSender
 from penstock.client.publish_limits import PublishLimits
 from penstock.content.batch import Batch
 from penstock.lab.papers.multicast_machines import payload_bytes
-from penstock.lab.papers.multicast_scenario import PACKET_BYTES, MulticastScenario, load
-from penstock.lab.papers.table import PaperRow, at_least, at_most, row, within
-from penstock.multicast.parameters import Law, MulticastParameters
+from penstock.lab.papers.multicast_scenario import (
+    PACKET_BYTES,
+    UNACKNOWLEDGED_PACKETS,
+    MulticastScenario,
+)
+from penstock.multicast.parameters import Law, MulticastParameters, PaperLaw
 from penstock.net.config import BrokerConfig, NeighbourConfig
 from penstock.net.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 
-SERVICE: Final = "multicast"
-LAWS: Final[tuple[Law, ...]] = ("paper", "improved")
 WARM_UP_S: Final = 8.0
 MEASURED_S: Final = 20.0
+PAPER: Final = PaperLaw(unacknowledged_packets=UNACKNOWLEDGED_PACKETS)
+"""A limited link holds nothing unacknowledged, so that what is not priced must be said."""
+
 UNRECEIPTED_BYTES: Final = 100_000
 """What a greedy client keeps at its broker: one message is always waiting."""
 
 LIMITS: Final = PublishLimits(batch_rows=1, linger_ns=0, window_bytes=UNRECEIPTED_BYTES)
 
-Progress = Callable[[str], None]
 Rates = dict[str, list[float]]
 """Mbit/s of each client, by class."""
 
 
-def live_rows(out: Path, progress: Progress) -> list[PaperRow]:
-    """Everything that is shown live."""
-    measured: dict[tuple[str, Law], Rates] = {}
-    with TemporaryDirectory(prefix="penstock-multicast-") as name:
-        for scenario in ("1", "2", "cairn"):
-            for law in LAWS:
-                directory = Path(name) / f"{scenario}-{law}"
-                rates = run_live(load(f"multicast-{scenario}"), law, directory)
-                measured[scenario, law] = rates
-                shown = ", ".join(f"{each} {sum(of):.3f}" for each, of in rates.items())
-                progress(f"{scenario}, {law} law: {shown} Mbit/s")
-    return _rows(measured)
-
-
-def run_live(scenario: MulticastScenario, law: Law, directory: Path) -> Rates:
+def run_live(
+    scenario: MulticastScenario, law: Law, directory: Path, measured_s: float = MEASURED_S
+) -> Rates:
     """One scenario under one law; what every client sent."""
     with overlay(scenario, law, directory) as urls:
-        return uvloop.run(_measure(scenario, urls))
+        return uvloop.run(_measure(scenario, urls, measured_s))
 
 
 @contextmanager
@@ -73,7 +63,7 @@ def overlay(scenario: MulticastScenario, law: Law, directory: Path) -> Iterator[
         for here, there in (link.ends, (link.ends[1], link.ends[0])):
             neighbours[here][there] = NeighbourConfig(
                 f"127.0.0.1:{ports[there]}",
-                cost=round(link.latency_ms),
+                cost=link.cost,
                 bandwidth_bytes_per_s=round(link.mbit_per_s * 125_000),
             )
     with ExitStack() as running:
@@ -84,7 +74,7 @@ def overlay(scenario: MulticastScenario, law: Law, directory: Path) -> Iterator[
                 listen=f"127.0.0.1:{port}",
                 pubends=0,
                 neighbours=neighbours[name],
-                multicast=MulticastParameters(law=law),
+                multicast=MulticastParameters(law=law, paper=PAPER),
             )
             path = directory / f"{name}.toml"
             write_config(path, config)
@@ -92,7 +82,7 @@ def overlay(scenario: MulticastScenario, law: Law, directory: Path) -> Iterator[
         yield {name: f"penstock://127.0.0.1:{port}" for name, port in ports.items()}
 
 
-async def _measure(scenario: MulticastScenario, urls: dict[str, str]) -> Rates:
+async def _measure(scenario: MulticastScenario, urls: dict[str, str], measured_s: float) -> Rates:
     greedy: dict[tuple[str, int], _Greedy] = {}
     async with AsyncExitStack() as connected:
         clients: dict[str, Client] = {}
@@ -117,15 +107,15 @@ async def _measure(scenario: MulticastScenario, urls: dict[str, str]) -> Rates:
         await asyncio.sleep(WARM_UP_S)
         before = {key: each.confirmed for key, each in greedy.items()}
         began = asyncio.get_running_loop().time()
-        await asyncio.sleep(MEASURED_S)
+        await asyncio.sleep(measured_s)
         after = {key: each.confirmed for key, each in greedy.items()}
-        measured_s = asyncio.get_running_loop().time() - began
+        elapsed_s = asyncio.get_running_loop().time() - began
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         # Nobody waits for the receipts of what is still under way.
         connected.pop_all()
-    factor = PACKET_BYTES * 8e-6 / measured_s
+    factor = PACKET_BYTES * 8e-6 / elapsed_s
     return {
         plan.name: [
             factor * (after[plan.name, number] - before[plan.name, number])
@@ -174,109 +164,3 @@ class _Greedy:
 async def _read(group: Group) -> None:
     while await group.next_batch() is not None:
         pass
-
-
-# -- the table -------------------------------------------------------------------------------------
-
-
-def _rows(measured: dict[tuple[str, Law], Rates]) -> list[PaperRow]:
-    def both(
-        scenario: str,
-        run: str,
-        metric: str,
-        unit: str,
-        of: Callable[[Rates], float],
-        **more: object,
-    ) -> PaperRow:
-        return row(
-            SERVICE,
-            run,
-            metric,
-            unit,
-            paper_law=[of(measured[scenario, "paper"])],
-            improved_law=[of(measured[scenario, "improved"])],
-            **more,  # type: ignore[arg-type]
-        )
-
-    def sends(name: str, capacity: float) -> Callable[[Rates], float]:
-        return lambda rates: 100 * sum(rates[name]) / capacity
-
-    def unequal(first: str, second: str) -> Callable[[Rates], float]:
-        def percent(rates: Rates) -> float:
-            one, two = sum(rates[first]), sum(rates[second])
-            return 100 * abs(one - two) / (one + two)
-
-        return percent
-
-    share = "of the link"
-    live = "(live)"
-    near = within(96, 101)
-    return [
-        both(
-            "1",
-            f"1: two bottlenecks {live}",
-            f"S_acfg {share}",
-            "%",
-            sends("acfg", 2.0),
-            paper="96 (1.9 of 1.91 … 2)",
-            bar=near,
-        ),
-        both(
-            "1",
-            f"1: two bottlenecks {live}",
-            f"S_cdg {share}",
-            "%",
-            sends("cdg", 1.0),
-            paper="96 (0.904 of 0.94)",
-            bar=near,
-        ),
-        both(
-            "2",
-            f"2: fair share {live}",
-            f"both {share}",
-            "%",
-            lambda rates: 100 * (sum(rates["acfg"]) + sum(rates["cdg"])) / 2.0,
-            paper="about 96",
-            bar=at_least(96),
-        ),
-        both(
-            "2",
-            f"2: fair share {live}",
-            "difference between the classes",
-            "%",
-            unequal("acfg", "cdg"),
-            paper="fairly shared",
-            bar=at_most(5),
-        ),
-        both(
-            "cairn",
-            f"chain of five {live}",
-            f"S1 {share}",
-            "%",
-            sends("S1", 1.5),
-            paper="86 … 99",
-            bar=at_least(86),
-            stretch=at_least(96),
-        ),
-        both(
-            "cairn",
-            f"chain of five {live}",
-            f"S2 and S3 {share}",
-            "%",
-            lambda rates: 100 * (sum(rates["S2"]) + sum(rates["S3"])) / 1.3,
-            paper="86 … 99",
-            bar=at_least(86),
-            stretch=at_least(96),
-        ),
-        both(
-            "cairn",
-            f"chain of five {live}",
-            "difference between S2 and S3",
-            "%",
-            unequal("S2", "S3"),
-            paper="1.7 (0.618, 0.640)",
-            bar=at_most(5),
-            stretch=at_most(1),
-            note="one run; the paper's law varies between runs, on both sides of the bar",
-        ),
-    ]

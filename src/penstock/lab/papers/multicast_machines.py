@@ -16,7 +16,7 @@ from penstock.client.group_producer import GroupProducer
 from penstock.client.group_reader import GroupReader
 from penstock.client.publish_limits import PublishLimits
 from penstock.content.batch import Batch
-from penstock.content.wire import encoded_size
+from penstock.content.wire import SizeMeter, encoded_size
 from penstock.core.clock import MILLISECOND, SECOND, Instant, in_seconds, seconds
 from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Received, Send
 from penstock.core.randomness import random_stream
@@ -28,7 +28,13 @@ from penstock.lab.papers.multicast_scenario import (
     LinkPlan,
     MulticastScenario,
 )
-from penstock.multicast.messages import Destination, GroupDelivery, Multicast, Prices
+from penstock.multicast.messages import (
+    Destination,
+    GroupDelivery,
+    Multicast,
+    PriceRecord,
+    Prices,
+)
 from penstock.multicast.parameters import MulticastParameters
 from penstock.multicast.route import link_number
 from penstock.overlay.node import NodeConfig
@@ -48,19 +54,18 @@ SETTLED_S: Final = 1.0
 
 
 def payload_bytes(
-    sender: str = "acfg-10/0123456789abcdef", groups: tuple[str, ...] = ("cfg",)
+    sender: str = "acfg-10/0123456789abcdef",
+    groups: tuple[str, ...] = ("cfg",),
+    receivers: int = 1,
 ) -> int:
-    """The payload that makes a message for one receiver ``PACKET_BYTES`` on a link.
-
-    Every bottleneck of the scenarios leads to one receiving broker.
-    """
+    """The payload that makes a message for so many receivers ``PACKET_BYTES`` on a link."""
     sample = Multicast(
         "A",
         EPOCH,
         sender,
         10_000,
         groups,
-        (Destination("G", 1 << 31, 10_000, 9_900),),
+        (Destination("G", 1 << 31, 10_000, 9_900),) * receivers,
         0.5,
         1 << 60,
         1 << 33,
@@ -146,13 +151,23 @@ class MeteredWorld(SimWorld):
     """Counts what is sent, what waits, and what the prices take."""
 
     def __init__(
-        self, seed: int, began: Instant, sampler: Sampler, on_trace: OnTrace | None = None
+        self,
+        seed: int,
+        began: Instant,
+        sampler: Sampler,
+        receivers: int,
+        on_trace: OnTrace | None = None,
     ) -> None:
+        """``receivers`` is how many receiving brokers are behind a bottleneck."""
         super().__init__(seed, on_trace=on_trace)
         self.sampler = sampler
+        self._receivers = receivers
         self.price_bytes: dict[tuple[str, str, int], float] = {}
-        """By link, and by the link that was priced."""
+        """By link, and by the link that was priced; frames of their own, and what data carried."""
+        self.prices_told: dict[tuple[str, str], int] = {}
+        self.prices_rode: dict[tuple[str, str], int] = {}
         self._began = began
+        self._sizes = SizeMeter()
         self._last: dict[str, int] = {}
 
     def _send(self, name: str, effect: Send) -> None:
@@ -163,20 +178,35 @@ class MeteredWorld(SimWorld):
             return
         at_s = in_seconds(self.now - self._began)
         if isinstance(message, Multicast):
-            # The sender's broker sends it once over each link; only the first counts as sent.
-            if name == message.origin and self._last.get(message.sender) != message.first_sequence:
-                self._last[message.sender] = message.first_sequence
-                # What it takes on a bottleneck, each of which leads to one receiving broker.
-                narrow = msgspec.structs.replace(message, destinations=message.destinations[:1])
-                packets = encoded_size(narrow) / PACKET_BYTES
-                plan = message.sender.rpartition("-")[0]
-                self.sampler.sent(at_s, message.sender, plan, packets)
+            self._count_message(name, message, at_s)
             self.sampler.buffered(at_s, link.name, link.buffered_bytes / PACKET_BYTES)
+            if message.prices:
+                ends = (name, effect.link)
+                without = msgspec.structs.replace(message, prices=())
+                taken_bytes = encoded_size(message) - encoded_size(without)
+                self._count_prices(ends, message.prices, taken_bytes)
+                self.prices_rode[ends] = self.prices_rode.get(ends, 0) + len(message.prices)
         elif isinstance(message, Prices):
-            each = encoded_size(message) / len(message.records)
-            for record in message.records:
-                key = (name, effect.link, record.link)
-                self.price_bytes[key] = self.price_bytes.get(key, 0.0) + each
+            self._count_prices((name, effect.link), message.records, encoded_size(message))
+
+    def _count_message(self, name: str, message: Multicast, at_s: float) -> None:
+        """The sender's broker sends it once over each link; only the first counts as sent."""
+        if name == message.origin and self._last.get(message.sender) != message.first_sequence:
+            self._last[message.sender] = message.first_sequence
+            # What it takes on a bottleneck.
+            behind = message.destinations[: self._receivers]
+            narrow = msgspec.structs.replace(message, destinations=behind, prices=())
+            packets = self._sizes.size(narrow) / PACKET_BYTES
+            plan = message.sender.rpartition("-")[0]
+            self.sampler.sent(at_s, message.sender, plan, packets)
+
+    def _count_prices(
+        self, ends: tuple[str, str], records: tuple[PriceRecord, ...], taken_bytes: int
+    ) -> None:
+        self.prices_told[ends] = self.prices_told.get(ends, 0) + len(records)
+        for record in records:
+            key = (*ends, record.link)
+            self.price_bytes[key] = self.price_bytes.get(key, 0.0) + taken_bytes / len(records)
 
 
 def both_ways(link: LinkPlan) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -199,7 +229,8 @@ class MachineRun:
         self._random = random_stream(seed, "multicast", "starts")
         self._began = EPOCH + seconds(SETTLED_S)
         self.sampler = Sampler([], scenario.warm_up_s)
-        self.world = MeteredWorld(seed, self._began, self.sampler, on_trace)
+        receivers = scenario.bottleneck_receivers
+        self.world = MeteredWorld(seed, self._began, self.sampler, receivers, on_trace)
         self._add_brokers(parameters)
         self._add_clients()
 
@@ -208,7 +239,7 @@ class MachineRun:
         for link in self.scenario.links:
             here, there = link.ends
             # Shortest means soonest: the paper's trees follow the latencies.
-            costs[here][there] = costs[there][here] = round(link.latency_ms)
+            costs[here][there] = costs[there][here] = link.cost
         for name, neighbours in costs.items():
             config = NodeConfig(
                 name, neighbours, multicast=parameters, trace_interval_ns=self._trace_interval_ns
@@ -224,7 +255,7 @@ class MachineRun:
             self.world.add_link(*link.ends, model)
 
     def _add_clients(self) -> None:
-        payload = bytes(payload_bytes())
+        payload = bytes(payload_bytes(receivers=self.scenario.bottleneck_receivers))
         for group, brokers in self.scenario.groups.items():
             for number, broker in enumerate(brokers):
                 member = f"{group}-{number}"
@@ -267,10 +298,21 @@ class MachineRun:
             for plan in scenario.senders
         }
         result = self.sampler.result(scenario.duration_s, clients)
-        return msgspec.structs.replace(result, control_share=self._control_shares())
+        told, rode = self.world.prices_told, self.world.prices_rode
+        return msgspec.structs.replace(
+            result,
+            control_share=self._control_shares(),
+            ridden_share={
+                f"{here}->{there}": rode.get((here, there), 0) / number
+                for (here, there), number in told.items()
+            },
+        )
 
     def _control_shares(self) -> dict[str, float]:
-        """Which part of the narrowest link's bandwidth telling the price of each link takes."""
+        """Which part of the narrowest link's bandwidth telling the price of each link takes.
+
+        Counted on the link that it takes most of.
+        """
         narrowest = min(link.mbit_per_s for link in self.scenario.links)
         capacity = narrowest * 125_000 * self.scenario.duration_s
         most: dict[int, float] = {}

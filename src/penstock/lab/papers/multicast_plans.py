@@ -37,6 +37,10 @@ STARS: Final = {
     for law in LAWS
     for senders in STAR_SENDERS
 }
+CHECKED_SENDERS: Final = 20
+CHECKED_STAR: Final = _both(senders=CHECKED_SENDERS, most_seeds=2)
+"""Scenario 4 with the broker machines, 42 of them, to compare arrays with."""
+
 MANY: Final = _both(senders=MANY_SENDERS, engine="arrays", most_seeds=1)
 
 LOTTERY: Final = {
@@ -55,6 +59,27 @@ BENEFITS: Final[dict[str, dict[Law, RunPlan]]] = {
 }
 
 
+def _as_arrays(**options: object) -> RunPlan:
+    return RunPlan(law="paper", engine="arrays", most_seeds=2, **options)  # type: ignore[arg-type]
+
+
+OTHER_LOTTERIES: Final = {
+    ("2: fair share, all at once", 40): _as_arrays(scenario="2", synchronised=True),
+    ("2: fair share, all at once", 100): _as_arrays(
+        scenario="2", synchronised=True, lottery_ms=100
+    ),
+    ("4: 20 senders", 40): _as_arrays(senders=20),
+    ("4: 20 senders", 100): _as_arrays(senders=20, lottery_ms=100),
+}
+OTHER_PERIODS: Final = {
+    ("3: chain of five", 20): _as_arrays(scenario="3"),
+    ("3: chain of five", 30): _as_arrays(scenario="3", shortest_period_ms=30),
+    ("4: 5 senders", 20): _as_arrays(senders=5),
+    ("4: 5 senders", 30): _as_arrays(senders=5, shortest_period_ms=30),
+}
+"""By run and milliseconds, the settled ones first, which a plan need not say."""
+
+
 def all_plans() -> list[RunPlan]:
     """Every run."""
     pairs = (
@@ -65,8 +90,10 @@ def all_plans() -> list[RunPlan]:
         DELAYED,
         FAR_AWAY,
         CHECKED,
+        CHECKED_STAR,
         MANY,
         *BENEFITS.values(),
     )
     plans = [plan for pair in pairs for plan in pair.values()]
-    return [*plans, TCP, *STARS.values(), *LOTTERY.values()]
+    settled = (*OTHER_LOTTERIES.values(), *OTHER_PERIODS.values())
+    return [*plans, TCP, *STARS.values(), *LOTTERY.values(), *settled]

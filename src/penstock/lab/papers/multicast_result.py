@@ -29,6 +29,8 @@ class MulticastResult(msgspec.Struct, frozen=True):
     received_by_second: dict[str, list[float]] = {}
     control_share: dict[str, float] = {}
     """Which part of the narrowest link's bandwidth the prices of each link took."""
+    ridden_share: dict[str, float] = {}
+    """Which part of the prices that were told over each link rode on messages."""
 
     def class_mbit_per_s(self, name: str) -> float:
         """What a class of senders sent together."""

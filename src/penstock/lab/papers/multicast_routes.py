@@ -2,7 +2,7 @@
 
 The networks of the scenarios are trees, so that between two brokers there is one way: it goes up
 from each to where both meet.  Links with the largest bandwidth carry whatever the others let
-through; they add their latency, and nothing waits on them.
+through; they add their latency, and nothing waits on them but a sender's own packets on its first.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ class Route(msgspec.Struct, frozen=True):
     delays_s: tuple[float, ...]
     """From each link's broker back to the sender."""
     round_trip_s: float
+    access_s: float
+    """What a packet takes up the sender's first link, if that is not one of these."""
 
 
 def narrow_routes(scenario: MulticastScenario) -> tuple[list[LinkPlan], list[Route]]:
@@ -90,7 +92,9 @@ class _Network:
             links.append((index, parent, before_s))
             delays_s.append(distance_s[here])
             placed[there] = (index, 0.0)
-        return Route(tuple(links), tuple(delays_s), 2 * max(distance_s.values()))
+        first = self._plans[next(iter(ends))]
+        access_s = 1 / first.packets_per_s if first.mbit_per_s > self._free_above else 0.0
+        return Route(tuple(links), tuple(delays_s), 2 * max(distance_s.values()), access_s)
 
     def _narrow_index(self, here: str, there: str, plan: LinkPlan) -> int:
         index = self._index.get((here, there))

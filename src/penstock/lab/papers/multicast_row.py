@@ -7,11 +7,14 @@ from typing import Final
 
 from penstock.lab.papers.multicast_result import MulticastResult
 from penstock.lab.papers.multicast_runs import Results, RunPlan
-from penstock.lab.papers.table import Bar, PaperRow, row
+from penstock.lab.papers.table import SHOWN, Bar, PaperRow, at_most, row
 from penstock.multicast.parameters import Law
 
 SERVICE: Final = "multicast"
 Measure = Callable[[MulticastResult], float]
+
+SMALL_BUFFER: Final = at_most(55)
+"""What the improved law should keep every buffer to, from 5 to 8,000 senders."""
 
 
 def highest(result: MulticastResult) -> float:
@@ -54,6 +57,85 @@ class Rows:
             stretch=stretch,
             paper_law=map(measure, self._results[plans["paper"]]),
             improved_law=map(measure, self._results[plans["improved"]]),
+            note=note,
+        )
+
+    def throughput(
+        self,
+        plans: dict[Law, RunPlan],
+        run: str,
+        *,
+        paper: str = "–",
+        bar: Bar = SHOWN,
+        stretch: Bar | None = None,
+        note: str = "",
+    ) -> PaperRow:
+        """What all senders send together."""
+        return self.both(
+            plans,
+            run,
+            "all senders",
+            "Mbit/s",
+            total,
+            paper=paper,
+            bar=bar,
+            stretch=stretch,
+            note=note,
+        )
+
+    def buffer(
+        self,
+        plans: dict[Law, RunPlan],
+        run: str,
+        measure: Measure = highest,
+        *,
+        paper: str = "–",
+        bar: Bar = SHOWN,
+        stretch: Bar | None = SMALL_BUFFER,
+        note: str = "",
+    ) -> PaperRow:
+        """The most that waited on a link."""
+        return self.both(
+            plans,
+            run,
+            "highest buffer",
+            "packets",
+            measure,
+            paper=paper,
+            bar=bar,
+            stretch=stretch,
+            note=note,
+        )
+
+    def difference(
+        self,
+        first: dict[Law, RunPlan],
+        second: dict[Law, RunPlan],
+        run: str,
+        metric: str,
+        unit: str,
+        measure: Measure,
+        *,
+        bar: Bar,
+        note: str = "",
+    ) -> PaperRow:
+        """How far two kinds of run are apart in one quantity, seed by seed."""
+
+        def apart(law: Law) -> list[float]:
+            pairs = zip(
+                self.values(first[law], measure), self.values(second[law], measure), strict=False
+            )
+            return [abs(one - other) for one, other in pairs]
+
+        return row(
+            SERVICE,
+            run,
+            metric,
+            unit,
+            paper="–",
+            bar=bar,
+            paper_law=apart("paper"),
+            improved_law=apart("improved"),
             note=note,
         )
 

@@ -15,9 +15,10 @@ from penstock.lab.papers.multicast_plans import (
     TCP,
 )
 from penstock.lab.papers.multicast_result import MulticastResult
-from penstock.lab.papers.multicast_row import SERVICE, Rows, highest, total
+from penstock.lab.papers.multicast_row import SERVICE, Rows
 from penstock.lab.papers.multicast_runs import Results
 from penstock.lab.papers.multicast_scale_rows import scale_rows
+from penstock.lab.papers.multicast_settled_rows import settled_rows
 from penstock.lab.papers.table import SHOWN, PaperRow, at_least, at_most, row, within
 
 SECOND_CLASS_STARTS_S: Final = 25
@@ -35,6 +36,7 @@ def rows_of(results: Results) -> list[PaperRow]:
         *_delayed(rows),
         *_scenario_3(rows),
         *scale_rows(rows),
+        *settled_rows(rows),
     ]
 
 
@@ -89,16 +91,7 @@ def _scenario_2(rows: Rows) -> list[PaperRow]:
                 bar=at_most(4.6),
                 stretch=at_most(0.5),
             ),
-            rows.both(
-                plans,
-                run,
-                "highest buffer",
-                "packets",
-                highest,
-                paper="< 150",
-                bar=at_most(150),
-                stretch=at_most(55),
-            ),
+            rows.buffer(plans, run, paper="< 150", bar=at_most(150)),
         ]
     return found
 
@@ -136,34 +129,18 @@ def _delayed(rows: Rows) -> list[PaperRow]:
             bar=at_most(5),
             stretch=at_most(2),
         ),
-        rows.both(
-            DELAYED,
-            run,
-            "highest buffer",
-            "packets",
-            highest,
-            paper="no spike",
-            bar=at_most(150),
-            stretch=at_most(55),
-        ),
+        rows.buffer(DELAYED, run, paper="no spike", bar=at_most(150)),
     ]
 
 
 def _scenario_3(rows: Rows) -> list[PaperRow]:
-    note = (
-        "links idle while their sender, whose period was doubled, waits for its next salary at a "
-        "price of zero; the settled rules are those that also survive synchronised starts"
-    )
     found = [
-        rows.both(
+        rows.throughput(
             SCENARIO_3,
             "3: chain of five",
-            "all senders",
-            "Mbit/s",
-            total,
             paper="9.677 of 10",
             bar=at_least(9.677),
-            note=note,
+            note="full links carry 10, less four times what A to F gets; A to F gets its draws",
         ),
         row(
             SERVICE,

@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from penstock.core.clock import MILLISECOND
 from penstock.lab.papers.multicast_arrays import run_arrays
 from penstock.lab.papers.multicast_machines import run_machines
 from penstock.lab.papers.multicast_result import MulticastResult
@@ -42,6 +43,9 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     latency_factor: float = 1.0
     long_weight: float = 1.0
     """Scenario 3: what the sender over all links is worth."""
+    lottery_ms: int | None = None
+    shortest_period_ms: int | None = None
+    """Other than was settled, to show what the settled ones are for."""
     most_seeds: int = 1000
 
     def read(self) -> MulticastScenario:
@@ -69,9 +73,18 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
         return MulticastParameters(
             law=self.law,
             benefit=self.benefit,
-            paper=PaperLaw(randomised=self.randomised),
+            paper=self._paper_law(),
             highest_weight=max(1.0, self.long_weight),
         )
+
+    def _paper_law(self) -> PaperLaw:
+        law = PaperLaw(randomised=self.randomised)
+        if self.lottery_ms is not None:
+            law = msgspec.structs.replace(law, lottery_ns=self.lottery_ms * MILLISECOND)
+        if self.shortest_period_ms is not None:
+            shortest_ns = self.shortest_period_ms * MILLISECOND
+            law = msgspec.structs.replace(law, shortest_period_ns=shortest_ns)
+        return law
 
 
 def run_plan(job: tuple[RunPlan, int]) -> MulticastResult:

@@ -37,6 +37,11 @@ class LinkPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """How many packets it carries."""
         return self.mbit_per_s * 1e6 / 8 / PACKET_BYTES
 
+    @property
+    def cost(self) -> int:
+        """What it counts on a way: its latency in milliseconds, as a link must cost something."""
+        return max(1, round(self.latency_ms))
+
 
 class SenderPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Clients that send as much as they may to the same groups."""
@@ -82,6 +87,9 @@ class MulticastScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     expect: Expectations = Expectations()
     start_spread_s: NotNegative = 1.0
     """Clients that start together start at random within so long; 0 is at once."""
+    bottleneck_receivers: Positive = 1
+    """How many receiving brokers are behind a bottleneck: a message names them, and is one packet
+    long there."""
 
     @property
     def brokers(self) -> list[str]:
@@ -117,4 +125,5 @@ def star(senders: int, *, duration_s: float, warm_up_s: float) -> MulticastScena
         ),
         duration_s=duration_s,
         warm_up_s=warm_up_s,
+        bottleneck_receivers=min(3, senders),
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
 from multiprocessing.queues import Queue as Mailbox
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Final
 
@@ -89,13 +90,14 @@ class Consumer(msgspec.Struct, frozen=True):
     expected: int = 0
 
 
-def produce(producer: Producer, times: Mailbox[float]) -> None:
-    """A producer's process; tells when it began."""
+def produce(producer: Producer, times: Mailbox[float], together: Barrier) -> None:
+    """A producer's process; begins when all of them are connected, and tells when that was."""
 
     async def work() -> None:
         payload = bytes(producer.payload_bytes)
         async with connect(producer.url) as client:
             sender = client.queues.sender(producer.queue)
+            await asyncio.to_thread(together.wait, CONNECTED_WITHIN_S)
             began = time.time()
             times.put(began)
             for number in range(producer.messages):
@@ -177,7 +179,8 @@ def reception_time_s(
     times: Mailbox[float] = context.Queue()
     done: Mailbox[tuple[float, int]] = context.Queue()
     working = [context.Process(target=consume, args=(each, done)) for each in consumers]
-    sending = [context.Process(target=produce, args=(each, times)) for each in producers]
+    together = context.Barrier(len(producers))
+    sending = [context.Process(target=produce, args=(each, times, together)) for each in producers]
     total = sum(each.messages for each in producers)
     try:
         for worker in working:
@@ -194,8 +197,9 @@ def reception_time_s(
         return last - began
     finally:
         for each in [*sending, *working]:
-            each.terminate()
-            each.join()
+            if each.pid is not None:
+                each.terminate()
+                each.join()
 
 
 Progress = Callable[[str], None]

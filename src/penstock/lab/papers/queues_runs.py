@@ -65,8 +65,13 @@ def simulate(
     seed: int,
     on_record: Callable[[TraceRecord], None] = lambda record: None,
     progress: Callable[[float], None] = lambda at_s: None,
+    *,
+    compressed: float = 1.0,
 ) -> QueueResult:
-    """Run a scenario in virtual time; ``progress`` hears at which second it is."""
+    """Run a scenario in virtual time; ``progress`` hears at which second it is.
+
+    A scenario that was compressed needs a policy that is compressed as much.
+    """
     loads: dict[str, list[tuple[float, float]]] = {f"work-{site}": [] for site in SITES}
     start = EPOCH + WARM_UP_NS
 
@@ -76,7 +81,7 @@ def simulate(
             loads[record.subject].append((in_seconds(record.at - start), record.value))
 
     world = SimWorld(seed, on_trace=on_trace)
-    _build(world, scenario, policy)
+    _build(world, scenario, policy, compressed)
     consumers = _consumers(world, scenario, start)
     _producers(world, scenario, start)
     world.start()
@@ -95,9 +100,9 @@ def simulate(
     )
 
 
-def _build(world: SimWorld, scenario: QueueScenario, policy: Policy) -> None:
+def _build(world: SimWorld, scenario: QueueScenario, policy: Policy, compressed: float) -> None:
     homes = [f"home-{number}" for number in range(1, scenario.alias_queues + 1)]
-    alias = policy.alias(tuple(f"work-{site}@{site}" for site in SITES))
+    alias = policy.alias(tuple(f"work-{site}@{site}" for site in SITES), compressed)
     for home in homes:
         world.add_broker(NodeConfig(home, dict.fromkeys(SITES, 1), aliases=(alias,)))
     for site in SITES:
