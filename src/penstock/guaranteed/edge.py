@@ -2,12 +2,9 @@
 
 1. All connected subscribers share one live stream of each pubend, which starts where the first of
    them was confirmed and delivers in order to each of them the rows that match.
-2. A subscriber that starts in the past has a stream of its own until it has caught up: it asks for
-   its own selector's rows, at the pace at which its reader takes them, and joins the live stream
-   when it has reached it.
-3. A subscription with ends reads intervals: it has such a stream for each, up to its end, paced as
-   a recovering edge is, and never joins the live one.
-4. A reader that does not read loses its connection, never the network its pace.
+2. A subscriber that starts in the past has a stream of its own until it has caught up, and one that
+   reads intervals has nothing else (penstock.guaranteed.past_readers).
+3. A reader that does not read loses its connection, never the network its pace.
 
 What survives a restart is in penstock.guaranteed.durable.
 """
@@ -23,7 +20,6 @@ from penstock.content.selector import Selector
 from penstock.content.selector_error import SelectorError
 from penstock.content.selector_index import SelectorIndex
 from penstock.core.clock import NEVER, Instant, earliest
-from penstock.core.deadlines import Deadlines
 from penstock.core.intervals import Tick
 from penstock.core.machine import CloseSession, Effect, LinkName, Priority, Send
 from penstock.core.tokens import Tokens
@@ -31,6 +27,7 @@ from penstock.core.trees import Tree
 from penstock.guaranteed.cursors import Cursors
 from penstock.guaranteed.durable import DurableSubscriptions
 from penstock.guaranteed.edge_control import EdgeControl
+from penstock.guaranteed.edge_requests import EdgeRequests
 from penstock.guaranteed.edge_stream import EdgeStream
 from penstock.guaranteed.links import LOCAL_RELAY
 from penstock.guaranteed.messages import (
@@ -39,7 +36,6 @@ from penstock.guaranteed.messages import (
     Consumed,
     DownstreamCongestionQuery,
     Knowledge,
-    Nack,
     StreamBounds,
     Subscribe,
     Subscribed,
@@ -49,14 +45,9 @@ from penstock.guaranteed.messages import (
     Unsubscribe,
     Unsubscribed,
 )
-from penstock.guaranteed.nack_window import (
-    CatchUpWindow,
-    FixedNackWindow,
-    NackWindow,
-    RecoveryNackWindow,
-)
+from penstock.guaranteed.nack_window import FixedNackWindow, NackWindow, RecoveryNackWindow
 from penstock.guaranteed.parameters import GuaranteedParameters
-from penstock.guaranteed.read_window import PIECES, SMALLEST_SPAN, ReadWindow
+from penstock.guaranteed.past_readers import PastReaders
 from penstock.guaranteed.sources import SourceView
 from penstock.guaranteed.subscription import Subscription
 
@@ -83,15 +74,15 @@ class Edge:
         )
         self._by_session: dict[LinkName, dict[str, Subscription]] = {}
         self._by_key: dict[int, Subscription] = {}
-        self._catching_up: dict[str, dict[int, Subscription]] = {}
         self._waiting: dict[int, dict[str, int]] = {}
         self._starts: dict[int, Subscribe] = {}
         self._wanted: Counter[str] = Counter()
         self._index = SelectorIndex()
+        self._requests = EdgeRequests()
+        self._past = PastReaders(parameters, self._requests, self._index)
         self._overlay_settled = False
         self._controls: dict[str, EdgeControl] = {}
         self._sample_at: Instant | None = None
-        self._request_deadlines: Deadlines[EdgeStream] = Deadlines()
         self._acknowledge_at: Instant = now + parameters.acknowledge_interval_ns
 
     # -- sources ----------------------------------------------------------------------------
@@ -128,13 +119,12 @@ class Edge:
         if view is not None:
             for stream in self._streams(view):
                 stream.forget_requests()
-                self._ask(stream, now, out)
+                self._requests.ask(stream, now, out)
 
     def _streams(self, view: SourceView) -> list[EdgeStream]:
         streams = list(view.streams.values())
         for pubend in view.streams:
-            behind = self._catching_up.get(pubend, {}).values()
-            streams += [subscription.catching_up[pubend] for subscription in behind]
+            streams += self._past.streams(pubend)
         return streams
 
     def confirmed(self, message: SubscriptionConfirmed, now: Instant, out: list[Effect]) -> None:
@@ -304,9 +294,7 @@ class Edge:
         session = subscription.session
         assert session is not None
         self._by_session[session].pop(subscription.name, None)
-        for pubend, stream in subscription.catching_up.items():
-            self._catching_up[pubend].pop(subscription.key, None)
-            self._request_deadlines.set(stream, None)
+        self._past.leave(subscription)
         subscription.settle(self._horizons(subscription))
         subscription.disconnect()
         if not subscription.ends:
@@ -328,7 +316,7 @@ class Edge:
         """Nobody listens: the streams begin anew with the next subscriber."""
         for view in self._sources.values():
             for stream in view.streams.values():
-                self._request_deadlines.set(stream, None)
+                self._requests.forget(stream)
             view.streams.clear()
             view.ticks.clear()
         self._source_of.clear()
@@ -358,11 +346,13 @@ class Edge:
             subscription.positions[pubend] = start
             subscription.consumed.setdefault(pubend, start)
             if subscription.ends:
-                self._read(subscription, pubend, start, now, out)
+                here = view.root == self._broker
+                self._past.read(subscription, pubend, start, now, out, hosted_here=here)
             elif start >= confirmed:
                 subscription.live[pubend] = None
             else:
-                self._catch_up(subscription, pubend, view, start, now, out)
+                known = (start, max(view.streams[pubend].highest, confirmed))
+                self._past.catch_up(subscription, pubend, known, now, out)
         if subscription.durable:
             self._durable.changed(subscription, now)
 
@@ -383,63 +373,6 @@ class Edge:
             return max(min(subscription.began_at, confirmed), view.earliest.get(pubend, 0))
         return confirmed
 
-    def _catch_up(
-        self,
-        subscription: Subscription,
-        pubend: str,
-        view: SourceView,
-        start: Tick,
-        now: Instant,
-        out: list[Effect],
-    ) -> None:
-        window = CatchUpWindow(self._parameters.answer_bytes)
-        stream = EdgeStream(
-            pubend,
-            subscription.selector.text,
-            start,
-            window,
-            self._parameters,
-            receive_window=NEVER,
-        )
-        stream.highest = max(view.streams[pubend].highest, subscription.confirmed_at[pubend])
-        subscription.catching_up[pubend] = stream
-        self._catching_up.setdefault(pubend, {})[subscription.key] = subscription
-        self._ask(stream, now, out)
-
-    def _read(
-        self, subscription: Subscription, pubend: str, start: Tick, now: Instant, out: list[Effect]
-    ) -> None:
-        """Read an interval of the past, at the pace that the network can spare."""
-        parameters = self._parameters
-        end = subscription.ends[pubend]
-        if start >= end:
-            # The log begins behind the interval, and that was said.
-            return
-        window: NackWindow
-        if parameters.congestion.sdcc:
-            hosted_here = self._source_of[pubend].root == self._broker
-            window = (
-                ReadWindow(parameters.local_answer_bytes, paced=False)
-                if hosted_here
-                else ReadWindow(parameters.answer_bytes)
-            )
-        else:
-            window = FixedNackWindow(end - start)
-        stream = EdgeStream(
-            pubend,
-            subscription.selector.text,
-            start,
-            window,
-            parameters,
-            receive_window=NEVER,
-            unit_ns=SMALLEST_SPAN,
-            most_units=PIECES,
-        )
-        stream.highest = end
-        subscription.catching_up[pubend] = stream
-        self._catching_up.setdefault(pubend, {})[subscription.key] = subscription
-        self._ask(stream, now, out)
-
     # -- knowledge --------------------------------------------------------------------------
 
     def knowledge(self, message: Knowledge, now: Instant, out: list[Effect]) -> None:
@@ -447,10 +380,10 @@ class Edge:
         view = self._source_of.get(message.pubend)
         if view is None:
             return
+        live = view.streams[message.pubend]
         if message.answer_for is None or message.answer_for == LIVE_FILTER:
-            self._live(view.streams[message.pubend], message, now, out)
-        for subscription in list(self._catching_up.get(message.pubend, {}).values()):
-            self._past(subscription, message, now, out)
+            self._live(live, message, now, out)
+        self._past.knowledge(message, live, now, out)
 
     def _live(
         self, stream: EdgeStream, message: Knowledge, now: Instant, out: list[Effect]
@@ -465,7 +398,7 @@ class Edge:
                 self._deliver(stream.pubend, frame, out)
         if stream.pubend in self._source_of:
             # Otherwise the last subscriber was just disconnected, and nobody needs the stream.
-            self._ask(stream, now, out)
+            self._requests.ask(stream, now, out)
 
     def _deliver(self, pubend: str, frame: Frame, out: list[Effect]) -> None:
         if frame.final:
@@ -495,62 +428,6 @@ class Edge:
             )
             self._end(subscription, out, closing=reason)
 
-    def _past(
-        self, subscription: Subscription, message: Knowledge, now: Instant, out: list[Effect]
-    ) -> None:
-        """The same piece, for a subscriber that is catching up on this stream."""
-        pubend = message.pubend
-        if subscription.ends:
-            self._interval(subscription, message, now, out)
-            return
-        stream = subscription.catching_up[pubend]
-        ready: list[Frame] = []
-        if message.answer_for == stream.filter:
-            ready = stream.answered(message.frame, more=message.more, now=now)
-        elif message.answer_for is None:
-            stream.highest = max(stream.highest, message.frame.high)
-            frame = message.frame
-            if frame.low >= subscription.confirmed_at[pubend] and subscription.has_room:
-                rows = self._index.match(frame.batch).rows_of(subscription.key)
-                ready = stream.receive(frame.select(rows), now)
-        for frame in ready:
-            subscription.deliver(pubend, frame, out)
-        live = self._source_of[pubend].streams[pubend]
-        if stream.horizon >= max(live.horizon, subscription.confirmed_at[pubend]):
-            subscription.live[pubend] = None
-            subscription.positions[pubend] = max(subscription.positions[pubend], stream.horizon)
-            del subscription.catching_up[pubend], self._catching_up[pubend][subscription.key]
-            self._request_deadlines.set(stream, None)
-        elif subscription.has_room:
-            self._ask(stream, now, out)
-
-    def _interval(
-        self, subscription: Subscription, message: Knowledge, now: Instant, out: list[Effect]
-    ) -> None:
-        """The same piece, for a subscription that reads an interval."""
-        pubend = message.pubend
-        stream = subscription.catching_up[pubend]
-        end = subscription.ends[pubend]
-        frame = message.frame
-        if message.answer_for != stream.filter or frame.low >= end or frame.high <= stream.horizon:
-            # Live, or the answer to another reader of the same selector.
-            return
-        part = frame.slice(stream.horizon, end)
-        for ready in stream.answered(part, more=message.more, now=now):
-            subscription.deliver(pubend, ready, out)
-        if stream.horizon >= end:
-            del subscription.catching_up[pubend], self._catching_up[pubend][subscription.key]
-            self._request_deadlines.set(stream, None)
-        elif subscription.has_room:
-            self._ask(stream, now, out)
-
-    def _ask(self, stream: EdgeStream, now: Instant, out: list[Effect]) -> None:
-        intervals = stream.requests_due(now)
-        if intervals:
-            limit = stream.window.piece_bytes if isinstance(stream.window, ReadWindow) else 0
-            self._send(Nack(stream.pubend, intervals, stream.filter, limit), out)
-        self._request_deadlines.set(stream, stream.next_deadline())
-
     # -- the reader's word ------------------------------------------------------------------
 
     def taken(self, session: LinkName, message: Taken, now: Instant, out: list[Effect]) -> None:
@@ -560,7 +437,7 @@ class Edge:
             subscription.taken(message.count_bytes, out)
             if subscription.has_room:
                 for stream in subscription.catching_up.values():
-                    self._ask(stream, now, out)
+                    self._requests.ask(stream, now, out)
 
     def consumed(self, session: LinkName, message: Consumed, now: Instant) -> None:
         """A client is done with a prefix."""
@@ -589,8 +466,7 @@ class Edge:
 
     def deadline(self, now: Instant, out: list[Effect]) -> None:
         """Repeat requests, save positions, acknowledge."""
-        for stream in self._request_deadlines.pop_due(now):
-            self._ask(stream, now, out)
+        self._requests.repeat_due(now, out)
         if self._sample_at is not None and now >= self._sample_at:
             self._sample_at = now + self._parameters.congestion.sample_interval_ns
             for control in self._controls.values():
@@ -607,7 +483,7 @@ class Edge:
     def next_deadline(self) -> Instant | None:
         """The earliest thing that time alone brings about."""
         return earliest(
-            self._request_deadlines.earliest(),
+            self._requests.next_deadline(),
             self._acknowledge_at,
             self._durable.save_at,
             self._sample_at,

@@ -1,0 +1,41 @@
+"""What the streams of an edge ask for: sent when it is due, repeated when no answer comes."""
+
+from __future__ import annotations
+
+from penstock.core.clock import Instant
+from penstock.core.deadlines import Deadlines
+from penstock.core.machine import Effect, Priority, Send
+from penstock.guaranteed.edge_stream import EdgeStream
+from penstock.guaranteed.links import LOCAL_RELAY
+from penstock.guaranteed.messages import Nack
+from penstock.guaranteed.read_window import ReadWindow
+
+
+class EdgeRequests:
+    """The requests of all streams of one edge."""
+
+    def __init__(self) -> None:
+        """Nobody asks for anything."""
+        self._deadlines: Deadlines[EdgeStream] = Deadlines()
+
+    def ask(self, stream: EdgeStream, now: Instant, out: list[Effect]) -> None:
+        """Send what a stream has to ask for now, and look again when it may have more."""
+        intervals = stream.requests_due(now)
+        if intervals:
+            limit = stream.window.piece_bytes if isinstance(stream.window, ReadWindow) else 0
+            nack = Nack(stream.pubend, intervals, stream.filter, limit)
+            out.append(Send(LOCAL_RELAY, nack, Priority.CONTROL))
+        self._deadlines.set(stream, stream.next_deadline())
+
+    def forget(self, stream: EdgeStream) -> None:
+        """A stream has ended."""
+        self._deadlines.set(stream, None)
+
+    def repeat_due(self, now: Instant, out: list[Effect]) -> None:
+        """Ask for every stream whose time has come."""
+        for stream in self._deadlines.pop_due(now):
+            self.ask(stream, now, out)
+
+    def next_deadline(self) -> Instant | None:
+        """When the next stream has something to ask for."""
+        return self._deadlines.earliest()
