@@ -10,10 +10,12 @@ import struct
 from itertools import cycle
 from typing import Any, Final
 
+from benchmarks.peers.frames import Frame, FrameReader
 from benchmarks.peers.window import UNCONFIRMED, ConfirmedSender
 from benchmarks.peers.wire import Wire
 
 FRAME_END: Final = b"\xce"
+HEAD_BYTES: Final = 7
 METHOD, HEADER, BODY = 1, 2, 3
 CHANNEL: Final = 1
 PERSISTENT: Final = b"\x02"
@@ -34,7 +36,6 @@ PUBLISH, DELIVER, ACKNOWLEDGE, REFUSE = (60, 40), (60, 60), (60, 80), (60, 120)
 CONFIRM, CONFIRM_OK = (85, 10), (85, 11)
 
 Method = tuple[int, int]
-Frame = tuple[int, bytes]
 
 
 def short(text: str) -> bytes:
@@ -72,26 +73,14 @@ def message_head(exchange: str, key: str, size: int, headers: bytes = b"") -> by
     return method(PUBLISH, publish) + frame(HEADER, CHANNEL, properties) + body
 
 
-class FrameReader:
-    """Takes bytes as they come and gives whole frames."""
+def _locate(data: bytes, at: int) -> tuple[int, int, int, int]:
+    kind, _, size = struct.unpack_from(">BHI", data, at)
+    return kind, at + HEAD_BYTES, at + HEAD_BYTES + size, at + HEAD_BYTES + size + len(FRAME_END)
 
-    def __init__(self) -> None:
-        """Nothing has come yet."""
-        self._rest = b""
 
-    def feed(self, data: bytes) -> list[Frame]:
-        """Kind and payload of the frames that are whole now."""
-        data = self._rest + data
-        at = 0
-        frames = []
-        while len(data) - at >= 8:
-            kind, _, size = struct.unpack_from(">BHI", data, at)
-            if len(data) - at < size + 8:
-                break
-            frames.append((kind, data[at + 7 : at + 7 + size]))
-            at += size + 8
-        self._rest = data[at:]
-        return frames
+def frame_reader() -> FrameReader:
+    """A reader of AMQP's frames."""
+    return FrameReader(HEAD_BYTES, _locate)
 
 
 class AmqpConnection:
@@ -100,7 +89,7 @@ class AmqpConnection:
     def __init__(self, wire: Wire) -> None:
         """Made by ``open``."""
         self.wire = wire
-        self.reader = FrameReader()
+        self.reader = frame_reader()
         self.waiting: list[Frame] = []
 
     @classmethod

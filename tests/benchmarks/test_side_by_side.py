@@ -100,7 +100,9 @@ def test_a_peer_that_is_missing_or_broken_is_told_with_its_reason(
 def test_what_there_was_no_time_for_is_told() -> None:
     results = run_all([throughput.MEASURE], [PUBLISH], SMALL, 0.0)
     assert set(results.problems.values()) == {NO_TIME}
-    assert NO_TIME in "\n".join(lines([throughput.MEASURE], [PUBLISH], results, SMALL))
+    text = list(lines([throughput.MEASURE], [PUBLISH], results, SMALL))
+    assert NO_TIME in "\n".join(text)
+    assert text[2] == "Nothing was compared."
 
 
 def test_every_measure_can_be_put_to_our_own_side() -> None:

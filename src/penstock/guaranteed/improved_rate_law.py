@@ -5,7 +5,7 @@ more than that something is slow, and this law uses it:
 
 1. *Match.*  A live edge that falls behind receives ``latest rate × density of the stream where it
    stands`` messages a second: the capacity of the way to it.  The limit becomes that capacity, less
-   what drains the backlog in ``drain_ns``.
+   what drains the backlog in ``drain_ns``; a share of it stays for live traffic.
 2. *Share.*  A recovering edge needs ``1 + recovering_threshold`` tick seconds a second, and a
    margin, since a rate that is measured over a second wavers.  What it lacks, in messages, is taken
    from the publication rate; what it has too much is given back, a part at a time.  A share of the
@@ -34,6 +34,11 @@ SHARE_MARGIN = 0.1
 GIVE_BACK = 0.25
 """What of an excess is given back at once: taking is answered once for each decrease, giving for
 each query, so that giving everything would win."""
+
+THIN = 0.5
+"""Where an edge stands the stream may be thin, because a burst only followed.  Below this share of
+what is published now, what it received there says nothing about what it can receive; the limit then
+falls to this share, and the next alert tells more."""
 
 RELEASE_FACTOR = 2.0
 """A limit that is twice what is published limits nothing, and is dropped."""
@@ -72,7 +77,8 @@ class ImprovedRateLaw:
         if reading.nonrecovering is not None:
             self._alerted_at = now
             self._probe = PROBE_SHARE
-            targets.append((self._match(reading.nonrecovering, position), "match the slowest edge"))
+            match = self._match(reading.nonrecovering, observed, position)
+            targets.append((match, "match the slowest edge"))
         if reading.recovering is not None:
             share = self._share(reading.recovering, observed)
             if share is not None:
@@ -98,11 +104,15 @@ class ImprovedRateLaw:
         self._before_recovery = None if limit is None else max(limit, before)
         self._floor = before * self._parameters.live_floor_share
 
-    def _match(self, worst: AlertReading, position: Tick) -> float:
-        capacity = worst.latest_rate * self._history.density(worst.horizon)
+    def _match(self, worst: AlertReading, observed: float, position: Tick) -> float:
+        density = self._history.density(worst.horizon)
+        capacity = worst.latest_rate * density
+        if density < THIN * observed:
+            capacity = max(capacity, THIN * observed)
         backlog = self._history.count_between(worst.horizon, position)
         self._capacity = capacity
-        return capacity - backlog * SECOND / self._parameters.drain_ns
+        drained = capacity - backlog * SECOND / self._parameters.drain_ns
+        return max(drained, capacity * self._parameters.live_floor_share)
 
     def _share(self, worst: AlertReading, observed: float) -> float | None:
         threshold = 1 + self._parameters.recovering_threshold

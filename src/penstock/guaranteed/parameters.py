@@ -94,6 +94,6 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     def local_answer_bytes(self) -> int:
         """``answer_bytes`` for a reader at the broker that hosts the pubend.
 
-        No link has to carry it, and reads of twice the size take two thirds of the processor time.
+        No link has to carry it, and fewer, larger reads cost the broker less for the same bytes.
         """
         return 2 * self.answer_bytes

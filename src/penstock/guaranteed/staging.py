@@ -446,6 +446,8 @@ class Staging:
 
     def next_deadline(self) -> Instant | None:
         """When something is to be tried again, or a stage is too old."""
+        if not self._retries and not self._early and not self._table:
+            return None  # Asked after every message, and mostly nothing is staged.
         return earliest(
             min(self._retries.values(), default=None),
             self._early_at if self._early else None,

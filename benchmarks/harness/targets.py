@@ -1,0 +1,73 @@
+"""How many times a peer's rate ours should be, and is; what misses its target comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from benchmarks.harness.rounds import Results
+from benchmarks.measures.measure import Measure, Scale
+from benchmarks.peers import ourselves
+from benchmarks.peers.peer import Peer, Variant
+
+RATE: Final = "messages/s"
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Ours, theirs, and how many times their rate ours should be."""
+
+    measure: str
+    ours: str
+    theirs: str
+    times: float
+
+
+TARGETS: Final = (
+    Target("throughput", ourselves.QUEUE, "RabbitMQ quorum", 5.0),
+    Target("throughput", ourselves.PUBLISH, "RabbitMQ quorum", 10.0),
+    Target("throughput", ourselves.PUBLISH, "Redis Streams, AOF always", 10.0),
+    Target("throughput", ourselves.PUBLISH, "NATS JetStream, file", 3.0),
+    Target("throughput", ourselves.BATCHES, "RabbitMQ stream", 1.0),
+)
+
+
+def target_lines(
+    measures: Sequence[Measure], peers: Sequence[Peer], results: Results, scale: Scale
+) -> Iterator[str]:
+    """The targets that can be judged, the farthest from being reached first."""
+    variants = {variant.name: variant for peer in peers for variant in peer.variants}
+    found = [
+        line
+        for target in TARGETS
+        for measure in measures
+        if measure.name == target.measure
+        for line in _judged(target, measure, variants, results, scale)
+    ]
+    if found:
+        yield ""
+        yield "### Targets"
+        yield ""
+        yield "| ours / theirs | case | rate | target |"
+        yield "| --- | --- | --- | --- |"
+    for _, line in sorted(found):
+        yield line
+
+
+def _judged(
+    target: Target, measure: Measure, variants: dict[str, Variant], results: Results, scale: Scale
+) -> Iterator[tuple[float, str]]:
+    if target.ours not in variants or target.theirs not in variants:
+        return
+    for case in measure.cases(scale):
+        ours = results.medians(measure, variants[target.ours], case)
+        theirs = results.medians(measure, variants[target.theirs], case)
+        if ours and theirs:
+            times = ours[RATE] / theirs[RATE]
+            verdict = "" if times >= target.times else " **missed**"
+            yield (
+                times / target.times,
+                f"| {target.ours} / {target.theirs} | {case.name} | {times:.1f} | "
+                f"≥ {target.times:g}{verdict} |",
+            )
