@@ -73,7 +73,7 @@ def test_arrays_and_machines_agree(law: Law) -> None:
 @pytest.mark.parametrize("law", ["paper", "improved"])
 def test_arrays_and_machines_agree_on_the_shape_of_scenario_4(law: Law) -> None:
     """A broker for each of twenty senders and twenty receivers, three receivers to a group."""
-    scenario = star(20, duration_s=9.0, warm_up_s=4.0)
+    scenario = star(20, duration_s=7.0, warm_up_s=3.0)
     parameters = MulticastParameters(law=law)
     machines = run_machines(scenario, parameters, 1)
     arrays = run_arrays(scenario, parameters, 1)
