@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -99,3 +100,16 @@ def test_large_record_batches_are_written_in_pieces() -> None:
     assert all(len(part) <= MAX_ROWS for part in parts)
     assert [row["i"] for part in parts for row in part.attribute_rows()] == list(range(len(rows)))
     assert batches_of(record_batch.slice(0, 0)) == []
+
+
+@settings(deadline=None)
+@given(MESSAGES, st.lists(st.integers(0, 30), max_size=3))
+def test_rows_in_several_frames_are_the_same_rows(
+    rows: list[tuple[dict[str, Any], bytes]], cuts: list[int]
+) -> None:
+    whole = frame_of(rows)
+    bounds = sorted({whole.low, whole.high, *(min(TICK + cut, whole.high) for cut in cuts)})
+    parts = [whole.slice(low, high) for low, high in pairwise(bounds)]
+    for attributes in (ALL_TYPES, ""):
+        made = arrow(attributes)
+        assert made.of_frames("p", parts).equals(made.of_frames("p", [whole]))

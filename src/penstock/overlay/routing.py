@@ -77,11 +77,12 @@ def parents_from(root: str, links: dict[str, dict[str, int]]) -> dict[str, str]:
             continue
         done.add(name)
         for neighbour, cost in links.get(name, {}).items():
+            if neighbour in done:
+                # Also whatever a cost of nothing or less, which a stranger may claim, would change.
+                continue
             through = at + cost
             best = distance.get(neighbour)
             if best is None or through < best or (through == best and name < parents[neighbour]):
-                if neighbour in done:
-                    continue
                 distance[neighbour] = through
                 parents[neighbour] = name
                 heappush(heap, (through, neighbour))
