@@ -37,8 +37,10 @@ papers: install
 live: install
 	$(BIN)/penstock papers --service guaranteed --world net
 
+# Beside other systems, on loopback; those that are not installed on this machine are left out.
 bench: install
-	$(BIN)/python -m benchmarks
+	$(BIN)/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	$(BIN)/python -m benchmarks --write docs/performance.md
 
 lock: install
 	$(BIN)/pip install --quiet uv
