@@ -57,6 +57,10 @@ VALUE_DTYPES: Final[dict[AttributeType, np.dtype[Any]]] = {
 }
 
 
+FEW_PARTS: Final = 32
+"""Up to here lists are quicker than arrays, whose calls cost more than the work."""
+
+
 class InvalidAttribute(ValueError):
     """An attribute that a message cannot carry; the message says which one and why."""
 
@@ -77,6 +81,10 @@ def code_dtype(entries: int) -> np.dtype[Any]:
 
 def offsets_of(parts: Sequence[Buffer]) -> Array:
     """Where each part starts once they are joined, and the end; ``OverflowError`` if too long."""
+    if len(parts) <= FEW_PARTS:
+        bounds = list(itertools.accumulate(map(len, parts), initial=0))
+        if bounds[-1] <= MAX_OFFSET:
+            return np.array(bounds, dtype="<u4")
     ends = np.cumsum(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)))
     if len(parts) and ends[-1] > MAX_OFFSET:
         raise OverflowError(f"{ends[-1]} bytes in one column; at most {MAX_OFFSET} fit a block")
@@ -199,8 +207,14 @@ def _compacted(
     codes: Array, dictionary: Dictionary, kind: AttributeType
 ) -> tuple[Array, Dictionary]:
     """Forget the dictionary entries that no row uses, so that a narrowed batch is small too."""
-    used, renumbered = np.unique(codes, return_inverse=True)
-    kept = [dictionary.values[code] for code in used.tolist()]
+    if len(codes) <= FEW_PARTS:
+        named = codes.tolist()
+        places = {code: place for place, code in enumerate(sorted(set(named)))}
+        kept = [dictionary.values[code] for code in places]
+        renumbered = np.array([places[code] for code in named])
+    else:
+        used, renumbered = np.unique(codes, return_inverse=True)
+        kept = [dictionary.values[code] for code in used.tolist()]
     narrowed = Dictionary.of(
         cast("list[str] | list[bytes]", kept), text=kind is AttributeType.STRING
     )
