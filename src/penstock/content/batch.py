@@ -42,8 +42,8 @@ FEW_ROWS = 64
 """Up to here joining payload slices in Python is quicker than a call into Arrow."""
 
 KEPT_SHARE = 2
-"""A run of rows refers to the payloads of its batch if it has one in so many of their bytes at least;
-a shorter one is copied, so that it does not hold on to much more memory than it weighs."""
+"""A run of rows refers to the payloads of its batch if it has at least one in so many of their
+bytes; a shorter one is copied, so that it does not hold on to much more memory than it weighs."""
 
 
 class Batch:
