@@ -1,8 +1,11 @@
 """The judge is judged: each rule is broken on purpose, and only that one is reported."""
 
 from collections.abc import Callable
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock.content.batch import Batch
 from penstock.content.frame import Frame
@@ -178,3 +181,36 @@ def test_messages_can_be_told_apart_by_tick(
 
 def test_a_subscription_that_never_was_in_force_is_owed_nothing() -> None:
     assert Told().judged() == {}
+
+
+@given(
+    received=st.lists(st.integers(0, MESSAGES - 1), max_size=8),
+    selector=st.sampled_from(["", "n < 4", "n = 99"]),
+    from_earliest=st.booleans(),
+    in_force_at=st.sampled_from([None, 1, 5, 6]),
+    left_at=st.sampled_from([None, 30]),
+    refused=st.sets(st.integers(0, MESSAGES - 1), max_size=2),
+    loss=st.sampled_from([None, (10, 12), (13, 14)]),
+)
+def test_screening_changes_no_judgement(
+    received: list[int],
+    selector: str,
+    from_earliest: bool,
+    in_force_at: int | None,
+    left_at: int | None,
+    refused: set[int],
+    loss: tuple[int, int] | None,
+) -> None:
+    told = Told(selector, from_earliest=from_earliest, identity="tick")
+    if in_force_at is not None:
+        told.subscriber.in_force(in_force_at)
+    told.receive(*received)
+    told.subscriber.left_at = left_at
+    for number in refused:
+        told.publisher.failed(number, 1, Outcome.REFUSED, "no", 7)
+    if loss is not None:
+        told.subscriber.announced_losses.append(("b.1", *loss))
+
+    screened = told.judged()
+    with patch("penstock.sim.judgement.is_spotless", return_value=False):
+        assert told.judged() == screened

@@ -69,20 +69,23 @@ class MessageSource:
         self._pool: dict[int, Batch] = {}
         self.row(0)
 
-    def content_number(self, number: int) -> int:
+    @property
+    def different_messages(self) -> int:
+        """After how many messages their contents repeat; 0 for never."""
+        return POOLED_BATCHES * self.spec.batch_rows if self.spec.identity == "tick" else 0
+
+    def _content_number(self, number: int) -> int:
         """The first message with the same content; itself, unless content is repeated."""
-        if self.spec.identity == "tick":
-            return number % (POOLED_BATCHES * self.spec.batch_rows)
-        return number
+        return number % (self.different_messages or number + 1)
 
     def attributes(self, number: int) -> dict[str, AttributeValue]:
         """The attributes of a message."""
-        number = self.content_number(number)
+        number = self._content_number(number)
         return {name: value(number) for name, value in self._values.items()}
 
     def row(self, number: int) -> Row:
         """A whole message."""
-        number = self.content_number(number)
+        number = self._content_number(number)
         attributes = self.attributes(number)
         identity = IDENTITY.pack(self.producer_hash, number)
         return attributes, identity.ljust(self._size(attributes), b".")

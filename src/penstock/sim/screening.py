@@ -1,0 +1,90 @@
+"""Whether all is well between a publisher and a subscriber, asked of all messages at once.
+
+The rules are those of penstock.sim.judgement.  What is said here is only that none of them is
+broken; what exactly is wrong is found message by message.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.content.columns import AttributeValue
+from penstock.content.rowwise import selects
+from penstock.content.selector import Selector
+from penstock.sim.history import Outcome, PublisherHistory, SubscriberHistory
+from penstock.sim.message_source import MessageSource
+from penstock.sim.receptions import Receptions
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+class Selection:
+    """Which messages of a source a selector selects; equal attributes are asked once."""
+
+    def __init__(self, source: MessageSource, selector: Selector) -> None:
+        """Nothing is known yet."""
+        self._source = source
+        self._selector = selector
+        self._known: dict[tuple[tuple[str, AttributeValue], ...], bool] = {}
+
+    def holds(self, number: int) -> bool:
+        """Whether it selects a message."""
+        attributes = self._source.attributes(number)
+        key = tuple(attributes.items())
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = selects(self._selector, attributes)
+        return known
+
+    def mask(self, count: int) -> Mask:
+        """Which of the first ``count`` messages it selects."""
+        different = min(count, self._source.different_messages or count)
+        once = np.fromiter((self.holds(number) for number in range(different)), np.bool_, different)
+        return np.resize(once, count) if count else once
+
+
+def required(
+    publisher: PublisherHistory, subscriber: SubscriberHistory, receptions: Receptions
+) -> Mask:
+    """The acknowledged messages that must have been received if the selector selects them."""
+    outcomes = np.array(publisher.outcomes)
+    if subscriber.in_force_at is None:
+        return np.zeros(len(outcomes), np.bool_)
+    wanted: Mask = outcomes == Outcome.ACKNOWLEDGED
+    numbers = receptions.numbers
+    if subscriber.left_at is not None:
+        wanted[int(numbers.max(initial=-1)) + 1 :] = False
+    ticks = np.array(publisher.ticks)
+    for pubend, low, high in subscriber.announced_losses:
+        if pubend == publisher.source.spec.pubend:
+            wanted &= ~((ticks >= low) & (ticks < high))
+    if not subscriber.from_earliest:
+        first = int(numbers.min(initial=len(outcomes)))
+        promised = np.array(publisher.submitted_at) >= subscriber.in_force_at
+        wanted &= promised | (np.arange(len(outcomes)) > first)
+    return wanted
+
+
+def is_spotless(
+    publisher: PublisherHistory,
+    subscriber: SubscriberHistory,
+    receptions: Receptions,
+    selection: Selection,
+) -> bool:
+    """Whether no rule is broken; False also where contents have to be compared."""
+    if receptions.fingerprints is not None:
+        return False
+    numbers = receptions.numbers
+    if (np.diff(numbers) <= 0).any():
+        return False
+    wanted = selection.mask(len(publisher))
+    if not wanted[numbers].all():
+        return False
+    if (np.array(publisher.outcomes)[numbers] == Outcome.REFUSED).any():
+        return False
+    missing = required(publisher, subscriber, receptions) & wanted
+    missing[numbers] = False
+    return not missing.any()
