@@ -29,6 +29,9 @@ BURST_BYTES: Final = 8 * 1024
 KERNEL_QUEUE_BYTES: Final = 24 * 1024
 """What waits in the kernel; the rest waits in the broker, where it has priorities and a bound."""
 
+NETWORKS: Final = range(100, 200)
+"""The second numbers of the addresses over which clients reach brokers."""
+
 MAX_BROKERS: Final = 250
 """One number of an address for each of them."""
 
@@ -64,6 +67,18 @@ def _remove_orphans() -> None:
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
 
+def _free_network() -> str:
+    """The start of addresses that nobody on this host has: several runs may go on at once."""
+    shown = subprocess.run(
+        ["ip", "-o", "-4", "address"], capture_output=True, text=True, check=False
+    )
+    first = os.getpid() % len(NETWORKS)
+    for number in (*NETWORKS[first:], *NETWORKS[:first]):
+        if f" 10.{number}." not in shown.stdout:
+            return f"10.{number}"
+    raise NoNamespaces("every network from 10.100 to 10.199 is in use on this host")
+
+
 def _run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -83,6 +98,7 @@ class Namespaces:
         """Raises ``NoNamespaces`` where they cannot be made."""
         check_possible()
         self._tag = f"{os.getpid() % 46656:x}"
+        self._network = _free_network()
         self._numbers: dict[str, int] = {}
         self._link_numbers: dict[frozenset[str], int] = {}
         self._ends: dict[tuple[str, str], str] = {}
@@ -103,9 +119,9 @@ class Namespaces:
         _ip("netns", "add", namespace)
         _ip("-n", namespace, "link", "set", "lo", "up")
         _ip("link", "add", outside, "type", "veth", "peer", "name", inside, "netns", namespace)
-        _ip("address", "add", f"10.201.{number}.1/30", "dev", outside)
+        _ip("address", "add", f"{self._network}.{number}.1/30", "dev", outside)
         _ip("link", "set", outside, "up")
-        _ip("-n", namespace, "address", "add", f"10.201.{number}.2/30", "dev", inside)
+        _ip("-n", namespace, "address", "add", f"{self._network}.{number}.2/30", "dev", inside)
         _ip("-n", namespace, "link", "set", inside, "up")
 
     def _add_link(self, pair: tuple[str, str], number: int) -> None:
@@ -124,7 +140,7 @@ class Namespaces:
 
     def address(self, broker: str) -> str:
         """Where clients find a broker."""
-        return f"10.201.{self._numbers[broker]}.2:{PORT}"
+        return f"{self._network}.{self._numbers[broker]}.2:{PORT}"
 
     def listen(self, broker: str) -> str:
         """A broker listens on all its interfaces; its namespace holds nobody else."""
