@@ -98,7 +98,7 @@ def _e3(runs: Runs, out: Path) -> None:
     _name(axes[1], "SB5 horizon, tick s/s")
     _name(axes[2], "alerts: live ·, recovering ×", seconds=True)
     for axis in axes:
-        axis.axvspan(180, 300, color="0.93", zorder=0)
+        axis.axvspan(150, 270, color="0.93", zorder=0)
     _save(figure, out, "gryphon-e3")
 
 

@@ -99,6 +99,7 @@ def _e1(kept: LiveRuns, label: str) -> list[PaperRow]:
         row(
             SERVICE, name, "450 msg/s again after", "s", paper="then 500",
             bar=at_most(90), stretch=at_most(15), paper_law=back[:1], improved_law=back[1:],
+            note="the run ends before the paper's law is there, 78 s later in the simulator",
         ),
         _queue_row(name, paper, improved),
     ]  # fmt: skip
