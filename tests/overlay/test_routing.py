@@ -80,7 +80,6 @@ def test_among_equals_the_parent_whose_name_comes_first_wins() -> None:
     assert parents_from("root", database(states(graph)).links())["leaf"] == "b"
 
 
-
 def test_a_link_that_claims_to_cost_nothing_or_less_breaks_nothing() -> None:
     links = {"a": {"b": 0}, "b": {"a": 0, "c": -5}, "c": {"b": -5}}
     assert parents_from("a", links) == {"b": "a", "c": "b"}
