@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.content.batch import FEW_ROWS, Batch, Row
+from penstock.content.batch import FEW_ROWS, KEPT_SHARE, Batch, Row
 from penstock.content.block import BlockTooLarge
 from penstock.content.columns import (
     INTEGER_MAX,
@@ -148,6 +148,15 @@ def test_a_slice_is_a_slice(rows: list[Row], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(rows)))
     stop = data.draw(st.integers(start, len(rows)))
     assert read(Batch.from_rows(rows).slice(start, stop)) == shown(rows[start:stop])
+
+
+def test_slices_of_slices_hold_on_to_little_more_than_they_weigh() -> None:
+    batch = Batch.from_rows([({}, bytes(100))] * 64)
+    while len(batch) > 1:
+        batch = batch.slice(0, len(batch) // 2 + 1 if len(batch) > 2 else 1)
+        payloads = memoryview(batch.payloads[1])
+        held = memoryview(payloads.obj).nbytes
+        assert held <= KEPT_SHARE * len(payloads)
 
 
 def test_taking_all_rows_copies_nothing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from penstock.content.batch import Batch
 from penstock.content.frame import Frame
@@ -168,6 +169,15 @@ def test_what_cannot_be_is_refused_with_the_reason() -> None:
     assert reasons[0].startswith("selector: ")
     assert "already has a subscription named 's'" in reasons[1]
     assert "already has 1 subscriptions" in reasons[2]
+
+
+@pytest.mark.parametrize("patterns", [("a",) * 101, ("a" * 257,)])
+def test_patterns_of_pubends_are_bounded(patterns: tuple[str, ...]) -> None:
+    bench = Bench()
+    bench.subscribe("s", pubends=patterns)
+
+    (refusal,) = bench.said(SubscribeRefused)
+    assert "at most 100 patterns of at most 256 characters" in refusal.reason
 
 
 # -- live -----------------------------------------------------------------------------------

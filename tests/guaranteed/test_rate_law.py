@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf, nan
+
 import pytest
 
 from penstock.core.clock import SECOND
@@ -184,3 +186,10 @@ def test_without_alerts_there_is_no_limit() -> None:
 
     assert not pubend.elapse(10 * SECOND)
     assert pubend.limit is None
+
+
+@pytest.mark.parametrize("value", [nan, inf, -inf, -1.0])
+def test_a_reading_that_no_edge_can_have_measured(value: float) -> None:
+    assert AlertReading(0.5, "sb1", 0.5, 0).is_possible
+    assert not AlertReading(value, "sb1", 0.5, 0).is_possible
+    assert not AlertReading(0.5, "sb1", value, 0).is_possible

@@ -16,6 +16,7 @@ standard error and a status:
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib.util import find_spec
 from typing import Final
@@ -63,7 +64,11 @@ def build_app() -> App:
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """The entry point."""
+    """The entry point.
+
+    A command that is terminated ends as one that is interrupted, and stops what it started.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(status_of(sys.argv[1:] if arguments is None else arguments))
 
 

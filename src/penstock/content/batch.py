@@ -42,8 +42,8 @@ FEW_ROWS = 64
 """Up to here joining payload slices in Python is quicker than a call into Arrow."""
 
 KEPT_SHARE = 2
-"""A run of rows refers to the payloads of its batch if it has at least one in so many of their
-bytes; a shorter one is copied, so that it does not hold on to much more memory than it weighs."""
+"""A run of rows refers to the memory in which the payloads of its batch stand if it has one in so
+many of its bytes; a shorter one is copied, or it would hold on to much more than it weighs."""
 
 
 class Batch:
@@ -218,7 +218,8 @@ class Batch:
         if last - first + 1 == len(indices):
             run = offsets[first : last + 2] - offsets[first]
             part = view[int(offsets[first]) : int(offsets[last + 1])]
-            return run, part if KEPT_SHARE * len(part) >= len(view) else bytes(part)
+            held = memoryview(view.obj).nbytes if view.obj is not None else len(view)
+            return run, part if KEPT_SHARE * len(part) >= held else bytes(part)
         if len(indices) <= FEW_ROWS:
             bounds = zip(offsets[indices].tolist(), offsets[indices + 1].tolist(), strict=True)
             parts = [view[low:high] for low, high in bounds]

@@ -259,7 +259,8 @@ class GuaranteedBroker:
         self, link: LinkName, message: UpstreamCongestionAlert, now: Instant, out: list[Effect]
     ) -> None:
         source = self._source_of.get(message.pubend)
-        if source is None:
+        told = (message.nonrecovering, message.recovering)
+        if source is None or not all(each is None or each.is_possible for each in told):
             return
         alert = source.alert(link, message, self._queued_bytes.get(link, 0), out)
         pubend = self._pubends.get(message.pubend)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 from penstock.content.frame import Frame
 from penstock.content.parser import parse
@@ -50,6 +51,12 @@ from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.past_readers import PastReaders
 from penstock.guaranteed.sources import SourceView
 from penstock.guaranteed.subscription import Subscription
+
+MAX_PATTERNS: Final = 100
+"""Patterns of one subscription: each is tried on every stream."""
+
+MAX_PATTERN_CHARACTERS: Final = 256
+"""More than a pubend's name may have."""
 
 
 class Edge:
@@ -221,6 +228,13 @@ class Edge:
         limit = self._parameters.subscriptions_per_session
         if len(sessions) >= limit:
             return f"this connection already has {limit} subscriptions, the most allowed"
+        if len(message.pubends) > MAX_PATTERNS or any(
+            len(pattern) > MAX_PATTERN_CHARACTERS for pattern in message.pubends
+        ):
+            return (
+                f"at most {MAX_PATTERNS} patterns of at most {MAX_PATTERN_CHARACTERS} characters "
+                "say which pubends to read; use a shorter pattern with *"
+            )
         if message.durable and message.ends:
             return "a durable subscription has no end; read an interval without making it durable"
         return self._durable.refusal(message, selector) if message.durable else ""

@@ -16,6 +16,7 @@ As the paper has it, with its open points settled:
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Protocol
 
 import msgspec
@@ -39,6 +40,11 @@ class AlertReading(msgspec.Struct, frozen=True):
     link: str = ""
     """The link on the way there with the most bytes waiting, if any waits."""
     link_bytes: int = 0
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether an edge can have measured this: a neighbour may send anything."""
+        return all(isfinite(each) and each >= 0 for each in (self.rate, self.latest_rate))
 
 
 class Reading(msgspec.Struct, frozen=True):
