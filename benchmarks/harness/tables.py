@@ -1,7 +1,8 @@
 """Results as Markdown: where a peer is ahead first, then the targets, then every measure.
 
 Within a class of durability the best comes first.  A column with an opinion on which is better is
-compared; a peer that promises less is compared too, and named as such.
+compared with those of ours that promise at least as much; a peer that promises less is compared too,
+and named as such.
 """
 
 from __future__ import annotations
@@ -61,11 +62,13 @@ def peers_ahead(
 
 def _ahead(what: str, column: Column, known: list[tuple[Variant, float]]) -> Iterator[Ahead]:
     ours = [each for each in known if is_ours(each[0])]
+    classes = list(Durability)
     for variant, value in known:
         behind = [
             (_times(own_value, value), own, own_value)
             for own, own_value in ours
             if (own_value < value if column.better == "more" else own_value > value)
+            and classes.index(own.durability) <= classes.index(variant.durability)
         ]
         if behind and not is_ours(variant):
             behind.sort(key=lambda each: -each[0])

@@ -1,4 +1,7 @@
-"""How many times a peer's rate ours should be, and is; what misses its target comes first."""
+"""What ours should be beside a peer's figure, and is; what misses its target comes first.
+
+A rate should be at least so many times the peer's, a delay at most.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,23 @@ import msgspec
 
 from benchmarks.harness.rounds import Results
 from benchmarks.measures.measure import Measure, Scale
-from benchmarks.peers import ourselves
+from benchmarks.peers import ourselves, ourselves_unkept
 from benchmarks.peers.peer import Peer, Variant
 
 RATE: Final = "messages/s"
+P50: Final = "p50 ms"
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Ours, theirs, and how many times their rate ours should be."""
+    """Ours, theirs, and how many times their figure ours should be."""
 
     measure: str
     ours: str
     theirs: str
     times: float
+    column: str = RATE
+    least: bool = True
+    """Whether ``times`` is the least that is wanted, or the most."""
 
 
 TARGETS: Final = (
@@ -30,6 +37,8 @@ TARGETS: Final = (
     Target("throughput", ourselves.PUBLISH, "Redis Streams, AOF always", 10.0),
     Target("throughput", ourselves.PUBLISH, "NATS JetStream, file", 3.0),
     Target("throughput", ourselves.BATCHES, "RabbitMQ stream", 1.0),
+    Target("latency", ourselves_unkept.DATAGRAM, "NATS core", 2.0, P50, least=False),
+    Target("latency", ourselves_unkept.GROUP, "NATS core", 2.0, P50, least=False),
 )
 
 
@@ -49,7 +58,7 @@ def target_lines(
         yield ""
         yield "### Targets"
         yield ""
-        yield "| ours / theirs | case | rate | target |"
+        yield "| ours / theirs | case | times | target |"
         yield "| --- | --- | --- | --- |"
     for _, line in sorted(found):
         yield line
@@ -64,10 +73,13 @@ def _judged(
         ours = results.medians(measure, variants[target.ours], case)
         theirs = results.medians(measure, variants[target.theirs], case)
         if ours and theirs:
-            times = ours[RATE] / theirs[RATE]
-            verdict = "" if times >= target.times else " **missed**"
+            times = ours[target.column] / theirs[target.column]
+            reached = times / target.times if target.least else target.times / times
+            sign = "≥" if target.least else "≤"
+            verdict = "" if reached >= 1 else " **missed**"
+            what = "" if target.column == RATE else f", {target.column}"
             yield (
-                times / target.times,
-                f"| {target.ours} / {target.theirs} | {case.name} | {times:.1f} | "
-                f"≥ {target.times:g}{verdict} |",
+                reached,
+                f"| {target.ours} / {target.theirs} | {case.name}{what} | {times:.1f} | "
+                f"{sign} {target.times:g}{verdict} |",
             )

@@ -80,7 +80,7 @@ MEASURE: Final = Measure(
     (RATE, PROCESSOR),
     lambda scale: (Case("10 subscribers", 10), Case("100 subscribers", 100)),
     run,
-    lambda variant: variant.fans_out,
+    lambda variant: variant.fans_out and not variant.loses,
     lambda scale: scale.rounds,
 )
 

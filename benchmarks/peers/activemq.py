@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,6 +50,8 @@ def start(directory: Path) -> Iterator[Server]:
         "ACTIVEMQ_CONF": str(directory),
         "ACTIVEMQ_DATA": str(directory / "data"),
         "ACTIVEMQ_TMP": str(directory),
+        # Its script would become another user, who may not read our directories.
+        "ACTIVEMQ_USER": getpass.getuser(),
     }
     command = ["activemq", "console", f"xbean:file:{configuration}"]
     with served(command, directory, port, environment) as process:

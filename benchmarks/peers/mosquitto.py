@@ -139,6 +139,6 @@ TOPIC_QOS_1: Final = Variant(
     open_receiver,
     nothing,
     nothing,
-    part=0.5,
+    part=1.0,
     keeps=False,
 )

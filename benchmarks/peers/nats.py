@@ -244,7 +244,7 @@ JETSTREAM: Final = Variant(
     stream_receiver,
     make_stream,
     delete_stream,
-    part=0.5,
+    part=1.0,
 )
 CORE: Final = Variant(
     "NATS core",
@@ -253,6 +253,6 @@ CORE: Final = Variant(
     core_receiver,
     nothing,
     nothing,
-    part=2.0,
+    part=10.0,
     keeps=False,
 )

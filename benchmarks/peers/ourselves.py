@@ -335,7 +335,7 @@ PEER: Final = Peer(
     (
         _queue_variant(QUEUE, "work"),
         _queue_variant(ALIAS, "orders"),
-        _publish_variant(PUBLISH, API, 1.0, False, SELECTORS),
-        _publish_variant(BATCHES, "batches of 512", 2.0, True),
+        _publish_variant(PUBLISH, API, 6.0, False, SELECTORS),
+        _publish_variant(BATCHES, "batches of 512", 15.0, True),
     ),
 )

@@ -104,6 +104,8 @@ class Variant(msgspec.Struct, frozen=True):
     """Whether every subscription gets every message."""
     keeps: bool = True
     """Whether a subscription collects while its consumer is away, and goes on where it was."""
+    loses: bool = False
+    """Whether a message may get lost, so that a sender at full speed cannot count on any number."""
     selecting: Selecting | None = None
 
     def with_selectors(self, count: int) -> Variant:

@@ -13,6 +13,7 @@ from benchmarks.peers import (
     nats,
     nats_py,
     ourselves,
+    ourselves_unkept,
     paho,
     pika,
     rabbitmq,
@@ -23,7 +24,9 @@ from benchmarks.peers import (
 from benchmarks.peers.peer import Durability, Peer
 
 PEERS: Final = (
-    ourselves.PEER,
+    msgspec.structs.replace(
+        ourselves.PEER, variants=(*ourselves.PEER.variants, *ourselves_unkept.VARIANTS)
+    ),
     Peer(
         "RabbitMQ",
         "rabbitmq-server",
@@ -43,7 +46,7 @@ PEERS: Final = (
         "apt-get install redis-server",
         redis.start("always"),
         (
-            redis.variant("always", Durability.SYNCED, 0.25),
+            redis.variant("always", Durability.SYNCED, 1.0),
             redis_py.variant("always", Durability.SYNCED, 0.1),
         ),
     ),
@@ -53,7 +56,7 @@ PEERS: Final = (
         "apt-get install redis-server",
         redis.start("everysec"),
         (
-            redis.variant("everysec", Durability.WRITTEN, 0.5),
+            redis.variant("everysec", Durability.WRITTEN, 1.5),
             redis_py.variant("everysec", Durability.WRITTEN, 0.25),
         ),
     ),

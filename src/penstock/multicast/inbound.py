@@ -4,7 +4,8 @@
 2. A sender's own numbers tell a repetition: a client that lost its broker sends what has no receipt
    again, through another one, and each number is handed over once.
 3. A confirmation is sent at once after a silence of ``CONFIRM_NS`` and if something is missing,
-   otherwise when ``CONFIRM_BYTES`` have come or ``CONFIRM_NS`` have passed.
+   otherwise when ``CONFIRM_BYTES`` have come or ``CONFIRM_NS`` have passed.  To this broker itself,
+   whose senders wait for their receipts, it costs no link anything and never waits.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ class Inbound:
         self._hand_over(message.origin, stream, now, out)
         # Also a repetition is confirmed: the confirmation may have been lost.
         self._unconfirmed[message.origin] = None
-        overdue = now - stream.confirmed_at >= CONFIRM_NS
-        if stream.gap or overdue or stream.fresh_bytes >= CONFIRM_BYTES:
+        due = message.origin == self._broker or now - stream.confirmed_at >= CONFIRM_NS
+        if stream.gap or due or stream.fresh_bytes >= CONFIRM_BYTES:
             self._say(message.origin, now, out)
         elif self._confirm_at is None:
             self._confirm_at = now + CONFIRM_NS

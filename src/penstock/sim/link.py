@@ -70,8 +70,14 @@ class SimLink:
         self.sent_messages = 0
         self.lost_messages = 0
         self._scheduler = scheduler
+        # Looked up once: a simulation is mostly links.
+        self._at = scheduler.at
+        self._arrived = self._arrive
+        self._drained = self._drain
         self._random = random
         self._deliver = deliver
+        self._latency_ns = model.latency_ns
+        self._may_stray = model.loss > 0 or model.jitter_ns > 0
         self._bandwidth = model.bandwidth_bytes_per_s
         self._queue: LinkQueue[Any] = LinkQueue(data_limit_bytes=model.queue_bytes, fair=model.fair)
         self._best_effort: DropTail[Any] = DropTail(model.best_effort_queue_messages)
@@ -154,7 +160,7 @@ class SimLink:
     def _begin_to_drain(self) -> None:
         if not self._draining:
             self._draining = True
-            self._scheduler.at(self._busy_until, self._drain, self._generation)
+            self._at(self._busy_until, self._drained, self._generation)
 
     def _drain(self, generation: int) -> None:
         if generation != self._generation:
@@ -178,24 +184,29 @@ class SimLink:
             self._transmit(message, size, priority, now)
         self._draining = queue.queued_bytes > 0 or len(best_effort) > 0
         if self._draining:
-            self._scheduler.at(self._busy_until, self._drain, generation)
+            self._at(self._busy_until, self._drained, generation)
 
     def _transmit(self, message: Any, size: int, priority: Priority, now: Instant) -> None:
         self.sent_bytes += size
         self.sent_messages += 1
-        model = self.model
-        finished = now
         if self._bandwidth:
-            finished = now + size * SECOND // self._bandwidth
-            self._busy_until = finished
+            now = self._busy_until = now + size * SECOND // self._bandwidth
+        arrival: Instant | None = now + self._latency_ns
+        if self._may_stray:
+            arrival = self._strayed(now + self._latency_ns, priority)
+        if arrival is not None:
+            self._at(arrival, self._arrived, message, self._generation)
+
+    def _strayed(self, arrival: Instant, priority: Priority) -> Instant | None:
+        """When a message arrives that may be lost or delayed; None if it is lost."""
+        model = self.model
         if model.loss and priority is Priority.DATA and self._random.random() < model.loss:
             self.lost_messages += 1
-            return
-        arrival = finished + model.latency_ns
+            return None
         if model.jitter_ns:
             arrival += int(self._random.random() * model.jitter_ns)
             arrival = self._last_arrival = max(arrival, self._last_arrival)
-        self._scheduler.at(arrival, self._arrive, message, self._generation)
+        return arrival
 
     def _arrive(self, message: Any, generation: int) -> None:
         if generation != self._generation:

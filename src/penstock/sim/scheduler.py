@@ -16,21 +16,20 @@ from penstock.core.clock import Instant
 class Scheduler:
     """A clock that jumps from event to event."""
 
-    __slots__ = ("_heap", "_serial", "events", "now")
+    __slots__ = ("_heap", "_serial", "now")
 
     def __init__(self, start: Instant) -> None:
         """Begin at ``start``."""
         self.now = start
-        self.events = 0
         self._heap: list[tuple[Instant, int, Callable[..., None], tuple[Any, ...]]] = []
         self._serial = 0
 
     def at(self, instant: Instant, callback: Callable[..., None], *arguments: Any) -> None:
         """Call back at an instant; one in the past means now."""
-        self._serial += 1
+        serial = self._serial = self._serial + 1
         if instant < self.now:
             instant = self.now
-        heappush(self._heap, (instant, self._serial, callback, arguments))
+        heappush(self._heap, (instant, serial, callback, arguments))
 
     def run_until(self, end: Instant) -> None:
         """Run every event up to and including ``end``, and leave the clock there."""
@@ -38,9 +37,13 @@ class Scheduler:
         while heap and heap[0][0] <= end:
             instant, _, callback, arguments = heappop(heap)
             self.now = instant
-            self.events += 1
             callback(*arguments)
         self.now = end
+
+    @property
+    def events(self) -> int:
+        """How many have run."""
+        return self._serial - len(self._heap)
 
     @property
     def idle(self) -> bool:
