@@ -7,6 +7,7 @@ was of other versions, is made again.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -20,6 +21,9 @@ DOWNLOAD_TIMEOUT_S: Final = 300.0
 """Two hundred megabytes over a slow line; who waits longer is better told."""
 
 COMPLETE: Final = "complete"
+COLOURLESS: Final = "-Dstyle.color=never"
+ADDRESS: Final = re.compile(r" \(https?://[^)]*\)")
+"""Where Maven looked is its own affair, and differs from machine to machine."""
 
 
 class NotDownloaded(RuntimeError):
@@ -64,7 +68,7 @@ def downloaded(what: str, artifacts: Sequence[Artifact]) -> Path:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     (directory / "pom.xml").write_text(pom)
-    _run_maven([maven, "-q", "-B", "dependency:copy-dependencies"], what, directory)
+    _run_maven([maven, "-q", "-B", COLOURLESS, "dependency:copy-dependencies"], what, directory)
     complete.write_text(pom)
     return directory
 
@@ -86,7 +90,7 @@ def _run_maven(command: Sequence[str], what: str, directory: Path) -> None:
         ) from None
     except subprocess.CalledProcessError as error:
         said = [line for line in error.stdout.splitlines() if "[ERROR]" in line]
-        reason = said[0] if said else error
+        reason = ADDRESS.sub("", said[0]) if said else error
         raise NotDownloaded(f"{what}: Maven could not download it: {reason}") from None
 
 

@@ -18,7 +18,7 @@ echo called >> "$(dirname "$0")/calls"
 """
 FAILS = """#!/bin/sh
 echo "[INFO] scanning"
-echo "[ERROR] no such version"
+echo "[ERROR] no such version in central (https://somewhere.example/maven) -> [Help 1]"
 exit 1
 """
 
@@ -58,7 +58,9 @@ def test_what_is_there_is_not_downloaded_again_unless_it_is_another(place: Path)
 
 def test_a_download_that_failed_is_told_and_tried_again(place: Path) -> None:
     _install(place, FAILS)
-    with pytest.raises(NotDownloaded, match=r"could not download it: \[ERROR\] no such version"):
+    with pytest.raises(
+        NotDownloaded, match=r"could not download it: \[ERROR\] no such version in central ->"
+    ):
         downloaded("broker", [BROKER])
     _install(place, COPIES)
     assert (downloaded("broker", [BROKER]) / "broker.jar").exists()
