@@ -33,11 +33,12 @@ apt-get update -q
 # Each package is a word.
 # shellcheck disable=SC2086
 DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
-if command -v systemctl >/dev/null; then
-    for package in $missing; do
-        # One without a service of its name has nothing to disable.
-        if systemctl cat "$package.service" >/dev/null 2>&1; then
-            systemctl disable "$package.service"
-        fi
-    done
-fi
+for package in $missing; do
+    # One without a service of its name has nothing to disable.
+    if [ -e "/etc/init.d/$package" ]; then
+        update-rc.d "$package" disable
+    fi
+    if command -v systemctl >/dev/null && [ -e "/lib/systemd/system/$package.service" ]; then
+        systemctl disable "$package.service"
+    fi
+done

@@ -77,7 +77,7 @@ def start(directory: Path) -> Iterator[Server]:
 def _create(home: Path, instance: Path, environment: dict[str, str]) -> None:
     command = [
         str(home / "bin" / "artemis"), "create", str(instance), "--user", "guest",
-        "--password", "guest", "--allow-anonymous", "--no-web", "--nio", "--silent",
+        "--password", "guest", "--allow-anonymous", "--no-web", "--silent",
     ]  # fmt: skip
     made = subprocess.run(
         command,

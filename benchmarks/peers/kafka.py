@@ -1,10 +1,12 @@
 """Kafka over raw sockets: a topic of one partition, and a consumer group for each subscription.
 
 A burst is one Produce request with one record batch.  A broker takes the requests of a connection
-one after the other, so that a second one under way keeps it busy, and further ones only wait; a
-producer that is held up hands over more at once, as Kafka's own clients do.  A reader asks for the next batches before it takes the last ones apart, does
-not check their checksums (librdkafka does not either unless told to), and commits how far it came
-every five seconds and at the end, as Kafka's own clients do; a reader that comes back begins there.
+one after the other, so few are under way: a producer that is held up hands over more at once, as
+Kafka's own clients do.
+
+A reader asks for the next batches before it takes the last ones apart, and does not check their
+checksums (librdkafka does not either unless told to).  It commits how far it came every five
+seconds and at the end, as Kafka's own clients do; a reader that comes back begins there.
 
 ``Kafka, flushed`` has a topic with ``flush.messages=1``, whose every batch is synced before it is
 acknowledged.  Kafka's default leaves that to the kernel, because it counts on replicas.
@@ -28,7 +30,6 @@ from benchmarks.peers.peer import Durability, Receiver, Sender, Variant
 from benchmarks.peers.window import ConfirmedSender, Window
 from benchmarks.peers.wire import Wire
 
-REQUESTS_UNDER_WAY: Final = 2
 COMMIT_EVERY_S: Final = 5.0
 """The default of ``auto.commit.interval.ms``."""
 
@@ -38,14 +39,19 @@ GIVE_UP_S: Final = 60.0
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """A topic's name, and what of it is not as by default."""
+    """A topic, what of it is not as by default, and how it is written to."""
 
     name: str
+    requests_under_way: int
     settings: dict[str, str] = {}
 
 
-FLUSHED: Final = Topic("flushed", {"flush.messages": "1"})
-DEFAULT: Final = Topic("default")
+FLUSHED: Final = Topic("flushed", 2, {"flush.messages": "1"})
+"""Further requests only wait for the disk: at five the delay is twice as long, and no more comes
+through."""
+
+DEFAULT: Final = Topic("default", 5)
+"""The clients' default (``max.in.flight.requests.per.connection``); less comes through at two."""
 
 
 class KafkaConnection:
@@ -107,7 +113,7 @@ class TopicSender(ConfirmedSender):
         from crc32c import crc32c
 
         super().__init__(wire)
-        self.window = Window(REQUESTS_UNDER_WAY)
+        self.window = Window(topic.requests_under_way)
         self._checksum = crc32c
         self._topic = topic.name
         self._reader = requests.answer_reader()
