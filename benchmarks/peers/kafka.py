@@ -47,11 +47,11 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 FLUSHED: Final = Topic("flushed", 2, {"flush.messages": "1"})
-"""Further requests only wait for the disk: at five the delay is twice as long, and no more comes
-through."""
+"""Further requests only wait for the disk: in two short runs of each, five had twice the p50 delay
+of two.  The runs differed among themselves by as much, so this is a choice, not a finding."""
 
 DEFAULT: Final = Topic("default", 5)
-"""The clients' default (``max.in.flight.requests.per.connection``); less comes through at two."""
+"""The clients' default (``max.in.flight.requests.per.connection``)."""
 
 
 class KafkaConnection:
