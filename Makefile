@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: up test install lint types bench papers live lock clean
+.PHONY: up test install lint types bench peers papers live lock clean
 
 up: install
 	$(BIN)/penstock up
@@ -37,7 +37,13 @@ papers: install
 live: install
 	$(BIN)/penstock papers --service guaranteed --world net
 
-# Beside other systems, on loopback; those that are not installed on this machine are left out.
+# The other systems that Debian has, and Maven, with which the benchmark downloads Kafka and Artemis
+# (root, on Debian).  Nothing of it is started.
+peers:
+	benchmarks/install_peers.sh rabbitmq-server nats-server redis-server mosquitto activemq maven
+
+# Beside other systems, on loopback; those that are not installed on this machine are left out
+# (make peers installs them).
 bench: install
 	$(BIN)/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	$(BIN)/python -m benchmarks --write docs/performance.md

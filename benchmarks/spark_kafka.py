@@ -1,8 +1,6 @@
-"""A Kafka broker and Spark's Kafka source, from Maven Central, for the comparison of sources.
+"""Spark's Kafka source beside a Kafka broker, from Maven Central, for the comparison of sources.
 
-Neither comes with Spark or with Debian.  Where Maven is installed and reaches Central, by its own
-settings, the jars are copied once into a cache; where it does not, ``NoKafka`` says why.  The
-broker runs on loopback in a directory of its own (KRaft: one process is broker and controller).
+Neither comes with Spark or with Debian; where they cannot be had, ``NoKafka`` says why.
 
 When this was written, Central as reached here had no connector for Spark 4.3, and of the token
 provider only 4.0.0 among the versions that were tried (4.0.0 to 4.2.0).  So the parts are of
@@ -11,10 +9,6 @@ different versions; they work with Spark 4.3 where no token is asked for, as her
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import uuid
-from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,112 +16,37 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from benchmarks.harness.server import served
-from penstock.net.process import free_port
-from penstock.spark.java_home import find_java_home
+from benchmarks.harness.kafka_server import kafka_jars, kafka_server
+from benchmarks.harness.maven import Artifact, NotDownloaded, downloaded
 
-CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
-TOKEN_PROVIDER: Final = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0"
-POOL: Final = "org.apache.commons:commons-pool2:2.12.1"
-BROKER: Final = "org.apache.kafka:kafka_2.13:3.9.1"
-SILENT_LOGGING: Final = "org.slf4j:slf4j-nop:1.7.36"
+NoKafka = NotDownloaded
 
-ALONE: Final = (CONNECTOR, TOKEN_PROVIDER)
-"""Without what they depend on: Spark brings it."""
+ARTIFACTS: Final = (
+    # Without what they depend on: Spark brings it, except for the broker's own client library.
+    Artifact("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0", alone=True),
+    Artifact("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0", alone=True),
+    Artifact("org.apache.commons", "commons-pool2", "2.12.1"),
+)
+CLIENT_LIBRARY: Final = "kafka-clients-*.jar"
 
-FOR_SPARK: Final = ("spark-sql-kafka", "spark-token-provider", "kafka-clients", "commons-pool2")
-"""How the names of the jars begin that the driver needs; it has the others itself."""
-
-CACHE: Final = Path("out") / "kafka-jars"
-DOWNLOAD_TIMEOUT_S: Final = 300.0
 TOPIC: Final = "rows"
 PARTITIONS: Final = 2
 """As many as Spark has cores: Kafka's source reads a partition with one task."""
 
 
-class NoKafka(RuntimeError):
-    """Kafka cannot be had here; the message says why."""
-
-
-def jars() -> Path:
-    """The directory with all jars, downloaded if need be."""
-    done = CACHE / "complete"
-    if done.exists():
-        return CACHE
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise NoKafka("Maven (mvn) is not installed, which would download it")
-    CACHE.mkdir(parents=True, exist_ok=True)
-    (CACHE / "pom.xml").write_text(_pom())
-    output = f"-DoutputDirectory={CACHE.resolve()}"
-    command = [maven, "-q", "-B", "dependency:copy-dependencies", output]
-    try:
-        subprocess.run(
-            [*command, "-DincludeScope=runtime"],
-            cwd=CACHE,
-            check=True,
-            timeout=DOWNLOAD_TIMEOUT_S,
-            capture_output=True,
-            text=True,
-        )
-    except subprocess.TimeoutExpired:
-        raise NoKafka(f"Maven Central did not answer within {DOWNLOAD_TIMEOUT_S:g} s") from None
-    except subprocess.CalledProcessError as error:
-        said = [line for line in error.stdout.splitlines() if "[ERROR]" in line]
-        raise NoKafka(f"Maven could not download it: {said[0] if said else error}") from None
-    done.touch()
-    return CACHE
-
-
-def _pom() -> str:
-    dependencies = "".join(
-        f"<dependency>{_coordinates(each)}{_EXCLUDE_ALL if each in ALONE else ''}</dependency>"
-        for each in (CONNECTOR, TOKEN_PROVIDER, POOL, BROKER, SILENT_LOGGING)
-    )
-    return (
-        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-        f"{_coordinates('benchmarks:kafka:1')}<dependencies>{dependencies}</dependencies></project>"
-    )
-
-
-_EXCLUDE_ALL: Final = (
-    "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
-)
-
-
-def _coordinates(text: str) -> str:
-    group, artifact, version = text.split(":")
-    return (
-        f"<groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
-    )
-
-
 def session_settings() -> dict[str, str]:
     """What a Spark session needs to know Kafka."""
-    wanted = [str(jar) for jar in sorted(jars().glob("*.jar")) if jar.name.startswith(FOR_SPARK)]
-    return {"spark.jars": ",".join(wanted)}
+    connector = downloaded("kafka-spark", ARTIFACTS).glob("*.jar")
+    wanted = sorted([*connector, *kafka_jars().glob(CLIENT_LIBRARY)])
+    return {"spark.jars": ",".join(map(str, wanted))}
 
 
 @contextmanager
 def kafka(directory: Path) -> Iterator[str]:
     """A broker with one empty topic; gives its address."""
     directory.mkdir()
-    port, controller_port = free_port(), free_port()
-    settings = directory / "server.properties"
-    settings.write_text(
-        "process.roles=broker,controller\nnode.id=1\n"
-        f"controller.quorum.voters=1@127.0.0.1:{controller_port}\n"
-        f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}\n"
-        "controller.listener.names=CONTROLLER\n"
-        f"log.dirs={directory / 'data'}\nnum.partitions={PARTITIONS}\n"
-        "offsets.topic.replication.factor=1\n"
-    )
-    java = [str(find_java_home() / "bin" / "java"), "-Xmx1g", "-cp", f"{jars().resolve()}/*"]
-    cluster = urlsafe_b64encode(uuid.UUID(int=1).bytes).decode().rstrip("=")
-    formatting = [*java, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(settings)]
-    subprocess.run(formatting, check=True, capture_output=True, cwd=directory)
-    with served([*java, "kafka.Kafka", str(settings)], directory, port):
-        yield f"127.0.0.1:{port}"
+    with kafka_server(directory, PARTITIONS) as server:
+        yield f"127.0.0.1:{server.port}"
 
 
 def kafka_frame(spark: SparkSession, rows: DataFrame, address: str) -> DataFrame:

@@ -143,7 +143,9 @@ def _run_once(
     if key in results.problems:
         return
     if not variant.is_installed:
-        results.problems[key] = f"not installed: the Python client {variant.client}"
+        results.problems[key] = (
+            f"not installed: the Python module {variant.module} (benchmarks/requirements.txt)"
+        )
         return
     if time.monotonic() > until:
         if key not in results.figures:

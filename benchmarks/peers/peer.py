@@ -130,9 +130,9 @@ class Peer(msgspec.Struct, frozen=True):
 
     name: str
     program: str
-    """What must be there for it to run; empty for ourselves."""
+    """What must be there for it to run; empty for ourselves, and for what its start downloads."""
     source: str
-    """How the program is had, as a command."""
+    """How the program is had, as a command where there is one."""
     start: Callable[[Path], AbstractContextManager[Server]]
     """In a directory of its own."""
     variants: tuple[Variant, ...]

@@ -6,9 +6,12 @@ from typing import Final
 
 import msgspec
 
+from benchmarks.harness.kafka_server import kafka_server
 from benchmarks.peers import (
     activemq,
     artemis,
+    confluent,
+    kafka,
     mosquitto,
     nats,
     nats_py,
@@ -83,10 +86,22 @@ PEERS: Final = (
     ),
     Peer(
         "Artemis",
-        "artemis",
-        "unpack org.apache.activemq:apache-artemis from Maven Central, its bin in PATH",
+        "",
+        "Maven Central, as it starts",
         artemis.start,
         (artemis.ADDRESS,),
+    ),
+    Peer(
+        "Kafka",
+        "",
+        "Maven Central, as it starts",
+        kafka_server,
+        (
+            kafka.variant("Kafka, flushed", Durability.SYNCED, kafka.FLUSHED, 0.5),
+            confluent.variant("Kafka, flushed", Durability.SYNCED, kafka.FLUSHED, 0.5),
+            kafka.variant("Kafka", Durability.WRITTEN, kafka.DEFAULT, 1.0),
+            confluent.variant("Kafka", Durability.WRITTEN, kafka.DEFAULT, 0.5),
+        ),
     ),
 )
 

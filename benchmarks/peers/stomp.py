@@ -198,10 +198,33 @@ async def subscribe(server: Server, names: Sequence[str], *, dialect: Dialect) -
 async def unsubscribe(server: Server, names: Sequence[str], *, dialect: Dialect) -> None:
     """Delete them."""
     for name in names:
-        wire = await connected(server, name)
-        headers = {"id": name, "destination": dialect.topic, dialect.unsubscribe_header: name}
-        await confirmed(wire, "UNSUBSCRIBE", headers)
-        wire.close()
+        await _delete(server, name, [name], dialect.topic, dialect)
+
+
+async def _delete(
+    server: Server, client: str, names: Sequence[str], destination: str, dialect: Dialect
+) -> None:
+    """Delete subscriptions of one client.
+
+    A broker takes a moment to notice that a consumer is gone.  Until then it refuses, and closes
+    the connection.
+    """
+    left = list(names)
+    for _ in range(ATTEMPTS):
+        wire = await connected(server, client)
+        try:
+            while left:
+                headers = {"id": left[-1], dialect.unsubscribe_header: left[-1]}
+                await confirmed(wire, "UNSUBSCRIBE", {**headers, "destination": destination})
+                left.pop()
+        except (RuntimeError, ConnectionError) as refused:
+            last = refused
+        else:
+            return
+        finally:
+            wire.close()
+        await asyncio.sleep(ATTEMPT_EVERY_S)
+    raise last
 
 
 @asynccontextmanager
@@ -234,12 +257,8 @@ async def clear_selectors(
     server: Server, names: Sequence[str], *, selectors: int, dialect: Dialect
 ) -> None:
     """Delete them."""
-    wire = await connected(server, SELECTING)
-    for number in range(selectors):
-        each = f"s{number}"
-        headers = {"id": each, "destination": dialect.selected, dialect.unsubscribe_header: each}
-        await confirmed(wire, "UNSUBSCRIBE", headers)
-    wire.close()
+    each = [f"s{number}" for number in range(selectors)]
+    await _delete(server, SELECTING, each, dialect.selected, dialect)
 
 
 @asynccontextmanager

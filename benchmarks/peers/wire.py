@@ -55,8 +55,12 @@ class Wire:
 
     async def exactly(self, count: int) -> bytes:
         """So many bytes."""
-        data = await self.some()
-        while len(data) < count:
-            data += await self.some()
+        pieces = [await self.some()]
+        came = len(pieces[0])
+        while came < count:
+            pieces.append(await self.some())
+            came += len(pieces[-1])
+        # Joined once: an answer may be a megabyte that comes in dozens of pieces.
+        data = b"".join(pieces)
         self._rest = data[count:]
         return data[:count]
