@@ -208,6 +208,16 @@ def test_a_group_without_members_is_an_error_only_if_asked() -> None:
     assert refusal == GroupSendRefused("s", 1, 1, "group 'void' has no members")
 
 
+def test_a_receipt_for_members_of_the_same_broker_does_not_wait() -> None:
+    alone = Alone()
+    alone.tell("client/1", JoinGroup("m", "g", WINDOW))
+    alone.tell("client/2", OpenGroupSender("s"))
+    for number in range(3):
+        told = alone.tell("client/2", SendToGroups("s", ("g",), number, batch()))
+        receipts = [message for _, message in told if isinstance(message, GroupSendReceipt)]
+        assert [receipt.first_sequence for receipt in receipts] == [number]
+
+
 def test_a_sender_must_be_open_in_its_session() -> None:
     alone = Alone()
     ((_, refusal),) = alone.tell("client/1", SendToGroups("s", ("g",), 0, batch()))

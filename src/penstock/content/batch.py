@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -75,14 +76,11 @@ class Batch:
         """
         attributes = [row[0] for row in rows]
         payloads = [row[1] for row in rows]
-        names = attributes[0].keys() if attributes else ()
-        columns: list[Column] = []
-        if all(each.keys() == names for each in attributes):
-            for name in sorted_names(names):
-                columns += columns_from_attributes(name, [each[name] for each in attributes])
-        else:
-            for name in sorted_names(dict.fromkeys(itertools.chain.from_iterable(attributes))):
-                columns += columns_from_attributes(name, [each.get(name) for each in attributes])
+        columns = [
+            column
+            for name, values in _by_name(attributes).items()
+            for column in columns_from_attributes(name, values)
+        ]
         columns.sort(key=lambda column: (column.name, column.kind))
         return Batch(len(rows), columns=tuple(columns), payloads=_joined(payloads))
 
@@ -229,6 +227,23 @@ class Batch:
         _, taken_offsets, taken_data = chosen.buffers()
         narrowed = np.frombuffer(taken_offsets, dtype="<u4", count=len(indices) + 1)
         return narrowed, memoryview(taken_data)[: int(narrowed[-1])].cast("B")
+
+
+def _by_name(
+    attributes: Sequence[Mapping[str, AttributeValue]],
+) -> dict[str, list[AttributeValue | None]]:
+    """The values of each attribute in all rows, with None where a row lacks it, names in order."""
+    alike = set(map(len, attributes)) == {len(attributes[0])} if attributes else False
+    if alike and set(map(type, attributes)) == {dict}:
+        # As a rule all rows have the same attributes, and no code of ours looks at each.
+        try:
+            return {
+                name: list(map(itemgetter(name), attributes)) for name in sorted_names(attributes[0])
+            }
+        except KeyError:
+            pass
+    names = sorted_names(dict.fromkeys(itertools.chain.from_iterable(attributes)))
+    return {name: [each.get(name) for each in attributes] for name in names}
 
 
 def _joined(payloads: Sequence[Buffer]) -> tuple[Array, Buffer]:

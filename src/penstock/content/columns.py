@@ -275,8 +275,12 @@ def _kind_of(name: str, found: type) -> AttributeType:
 def _column(name: str, kind: AttributeType, values: Sequence[Any], present: Mask | None) -> Column:
     if is_dictionary_encoded(kind):
         distinct = list(dict.fromkeys(values))
-        index = dict(zip(distinct, range(len(distinct)), strict=True))
-        codes = np.fromiter(map(index.__getitem__, values), code_dtype(len(distinct)), len(values))
+        if len(distinct) == 1:
+            codes = np.zeros(len(values), code_dtype(1))
+        else:
+            index = dict(zip(distinct, range(len(distinct)), strict=True))
+            listed = map(index.__getitem__, values)
+            codes = np.fromiter(listed, code_dtype(len(distinct)), len(values))
         try:
             dictionary = Dictionary.of(distinct, text=kind is AttributeType.STRING)
         except UnicodeEncodeError as error:
