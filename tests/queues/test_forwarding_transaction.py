@@ -48,8 +48,11 @@ STORED, PASSING = 0, 3600 * SECOND
 class Harness:
     """The brokers, their disks, and whatever is under way between them."""
 
-    def __init__(self, pass_through_ns: int = STORED) -> None:
+    def __init__(self, pass_through_ns: int = STORED, *, here: bool = False) -> None:
+        """With ``here`` the alias queue's own broker has a destination, too."""
         self.pass_through_ns = pass_through_ns
+        self.here = here
+        self.with_queue = NAMES if here else NAMES[1:]
         self.now: Instant = 1000 * SECOND
         self.stores = {name: MemoryStore[Any](lambda entry: entry.frame.weight) for name in NAMES}
         self.brokers: dict[str, QueueBroker] = {}
@@ -67,11 +70,11 @@ class Harness:
         for log in store.log_names():
             bounds = store.bounds(log)
             logs[log] = (bounds.first_low, bounds.end_high, bounds.stored_bytes)
-        alias = AliasConfig(
-            "orders", ("work@east", "work@west"), pass_through_ns=self.pass_through_ns
-        )
+        destinations = tuple(f"work@{each}" for each in self.with_queue)
+        alias = AliasConfig("orders", destinations, pass_through_ns=self.pass_through_ns)
         aliases = (alias,) if name == "home" else ()
-        queues = () if name == "home" else (QueueConfig("work", dead_letter_queue=""),)
+        work = QueueConfig("work", dead_letter_queue="")
+        queues = (work,) if name in self.with_queue else ()
         saved = store.load_state()
         broker = QueueBroker(
             name, queues, aliases, PARAMETERS, Tokens(), saved=saved, logs=logs, now=self.now
@@ -81,7 +84,7 @@ class Harness:
         away = self.unreachable if name == "home" else set()
         hops = {each: each for each in NAMES if each != name and each not in away}
         self.carry_out(name, broker.routes_changed({}, hops, self.now))
-        if name != "home":
+        if queues:
             # A consumer without credit: the queue counts as served and keeps what it gets.
             self.carry_out(name, broker.received("client", Receive("c", "work"), self.now))
 
@@ -262,22 +265,27 @@ def act(harness: Harness, random: Random, name: str, argument: Any) -> None:
 def judge(harness: Harness) -> None:
     """Everything heals: each confirmed row is in one queue, once, and nothing is left in doubt."""
     harness.heal()
-    stored = harness.stored("east") + harness.stored("west")
+    stored = [number for each in harness.with_queue for number in harness.stored(each)]
     assert len(stored) == len(set(stored)), "a row is in two places"
     assert harness.confirmed <= set(stored), "a confirmed row is lost"
-    for site in ("east", "west"):
-        assert harness.brokers[site].queues["work"].rows.doubt.rows == 0
+    for name in harness.with_queue:
+        assert harness.brokers[name].queues["work"].rows.doubt.rows == 0
     alias = harness.brokers["home"].aliases["orders"]
     assert alias.rows.entries.rows == 0
     assert all(each.is_done for each in alias.forwarding.destinations)
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(ACTIONS, max_size=60), st.integers(0, 10), st.sampled_from([STORED, PASSING]))
+@given(
+    st.lists(ACTIONS, max_size=60),
+    st.integers(0, 10),
+    st.sampled_from([STORED, PASSING]),
+    st.booleans(),
+)
 def test_every_confirmed_row_ends_in_exactly_one_queue(
-    actions: list[tuple[str, Any]], seed: int, pass_through_ns: int
+    actions: list[tuple[str, Any]], seed: int, pass_through_ns: int, here: bool
 ) -> None:
-    harness = Harness(pass_through_ns)
+    harness = Harness(pass_through_ns, here=here)
     random = Random(seed)
     for name, argument in actions:
         act(harness, random, name, argument)
@@ -286,8 +294,9 @@ def test_every_confirmed_row_ends_in_exactly_one_queue(
 
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("pass_through_ns", [STORED, PASSING])
-def test_long_walks_end_in_exactly_one_queue(seed: int, pass_through_ns: int) -> None:
-    harness = Harness(pass_through_ns)
+@pytest.mark.parametrize("here", [False, True])
+def test_long_walks_end_in_exactly_one_queue(seed: int, pass_through_ns: int, here: bool) -> None:
+    harness = Harness(pass_through_ns, here=here)
     random = Random(seed)
     for _ in range(150):
         name = random.choices(

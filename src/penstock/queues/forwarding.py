@@ -115,6 +115,23 @@ class Forwarding:
             each.distance.is_within(self._pass_through_ns) for each in takers
         )
 
+    def takers_here(self, now: Instant) -> list[str]:
+        """Those who can take rows, if all of them are queues of this broker."""
+        takers = self.destinations.takers(now)
+        here = all(each.broker == self._broker for each in takers.values())
+        return list(takers) if here else []
+
+    def has_taken(self, address: str, count: int, now: Instant) -> None:
+        """A queue of this broker has rows that were handed over to it."""
+        self.destinations[address].forwarded_messages += count
+        self.forwarded.add(count, now)
+
+    def pause(self, address: str, problem: str, now: Instant) -> None:
+        """A destination refused rows: what follows goes elsewhere."""
+        destination = self.destinations[address]
+        destination.problem = problem
+        destination.paused_until = now + self._parameters.refused_pause_ns
+
     def _send_piece(
         self,
         destination: Destination,
@@ -196,8 +213,7 @@ class Forwarding:
         destination = self.destinations.find(message.source, message.queue)
         if destination is None:
             return
-        destination.problem = message.reason
-        destination.paused_until = now + self._parameters.refused_pause_ns
+        self.pause(destination.address, message.reason, now)
         for low, high in message.intervals:
             self._rows.wait_again(destination.take_back(low, high))
         self.step(now, out)
