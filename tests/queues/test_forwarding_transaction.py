@@ -35,6 +35,7 @@ from penstock.queues.messages import (
     SendReceipt,
     SendRefused,
     SendToQueue,
+    Stored,
 )
 from penstock.queues.parameters import AliasConfig, QueueConfig, QueueParameters
 from penstock.store.faulty import MemoryStore
@@ -48,8 +49,15 @@ STORED, PASSING = 0, 3600 * SECOND
 class Harness:
     """The brokers, their disks, and whatever is under way between them."""
 
-    def __init__(self, pass_through_ns: int = STORED, *, here: bool = False) -> None:
+    def __init__(
+        self,
+        pass_through_ns: int = STORED,
+        *,
+        here: bool = False,
+        depth_limit_messages: int = 1_000_000,
+    ) -> None:
         """With ``here`` the alias queue's own broker has a destination, too."""
+        self.depth_limit_messages = depth_limit_messages
         self.pass_through_ns = pass_through_ns
         self.here = here
         self.with_queue = NAMES if here else NAMES[1:]
@@ -73,7 +81,8 @@ class Harness:
         destinations = tuple(f"work@{each}" for each in self.with_queue)
         alias = AliasConfig("orders", destinations, pass_through_ns=self.pass_through_ns)
         aliases = (alias,) if name == "home" else ()
-        work = QueueConfig("work", dead_letter_queue="")
+        limit = self.depth_limit_messages
+        work = QueueConfig("work", dead_letter_queue="", depth_limit_messages=limit)
         queues = (work,) if name in self.with_queue else ()
         saved = store.load_state()
         broker = QueueBroker(
@@ -450,3 +459,55 @@ def test_nothing_passes_through_when_no_destination_can_be_reached() -> None:
     assert harness.stored_at_home() == 6
     assert harness.confirmed == set(range(6))
     judge(harness)
+
+
+def test_what_is_stored_while_questions_are_unanswered_goes_into_the_next() -> None:
+    harness = in_touch()
+    harness.set_reachable("west", reachable=False)
+    harness.under_way.clear()
+    for _ in range(5):
+        harness.send(2)
+        harness.run_forwards()
+    asked = [message for _, _, message in harness.under_way if isinstance(message, Stored)]
+    assert len(asked) == 2
+    assert harness.brokers["east"].queues["work"].rows.doubt.rows == 10
+    for _ in range(40):
+        harness.sync("home")
+        harness.sync("east")
+        asked += [
+            message
+            for _, _, message in harness.under_way
+            if isinstance(message, Stored) and message not in asked
+        ]
+        harness.deliver(0, keep=False)
+    assert len(asked) == 3
+    assert harness.confirmed == set(range(12))
+    judge(harness)
+
+
+def test_an_unanswered_question_is_asked_again_with_what_came_since() -> None:
+    harness = in_touch()
+    harness.set_reachable("west", reachable=False)
+    for _ in range(4):
+        harness.send(1)
+        harness.run_forwards()
+        harness.under_way.clear()
+    harness.run(40)
+    assert harness.confirmed == {0, 1}
+    judge(harness)
+    assert harness.confirmed == set(range(6))
+
+
+def test_a_full_queue_refuses_what_is_forwarded_and_not_what_is_repeated() -> None:
+    harness = Harness(depth_limit_messages=3)
+    harness.set_reachable("west", reachable=False)
+    harness.send(2)
+    harness.run(40)
+    harness.send(2)
+    harness.run(40)
+    alias = harness.brokers["home"].aliases["orders"]
+    assert harness.confirmed == {0, 1, 2, 3}
+    assert sorted(harness.stored("east")) == [0, 1]
+    assert "is full (depth_limit_messages)" in alias.explain(harness.now)
+    judge(harness)
+    assert len(harness.stored("west")) == 2

@@ -83,8 +83,7 @@ class AliasQueue:
         self, sender: ClientSender, message: SendToQueue, now: Instant, out: list[Effect]
     ) -> None:
         """A client's rows."""
-        near = bool(self.forwarding.takers_here(now)) or self.forwarding.is_near(now)
-        self.passage.open(now, near=near, out=out)
+        self.passage.open(now, near=self.forwarding.is_near(now), out=out)
         self.entrance.send(sender, message, now, out)
         self.passage.close()
         self.step(now, out)
@@ -99,12 +98,13 @@ class AliasQueue:
         """Forward what can be forwarded now."""
         if not self._journal.ready:
             return
-        if here := self.forwarding.takers_here(now):
-            self._handover.step(here, now, out)
+        takers = self.forwarding.destinations.takers(now)
+        if self.forwarding.are_here(takers):
+            self._handover.step(list(takers), now, out)
         else:
             for rows in self.passage.arrivals():
                 self._arrived(rows, now, out, stored=False)
-        self.forwarding.step(now, out)
+        self.forwarding.step(now, out, takers)
 
     def handover_answered(self, message: HandedOver, now: Instant, out: list[Effect]) -> None:
         """A queue of this broker has rows, or refused them."""

@@ -3,13 +3,20 @@
 The destination's half of the forwarding transaction; penstock.queues.doubt says what it keeps, and
 penstock.queues.decisions is the other half.  Rows of an alias queue of the same broker are not in
 doubt (penstock.queues.handover).
+
+Few questions to an alias queue are under way at a time; what is stored meanwhile goes into the
+next.  So the busier the two are, the more rows one question, one note and one decision are about.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Final
+
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import Effect, Priority, Send
+from penstock.queues.doubt import AliasKey
 from penstock.queues.intake import Answer, Intake
 from penstock.queues.messages import (
     Decision,
@@ -23,6 +30,9 @@ from penstock.queues.messages import (
 )
 from penstock.queues.queue_rows import QueueRows
 from penstock.queues.senders import HANDOVERS, ROUTE, AliasSender, HandoverSender, Sender
+
+QUESTIONS_UNDER_WAY: Final = 2
+"""One whose decision the alias queue writes down, and one that it has at hand for its next note."""
 
 
 class ForwardedRows:
@@ -38,6 +48,9 @@ class ForwardedRows:
         self._intake = intake
         self._repeat_ns = repeat_ns
         self.ask_again_at: Instant | None = None
+        self._asked: dict[AliasKey, list[IntervalSet]] = {}
+        """The questions to which an answer is owed."""
+        self._unasked: dict[AliasKey, IntervalSet] = {}
 
     def take(self, message: Forward, problem: str, out: list[Effect]) -> None:
         """Rows of an alias queue, to be held in doubt; ``problem`` says that there is no room."""
@@ -92,10 +105,18 @@ class ForwardedRows:
         if answer.failure:
             self._refuse(sender, low, high, answer.failure, out)
             return
-        held = IntervalSet(self._rows.doubt.intervals((sender.broker, sender.alias)))
-        self._ask(sender.broker, sender.alias, tuple(held.within(low, high)), out)
+        key = (sender.broker, sender.alias)
+        self._unasked.setdefault(key, IntervalSet()).add(low, high)
+        self._ask_next(key, out)
         if self.ask_again_at is None:
             self.ask_again_at = now + self._repeat_ns
+
+    def _ask_next(self, key: AliasKey, out: list[Effect]) -> None:
+        """Ask about what has come since the last question, unless enough are unanswered."""
+        if key in self._unasked and len(self._asked.get(key, ())) < QUESTIONS_UNDER_WAY:
+            # Some of it may be decided: it was a repeat.
+            held = self._rows.doubt.within(key, self._unasked.pop(key))
+            self._ask(key, held, out)
 
     def _refuse(
         self, sender: AliasSender, low: int, high: int, reason: str, out: list[Effect]
@@ -104,21 +125,22 @@ class ForwardedRows:
         refused = ForwardRefused(self._broker, back, alias, self._queue, ((low, high),), reason)
         out.append(Send(ROUTE, refused, Priority.CONTROL))
 
-    def _ask(
-        self, broker: str, alias: str, intervals: tuple[Interval, ...], out: list[Effect]
-    ) -> None:
+    def _ask(self, key: AliasKey, intervals: tuple[Interval, ...], out: list[Effect]) -> None:
         if intervals:
-            stored = Stored(self._broker, broker, alias, self._queue, intervals)
+            self._asked.setdefault(key, []).append(IntervalSet(intervals))
+            stored = Stored(self._broker, *key, self._queue, intervals)
             out.append(Send(ROUTE, stored, Priority.CONTROL))
 
     def ask_all(self, now: Instant, out: list[Effect]) -> None:
         """Ask for every decision that is owed."""
         doubt = self._rows.doubt
-        for broker, alias in doubt.aliases():
-            self._ask(broker, alias, doubt.intervals((broker, alias)), out)
+        self._asked.clear()
+        self._unasked.clear()
+        for key in doubt.aliases():
+            self._ask(key, doubt.intervals(key), out)
         self.ask_again_at = now + self._repeat_ns if doubt.rows else None
 
-    def decide(self, message: Decision) -> int:
+    def decide(self, message: Decision, out: list[Effect]) -> int:
         """The alias queue's word; how many rows are this queue's now.
 
         The alias queue hears that it was carried out when that is durable.
@@ -135,7 +157,16 @@ class ForwardedRows:
         decided = (*message.committed, *message.withdrawn)
         resolved = Resolved(self._broker, message.source, message.alias, self._queue, decided)
         rows.settlements.tell(Send(ROUTE, resolved, Priority.CONTROL))
+        self._answered(key, decided)
+        self._ask_next(key, out)
         return count
+
+    def _answered(self, key: AliasKey, decided: Iterable[Interval]) -> None:
+        questions = self._asked.get(key, [])
+        for question in questions:
+            for low, high in decided:
+                question.remove(low, high)
+        self._asked[key] = [question for question in questions if len(question)]
 
     def deadline(self, now: Instant, out: list[Effect]) -> None:
         """Repeat what was not answered."""

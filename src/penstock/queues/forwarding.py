@@ -76,15 +76,19 @@ class Forwarding:
 
     # -- sharing out ------------------------------------------------------------------------
 
-    def step(self, now: Instant, out: list[Effect]) -> None:
-        """Forward what can be, and write down what was decided."""
+    def step(
+        self, now: Instant, out: list[Effect], takers: dict[str, Destination] | None = None
+    ) -> None:
+        """Forward what can be, and write down what was decided.
+
+        ``takers`` are those that can take rows, if the caller has asked already.
+        """
         if self._rows.journal.ready:
-            self._forward(now, out)
+            self._forward(self.destinations.takers(now) if takers is None else takers, now, out)
             self._decisions.flush(out)
 
-    def _forward(self, now: Instant, out: list[Effect]) -> None:
+    def _forward(self, takers: dict[str, Destination], now: Instant, out: list[Effect]) -> None:
         """Share out what waits between those that can take it."""
-        takers = self.destinations.takers(now)
         if not takers and len(self._passage):
             self.store_what_passes(now, out)
         window = self._parameters.forward_window_bytes
@@ -109,17 +113,16 @@ class Forwarding:
                     low += count
 
     def is_near(self, now: Instant) -> bool:
-        """Whether everybody who can take rows is near enough for them to pass through."""
-        takers = self.destinations.takers(now).values()
-        return bool(takers) and all(
-            each.distance.is_within(self._pass_through_ns) for each in takers
+        """Whether everybody who can take rows is near enough for them to pass through, or here."""
+        takers = self.destinations.takers(now)
+        return self.are_here(takers) or (
+            bool(takers)
+            and all(each.distance.is_within(self._pass_through_ns) for each in takers.values())
         )
 
-    def takers_here(self, now: Instant) -> list[str]:
-        """Those who can take rows, if all of them are queues of this broker."""
-        takers = self.destinations.takers(now)
-        here = all(each.broker == self._broker for each in takers.values())
-        return list(takers) if here else []
+    def are_here(self, takers: dict[str, Destination]) -> bool:
+        """Whether there are some who can take rows, and all of them are queues of this broker."""
+        return bool(takers) and all(each.broker == self._broker for each in takers.values())
 
     def has_taken(self, address: str, count: int, now: Instant) -> None:
         """A queue of this broker has rows that were handed over to it."""

@@ -170,7 +170,7 @@ class Queue:
     def decision(self, message: Decision, now: Instant, out: list[Effect]) -> None:
         """The alias queue's word on rows in doubt; it is repeated if we cannot hear it yet."""
         if self.rows.journal.ready:
-            self.received.add(self.forwarded.decide(message), now)
+            self.received.add(self.forwarded.decide(message, out), now)
             self._step(now, out)
 
     # -- monitoring -------------------------------------------------------------------------
