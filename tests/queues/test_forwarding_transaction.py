@@ -27,6 +27,7 @@ from penstock.core.machine import (
 )
 from penstock.core.tokens import Tokens
 from penstock.queues.broker import QueueBroker
+from penstock.queues.forwarded import COMPANY_NS
 from penstock.queues.messages import (
     Decision,
     Forward,
@@ -461,27 +462,39 @@ def test_nothing_passes_through_when_no_destination_can_be_reached() -> None:
     judge(harness)
 
 
-def test_what_is_stored_while_questions_are_unanswered_goes_into_the_next() -> None:
+def test_what_one_commit_brought_is_one_question_and_one_note() -> None:
     harness = in_touch()
     harness.set_reachable("west", reachable=False)
     harness.under_way.clear()
     for _ in range(5):
         harness.send(2)
-        harness.run_forwards()
-    asked = [message for _, _, message in harness.under_way if isinstance(message, Stored)]
-    assert len(asked) == 2
-    assert harness.brokers["east"].queues["work"].rows.doubt.rows == 10
-    for _ in range(40):
-        harness.sync("home")
-        harness.sync("east")
-        asked += [
-            message
-            for _, _, message in harness.under_way
-            if isinstance(message, Stored) and message not in asked
-        ]
-        harness.deliver(0, keep=False)
-    assert len(asked) == 3
+        forward = harness.under_way.pop()[2]
+        harness.carry_out("east", harness.brokers["east"].received("home", forward, harness.now))
+    harness.sync("east")
+    (asked,) = [message for _, _, message in harness.under_way if isinstance(message, Stored)]
+    assert len(asked.intervals) == 1
+    harness.run(10)
     assert harness.confirmed == set(range(12))
+    judge(harness)
+
+
+def test_a_question_waits_for_company_only_for_a_moment() -> None:
+    harness = in_touch()
+    harness.set_reachable("west", reachable=False)
+    harness.under_way.clear()
+    east = harness.brokers["east"]
+    for _ in range(2):
+        harness.send(2)
+        forward = harness.under_way.pop()[2]
+        harness.carry_out("east", east.received("home", forward, harness.now))
+    (first,) = harness.stores["east"].sync(1).durable
+    harness.carry_out("east", east.resolved(first, "", harness.now))
+    assert not harness.under_way
+    harness.now += COMPANY_NS
+    assert east.next_deadline() == harness.now
+    harness.carry_out("east", east.deadline(harness.now))
+    (asked,) = [message for _, _, message in harness.under_way if isinstance(message, Stored)]
+    assert sum(high - low for low, high in asked.intervals) == 2
     judge(harness)
 
 

@@ -4,16 +4,15 @@ The destination's half of the forwarding transaction; penstock.queues.doubt says
 penstock.queues.decisions is the other half.  Rows of an alias queue of the same broker are not in
 doubt (penstock.queues.handover).
 
-Few questions to an alias queue are under way at a time; what is stored meanwhile goes into the
-next.  So the busier the two are, the more rows one question, one note and one decision are about.
+While other rows are on their way to the disk a question waits a moment for company: a store reports
+many orders at once, and what one commit brought should be one question, one note and one decision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
-from penstock.core.clock import Duration, Instant
+from penstock.core.clock import MILLISECOND, Duration, Instant, earliest
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import Effect, Priority, Send
 from penstock.queues.doubt import AliasKey
@@ -31,8 +30,9 @@ from penstock.queues.messages import (
 from penstock.queues.queue_rows import QueueRows
 from penstock.queues.senders import HANDOVERS, ROUTE, AliasSender, HandoverSender, Sender
 
-QUESTIONS_UNDER_WAY: Final = 2
-"""One whose decision the alias queue writes down, and one that it has at hand for its next note."""
+COMPANY_NS: Final = MILLISECOND // 2
+"""How long a question waits for company: longer than a store takes to report what it committed, and
+little beside the two syncs that a forwarded row needs anyway."""
 
 
 class ForwardedRows:
@@ -47,9 +47,8 @@ class ForwardedRows:
         self._rows = rows
         self._intake = intake
         self._repeat_ns = repeat_ns
-        self.ask_again_at: Instant | None = None
-        self._asked: dict[AliasKey, list[IntervalSet]] = {}
-        """The questions to which an answer is owed."""
+        self._ask_again_at: Instant | None = None
+        self._ask_at: Instant | None = None
         self._unasked: dict[AliasKey, IntervalSet] = {}
 
     def take(self, message: Forward, problem: str, out: list[Effect]) -> None:
@@ -107,16 +106,20 @@ class ForwardedRows:
             return
         key = (sender.broker, sender.alias)
         self._unasked.setdefault(key, IntervalSet()).add(low, high)
-        self._ask_next(key, out)
-        if self.ask_again_at is None:
-            self.ask_again_at = now + self._repeat_ns
+        if not self._intake.pending_rows:
+            self._ask_new(out)
+        elif self._ask_at is None:
+            self._ask_at = now + COMPANY_NS
+        if self._ask_again_at is None:
+            self._ask_again_at = now + self._repeat_ns
 
-    def _ask_next(self, key: AliasKey, out: list[Effect]) -> None:
-        """Ask about what has come since the last question, unless enough are unanswered."""
-        if key in self._unasked and len(self._asked.get(key, ())) < QUESTIONS_UNDER_WAY:
+    def _ask_new(self, out: list[Effect]) -> None:
+        """Ask about what has come since the last question."""
+        self._ask_at = None
+        unasked, self._unasked = self._unasked, {}
+        for key, intervals in unasked.items():
             # Some of it may be decided: it was a repeat.
-            held = self._rows.doubt.within(key, self._unasked.pop(key))
-            self._ask(key, held, out)
+            self._ask(key, self._rows.doubt.within(key, intervals), out)
 
     def _refuse(
         self, sender: AliasSender, low: int, high: int, reason: str, out: list[Effect]
@@ -127,20 +130,19 @@ class ForwardedRows:
 
     def _ask(self, key: AliasKey, intervals: tuple[Interval, ...], out: list[Effect]) -> None:
         if intervals:
-            self._asked.setdefault(key, []).append(IntervalSet(intervals))
             stored = Stored(self._broker, *key, self._queue, intervals)
             out.append(Send(ROUTE, stored, Priority.CONTROL))
 
     def ask_all(self, now: Instant, out: list[Effect]) -> None:
         """Ask for every decision that is owed."""
         doubt = self._rows.doubt
-        self._asked.clear()
+        self._ask_at = None
         self._unasked.clear()
         for key in doubt.aliases():
             self._ask(key, doubt.intervals(key), out)
-        self.ask_again_at = now + self._repeat_ns if doubt.rows else None
+        self._ask_again_at = now + self._repeat_ns if doubt.rows else None
 
-    def decide(self, message: Decision, out: list[Effect]) -> int:
+    def decide(self, message: Decision) -> int:
         """The alias queue's word; how many rows are this queue's now.
 
         The alias queue hears that it was carried out when that is durable.
@@ -157,18 +159,15 @@ class ForwardedRows:
         decided = (*message.committed, *message.withdrawn)
         resolved = Resolved(self._broker, message.source, message.alias, self._queue, decided)
         rows.settlements.tell(Send(ROUTE, resolved, Priority.CONTROL))
-        self._answered(key, decided)
-        self._ask_next(key, out)
         return count
 
-    def _answered(self, key: AliasKey, decided: Iterable[Interval]) -> None:
-        questions = self._asked.get(key, [])
-        for question in questions:
-            for low, high in decided:
-                question.remove(low, high)
-        self._asked[key] = [question for question in questions if len(question)]
-
     def deadline(self, now: Instant, out: list[Effect]) -> None:
-        """Repeat what was not answered."""
-        if self.ask_again_at is not None and now >= self.ask_again_at:
+        """Ask what waited for company, and again what was not answered."""
+        if self._ask_again_at is not None and now >= self._ask_again_at:
             self.ask_all(now, out)
+        elif self._ask_at is not None and now >= self._ask_at:
+            self._ask_new(out)
+
+    def next_deadline(self) -> Instant | None:
+        """When one of these is due."""
+        return earliest(self._ask_at, self._ask_again_at)

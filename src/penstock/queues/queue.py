@@ -170,7 +170,7 @@ class Queue:
     def decision(self, message: Decision, now: Instant, out: list[Effect]) -> None:
         """The alias queue's word on rows in doubt; it is repeated if we cannot hear it yet."""
         if self.rows.journal.ready:
-            self.received.add(self.forwarded.decide(message, out), now)
+            self.received.add(self.forwarded.decide(message), now)
             self._step(now, out)
 
     # -- monitoring -------------------------------------------------------------------------
@@ -374,7 +374,7 @@ class Queue:
             rows.settlements.retry_at,
             rows.bury_at,
             rows.next_expiry(),
-            self.forwarded.ask_again_at,
+            self.forwarded.next_deadline(),
             self._reports.next_deadline(),
         )
 
