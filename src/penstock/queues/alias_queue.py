@@ -16,6 +16,7 @@ from penstock.core.intervals import IntervalSet
 from penstock.core.machine import Effect, InvariantBroken, LinkName, LogRead
 from penstock.core.tokens import Tokens
 from penstock.queues.alias_rows import AliasRows
+from penstock.queues.destination import Destination
 from penstock.queues.entrance import Entrance
 from penstock.queues.explanation import explain
 from penstock.queues.forwarding import Forwarding
@@ -83,10 +84,11 @@ class AliasQueue:
         self, sender: ClientSender, message: SendToQueue, now: Instant, out: list[Effect]
     ) -> None:
         """A client's rows."""
-        self.passage.open(now, near=self.forwarding.is_near(now), out=out)
+        takers = self.forwarding.destinations.takers(now)
+        self.passage.open(now, near=self.forwarding.are_near(takers), out=out)
         self.entrance.send(sender, message, now, out)
         self.passage.close()
-        self.step(now, out)
+        self._step(takers, now, out)
 
     def _give_answers(self, now: Instant, out: list[Effect]) -> None:
         for answer in self._intake.answers():
@@ -96,9 +98,11 @@ class AliasQueue:
 
     def step(self, now: Instant, out: list[Effect]) -> None:
         """Forward what can be forwarded now."""
+        self._step(self.forwarding.destinations.takers(now), now, out)
+
+    def _step(self, takers: dict[str, Destination], now: Instant, out: list[Effect]) -> None:
         if not self._journal.ready:
             return
-        takers = self.forwarding.destinations.takers(now)
         if self.forwarding.are_here(takers):
             self._handover.step(list(takers), now, out)
         else:

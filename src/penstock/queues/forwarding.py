@@ -112,12 +112,12 @@ class Forwarding:
                     self._send_piece(takers[name], entry, low, low + count, now, out)
                     low += count
 
-    def is_near(self, now: Instant) -> bool:
-        """Whether everybody who can take rows is near enough for them to pass through, or here."""
-        takers = self.destinations.takers(now)
-        return self.are_here(takers) or (
-            bool(takers)
-            and all(each.distance.is_within(self._pass_through_ns) for each in takers.values())
+    def are_near(self, takers: dict[str, Destination]) -> bool:
+        """Whether those who can take rows are near enough for them to pass through, or here."""
+        limit_ns = self._pass_through_ns
+        return bool(limit_ns and takers) and all(
+            each.broker == self._broker or each.distance.is_within(limit_ns)
+            for each in takers.values()
         )
 
     def are_here(self, takers: dict[str, Destination]) -> bool:
@@ -147,7 +147,9 @@ class Forwarding:
         assert entry.frame is not None
         frame = entry.frame.slice(low, high)
         self._rows.waiting.remove(entry.priority, low, high)
-        destination.sent(low, high, self._rows.weight_bytes(low, high), now)
+        whole = low == entry.low and high == entry.high
+        weight = entry.weight_bytes if whole else self._rows.weight_bytes(low, high)
+        destination.sent(low, high, weight, now)
         message = Forward(
             self._broker,
             destination.broker,
@@ -377,14 +379,16 @@ class Forwarding:
 
     def next_deadline(self) -> Instant | None:
         """The earliest thing that time alone brings about."""
-        deadlines = [
-            self.loop.next_deadline(),
-            self._decisions.retry_at,
-            self._passage.overdue_at,
-        ]
+        parameters, waiting = self._parameters, self._rows.waiting.count
+        first = earliest(
+            self.loop.next_deadline(), self._decisions.retry_at, self._passage.overdue_at
+        )
         for each in self.destinations:
-            if len(each.in_flight):
-                deadlines.append(each.progress_at + self._parameters.forward_timeout_ns)
-            deadlines.append(each.repeat_at if each.reachable else None)
-            deadlines.append(each.probe_at(self._parameters, self._rows.waiting.count))
-        return earliest(*deadlines)
+            late = each.progress_at + parameters.forward_timeout_ns
+            first = earliest(
+                first,
+                late if len(each.in_flight) else None,
+                each.repeat_at if each.reachable else None,
+                each.probe_at(parameters, waiting),
+            )
+        return first
