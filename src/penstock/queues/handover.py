@@ -53,9 +53,7 @@ class Handover:
         if self._rows.entries.rows:
             return
         for piece in self._passage.leave():
-            count = len(piece.rows.frame)
             self._forwarding.loop.begin(now, out)
-            self._forwarding.balancer.produced(count)
             self._hand_over(piece, takers, out)
 
     def _hand_over(self, piece: Piece, takers: list[str], out: list[Effect]) -> None:
@@ -88,6 +86,8 @@ class Handover:
             self._owing[message.queue] = None
             self._journal.has_news()
             self._passage.passed_messages += message.count
+            # What is refused is counted when it is stored.
+            self._forwarding.balancer.produced(message.count)
             self._forwarding.has_taken(address, message.count, now)
         if piece.done(low, high):
             self._passage.left(piece)
