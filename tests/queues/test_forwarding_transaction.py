@@ -27,6 +27,7 @@ from penstock.core.machine import (
 )
 from penstock.core.tokens import Tokens
 from penstock.queues.broker import QueueBroker
+from penstock.queues.forwarded import COMPANY_NS
 from penstock.queues.messages import (
     Decision,
     Forward,
@@ -35,6 +36,7 @@ from penstock.queues.messages import (
     SendReceipt,
     SendRefused,
     SendToQueue,
+    Stored,
 )
 from penstock.queues.parameters import AliasConfig, QueueConfig, QueueParameters
 from penstock.store.faulty import MemoryStore
@@ -48,8 +50,18 @@ STORED, PASSING = 0, 3600 * SECOND
 class Harness:
     """The brokers, their disks, and whatever is under way between them."""
 
-    def __init__(self, pass_through_ns: int = STORED) -> None:
+    def __init__(
+        self,
+        pass_through_ns: int = STORED,
+        *,
+        here: bool = False,
+        depth_limit_messages: int = 1_000_000,
+    ) -> None:
+        """With ``here`` the alias queue's own broker has a destination, too."""
+        self.depth_limit_messages = depth_limit_messages
         self.pass_through_ns = pass_through_ns
+        self.here = here
+        self.with_queue = NAMES if here else NAMES[1:]
         self.now: Instant = 1000 * SECOND
         self.stores = {name: MemoryStore[Any](lambda entry: entry.frame.weight) for name in NAMES}
         self.brokers: dict[str, QueueBroker] = {}
@@ -67,11 +79,12 @@ class Harness:
         for log in store.log_names():
             bounds = store.bounds(log)
             logs[log] = (bounds.first_low, bounds.end_high, bounds.stored_bytes)
-        alias = AliasConfig(
-            "orders", ("work@east", "work@west"), pass_through_ns=self.pass_through_ns
-        )
+        destinations = tuple(f"work@{each}" for each in self.with_queue)
+        alias = AliasConfig("orders", destinations, pass_through_ns=self.pass_through_ns)
         aliases = (alias,) if name == "home" else ()
-        queues = () if name == "home" else (QueueConfig("work", dead_letter_queue=""),)
+        limit = self.depth_limit_messages
+        work = QueueConfig("work", dead_letter_queue="", depth_limit_messages=limit)
+        queues = (work,) if name in self.with_queue else ()
         saved = store.load_state()
         broker = QueueBroker(
             name, queues, aliases, PARAMETERS, Tokens(), saved=saved, logs=logs, now=self.now
@@ -81,7 +94,7 @@ class Harness:
         away = self.unreachable if name == "home" else set()
         hops = {each: each for each in NAMES if each != name and each not in away}
         self.carry_out(name, broker.routes_changed({}, hops, self.now))
-        if name != "home":
+        if queues:
             # A consumer without credit: the queue counts as served and keeps what it gets.
             self.carry_out(name, broker.received("client", Receive("c", "work"), self.now))
 
@@ -262,22 +275,27 @@ def act(harness: Harness, random: Random, name: str, argument: Any) -> None:
 def judge(harness: Harness) -> None:
     """Everything heals: each confirmed row is in one queue, once, and nothing is left in doubt."""
     harness.heal()
-    stored = harness.stored("east") + harness.stored("west")
+    stored = [number for each in harness.with_queue for number in harness.stored(each)]
     assert len(stored) == len(set(stored)), "a row is in two places"
     assert harness.confirmed <= set(stored), "a confirmed row is lost"
-    for site in ("east", "west"):
-        assert harness.brokers[site].queues["work"].rows.doubt.rows == 0
+    for name in harness.with_queue:
+        assert harness.brokers[name].queues["work"].rows.doubt.rows == 0
     alias = harness.brokers["home"].aliases["orders"]
     assert alias.rows.entries.rows == 0
     assert all(each.is_done for each in alias.forwarding.destinations)
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(ACTIONS, max_size=60), st.integers(0, 10), st.sampled_from([STORED, PASSING]))
+@given(
+    st.lists(ACTIONS, max_size=60),
+    st.integers(0, 10),
+    st.sampled_from([STORED, PASSING]),
+    st.booleans(),
+)
 def test_every_confirmed_row_ends_in_exactly_one_queue(
-    actions: list[tuple[str, Any]], seed: int, pass_through_ns: int
+    actions: list[tuple[str, Any]], seed: int, pass_through_ns: int, here: bool
 ) -> None:
-    harness = Harness(pass_through_ns)
+    harness = Harness(pass_through_ns, here=here)
     random = Random(seed)
     for name, argument in actions:
         act(harness, random, name, argument)
@@ -286,8 +304,9 @@ def test_every_confirmed_row_ends_in_exactly_one_queue(
 
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("pass_through_ns", [STORED, PASSING])
-def test_long_walks_end_in_exactly_one_queue(seed: int, pass_through_ns: int) -> None:
-    harness = Harness(pass_through_ns)
+@pytest.mark.parametrize("here", [False, True])
+def test_long_walks_end_in_exactly_one_queue(seed: int, pass_through_ns: int, here: bool) -> None:
+    harness = Harness(pass_through_ns, here=here)
     random = Random(seed)
     for _ in range(150):
         name = random.choices(
@@ -441,3 +460,67 @@ def test_nothing_passes_through_when_no_destination_can_be_reached() -> None:
     assert harness.stored_at_home() == 6
     assert harness.confirmed == set(range(6))
     judge(harness)
+
+
+def test_what_one_commit_brought_is_one_question_and_one_note() -> None:
+    harness = in_touch()
+    harness.set_reachable("west", reachable=False)
+    harness.under_way.clear()
+    for _ in range(5):
+        harness.send(2)
+        forward = harness.under_way.pop()[2]
+        harness.carry_out("east", harness.brokers["east"].received("home", forward, harness.now))
+    harness.sync("east")
+    (asked,) = [message for _, _, message in harness.under_way if isinstance(message, Stored)]
+    assert len(asked.intervals) == 1
+    harness.run(10)
+    assert harness.confirmed == set(range(12))
+    judge(harness)
+
+
+def test_a_question_waits_for_company_only_for_a_moment() -> None:
+    harness = in_touch()
+    harness.set_reachable("west", reachable=False)
+    harness.under_way.clear()
+    east = harness.brokers["east"]
+    for _ in range(2):
+        harness.send(2)
+        forward = harness.under_way.pop()[2]
+        harness.carry_out("east", east.received("home", forward, harness.now))
+    (first,) = harness.stores["east"].sync(1).durable
+    harness.carry_out("east", east.resolved(first, "", harness.now))
+    assert not harness.under_way
+    harness.now += COMPANY_NS
+    assert east.next_deadline() == harness.now
+    harness.carry_out("east", east.deadline(harness.now))
+    (asked,) = [message for _, _, message in harness.under_way if isinstance(message, Stored)]
+    assert sum(high - low for low, high in asked.intervals) == 2
+    judge(harness)
+
+
+def test_an_unanswered_question_is_asked_again_with_what_came_since() -> None:
+    harness = in_touch()
+    harness.set_reachable("west", reachable=False)
+    for _ in range(4):
+        harness.send(1)
+        harness.run_forwards()
+        harness.under_way.clear()
+    harness.run(40)
+    assert harness.confirmed == {0, 1}
+    judge(harness)
+    assert harness.confirmed == set(range(6))
+
+
+def test_a_full_queue_refuses_what_is_forwarded_and_not_what_is_repeated() -> None:
+    harness = Harness(depth_limit_messages=3)
+    harness.set_reachable("west", reachable=False)
+    harness.send(2)
+    harness.run(40)
+    harness.send(2)
+    harness.run(40)
+    alias = harness.brokers["home"].aliases["orders"]
+    assert harness.confirmed == {0, 1, 2, 3}
+    assert sorted(harness.stored("east")) == [0, 1]
+    assert "is full (depth_limit_messages)" in alias.explain(harness.now)
+    judge(harness)
+    assert len(harness.stored("west")) == 2

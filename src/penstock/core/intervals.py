@@ -37,6 +37,15 @@ class IntervalSet:
         if low >= high:
             return
         lows, highs = self._lows, self._highs
+        # Most sets grow at their end: nothing needs to be searched for there.
+        if not highs or low > highs[-1]:
+            lows.append(low)
+            highs.append(high)
+            return
+        if low >= lows[-1]:
+            if high > highs[-1]:
+                highs[-1] = high
+            return
         # Intervals that overlap or touch [low, high) are first..last-1; they melt into one.
         first = bisect_left(highs, low)
         last = bisect_right(lows, high)
@@ -51,6 +60,10 @@ class IntervalSet:
         if low >= high:
             return
         lows, highs = self._lows, self._highs
+        # And most shrink at their start.
+        if lows and low <= lows[0] and high < highs[0]:
+            lows[0] = max(lows[0], high)
+            return
         first = bisect_right(highs, low)
         last = bisect_left(lows, high)
         if first >= last:
@@ -87,11 +100,13 @@ class IntervalSet:
 
     def within(self, low: Tick, high: Tick) -> list[Interval]:
         """The parts of the set that lie in ``[low, high)``."""
-        if low >= high:
-            return []
         lows, highs = self._lows, self._highs
+        if low >= high or not lows:
+            return []
         first = bisect_right(highs, low)
         last = bisect_left(lows, high)
+        if last - first == 1 and lows[first] <= low and highs[first] >= high:
+            return [(low, high)]
         return [(max(lows[i], low), min(highs[i], high)) for i in range(first, last)]
 
     def covers(self, low: Tick, high: Tick) -> bool:

@@ -1,8 +1,9 @@
 """An alias queue: write-only, durable, on the producer's side; it forwards to queues elsewhere.
 
 1. What is sent stays here, visible, until one destination has it (Section II).  It is stored here
-   first, unless its destination is near and takes it at once (penstock.queues.passage); the
-   producer hears of it when it is durable, wherever that is.
+   first, unless its destination is near and takes it at once (penstock.queues.passage), or is a
+   queue of the same broker (penstock.queues.handover); the producer hears of it when it is durable,
+   wherever that is.
 2. Forwarding, and everything that destinations say, is penstock.queues.forwarding.
 """
 
@@ -15,11 +16,14 @@ from penstock.core.intervals import IntervalSet
 from penstock.core.machine import Effect, InvariantBroken, LinkName, LogRead
 from penstock.core.tokens import Tokens
 from penstock.queues.alias_rows import AliasRows
+from penstock.queues.destination import Destination
 from penstock.queues.entrance import Entrance
 from penstock.queues.explanation import explain
 from penstock.queues.forwarding import Forwarding
+from penstock.queues.handover import Handover
 from penstock.queues.intake import Intake
-from penstock.queues.messages import RowsEntry, SendToQueue
+from penstock.queues.messages import HandedOver, RowsEntry, SendToQueue
+from penstock.queues.origins import OriginRange
 from penstock.queues.parameters import AliasConfig, QueueParameters
 from penstock.queues.passage import Passage
 from penstock.queues.rate_meter import RateMeter
@@ -51,6 +55,7 @@ class AliasQueue:
         self._intake: Intake[Sender] = Intake(self._journal)
         self.passage = Passage(self.rows, self._intake, config, parameters)
         self.forwarding = Forwarding(broker, config, parameters, self.rows, self.passage, now)
+        self._handover = Handover(config.name, self.rows, self.passage, self.forwarding)
         self.entrance = Entrance(
             broker,
             config,
@@ -63,9 +68,15 @@ class AliasQueue:
         )
         self.received = RateMeter(now)
 
+    def handed_over(self, queue: str, origins: list[OriginRange]) -> None:
+        """Before the start: the journal of a queue of this broker says what it was given."""
+        self._handover.found(queue, origins)
+
     def start(self, now: Instant, out: list[Effect]) -> None:
         """Read the journal."""
         self._journal.start(out)
+        if self._journal.ready:
+            self._begin(now, out)
 
     # -- sending ----------------------------------------------------------------------------
 
@@ -73,10 +84,11 @@ class AliasQueue:
         self, sender: ClientSender, message: SendToQueue, now: Instant, out: list[Effect]
     ) -> None:
         """A client's rows."""
-        self.passage.open(now, near=self.forwarding.is_near(now), out=out)
+        takers = self.forwarding.destinations.takers(now)
+        self.passage.open(now, near=self.forwarding.are_near(takers), out=out)
         self.entrance.send(sender, message, now, out)
         self.passage.close()
-        self.step(now, out)
+        self._step(takers, now, out)
 
     def _give_answers(self, now: Instant, out: list[Effect]) -> None:
         for answer in self._intake.answers():
@@ -86,10 +98,25 @@ class AliasQueue:
 
     def step(self, now: Instant, out: list[Effect]) -> None:
         """Forward what can be forwarded now."""
-        if self._journal.ready:
+        self._step(self.forwarding.destinations.takers(now), now, out)
+
+    def _step(self, takers: dict[str, Destination], now: Instant, out: list[Effect]) -> None:
+        if not self._journal.ready:
+            return
+        if self.forwarding.are_here(takers):
+            self._handover.step(list(takers), now, out)
+        else:
             for rows in self.passage.arrivals():
                 self._arrived(rows, now, out, stored=False)
-            self.forwarding.step(now, out)
+        self.forwarding.step(now, out, takers)
+
+    def handover_answered(self, message: HandedOver, now: Instant, out: list[Effect]) -> None:
+        """A queue of this broker has rows, or refused them."""
+        self._handover.answered(message, f"{message.queue}@{self._broker}", now, out)
+        if not message.failure:
+            self.received.add(message.count, now)
+        self._give_answers(now, out)
+        self.step(now, out)
 
     def _arrived(self, rows: RowsEntry, now: Instant, out: list[Effect], *, stored: bool) -> None:
         self.forwarding.loop.begin(now, out)
@@ -133,6 +160,8 @@ class AliasQueue:
     def resolved(self, token: int, failure: str, now: Instant, out: list[Effect]) -> None:
         """Something is durable, or was refused."""
         if self._journal.resolved(token, failure):
+            if not failure:
+                self._handover.saved(out)
             self._journal.trim(self.rows.entries.lowest, out)
             return
         stored = self._intake.resolved(token, failure)
@@ -157,9 +186,13 @@ class AliasQueue:
         for decision in self.rows.recovered(fact, out):
             self.forwarding.recovered(decision)
         if self._journal.ready:
-            self.entrance.journal_read(now, out)
-            self.forwarding.announce_all(now, out)
-            self.step(now, out)
+            self._begin(now, out)
+
+    def _begin(self, now: Instant, out: list[Effect]) -> None:
+        """Everything that a restart must know was read."""
+        self.entrance.journal_read(now, out)
+        self.forwarding.announce_all(now, out)
+        self.step(now, out)
 
     # -- time -------------------------------------------------------------------------------
 
@@ -168,9 +201,14 @@ class AliasQueue:
         self.forwarding.deadline(now, out)
         save_at = self._journal.checkpoint_at()
         if save_at is not None and now >= save_at:
-            pending = [*self._intake.pending_ranges(), *self.passage.pending_ranges()]
+            pending = [
+                *self._intake.pending_ranges(),
+                *self.passage.pending_ranges(),
+                *self._handover.pending_ranges(),
+            ]
             confirmed = self.forwarding.destinations.confirmed()
-            self._journal.checkpoint(pending, confirmed, now, out)
+            if self._journal.checkpoint(pending, confirmed, now, out):
+                self._handover.save_ordered()
             self._journal.trim(self.rows.entries.lowest, out)
         self.step(now, out)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from penstock.core.clock import Instant
+from penstock.core.clock import NEVER, Instant
 from penstock.core.deadlines import Deadlines
 from penstock.core.machine import Effect, LinkName, LogRead, Priority, Send
 from penstock.core.message import Message
@@ -19,15 +19,14 @@ from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
 from penstock.queues.administration import Administration, Hosted, with_saved_destinations
 from penstock.queues.alias_queue import AliasQueue
+from penstock.queues.inside import Inside
 from penstock.queues.messages import (
     Browse,
     ChangeDestination,
     Credit,
-    DeadLetter,
     Decision,
     Forward,
     ForwardRefused,
-    LetterBuried,
     ListQueues,
     Monitor,
     MonitorReport,
@@ -55,7 +54,7 @@ from penstock.queues.producers import Producers
 from penstock.queues.queue import Queue
 from penstock.queues.relays import Relays, changed_ways
 from penstock.queues.replies import refusal_of
-from penstock.queues.senders import LETTERS, ROUTE, ClientSender
+from penstock.queues.senders import HANDOVERS, LETTERS, ROUTE, ClientSender
 from penstock.queues.telemetry import service_records
 
 RELAYS: Final = "@relays"
@@ -106,18 +105,37 @@ class QueueBroker:
         self._producers = Producers(
             broker, self._administration, Relays(broker, parameters), self._touch
         )
+        self._inside = Inside(self.queues, self.aliases, self._administration, self._touch)
         self._by_log: dict[str, Hosted] = {}
         self._by_log.update((each.log, each) for each in self.queues.values())
         self._by_log.update((each.log, each) for each in self.aliases.values())
+        self._aliases_started = False
         self._now = now
 
     def start(self) -> list[Effect]:
-        """Read the journals."""
+        """Read the journals: the queues' first, which say what alias queues handed over."""
         out: list[Effect] = []
-        for hosted in self._by_log.values():
-            hosted.start(self._now, out)
-            self._deadlines.set(hosted.log, hosted.next_deadline())
+        for queue in self.queues.values():
+            queue.start(self._now, out)
+            self._touch(queue)
+        self._start_aliases(self._now, out)
         return self._finish(out, self._now)
+
+    def _start_aliases(self, now: Instant, out: list[Effect]) -> None:
+        """Once all queues have been read."""
+        unread = any(not queue.rows.journal.ready for queue in self.queues.values())
+        if self._aliases_started or unread:
+            return
+        self._aliases_started = True
+        for queue in self.queues.values():
+            for name, origins in queue.rows.handed.take_found().items():
+                if name in self.aliases:
+                    self.aliases[name].handed_over(queue.name, origins)
+                else:
+                    queue.rows.handed.remembered(name, NEVER)
+        for alias in self.aliases.values():
+            alias.start(now, out)
+            self._touch(alias)
 
     # -- the overlay ------------------------------------------------------------------------
 
@@ -291,6 +309,7 @@ class QueueBroker:
         if hosted is not None:
             hosted.log_read(fact, now, out)
             self._touch(hosted)
+            self._start_aliases(now, out)
         return self._finish(out, now)
 
     # -- what stays inside ------------------------------------------------------------------
@@ -307,7 +326,9 @@ class QueueBroker:
             if type(effect) is not Send or effect.link[0] != "@":
                 finished.append(effect)
             elif effect.link == LETTERS:
-                self._letter(effect.message, now, out)
+                self._inside.letter(effect.message, now, out)
+            elif effect.link == HANDOVERS:
+                self._inside.handover(effect.message, now, out)
             elif effect.message.destination == self._broker:
                 self._routed(effect.message, now, out)
             else:
@@ -315,16 +336,6 @@ class QueueBroker:
                 if hop is not None:
                     finished.append(Send(hop, effect.message, effect.priority, effect.flow))
         return finished
-
-    def _letter(self, message: Message, now: Instant, out: list[Effect]) -> None:
-        if isinstance(message, DeadLetter):
-            target = self.queues[message.target]
-            target.bury_letter(message, now, out)
-            self._touch(target)
-        elif isinstance(message, LetterBuried):
-            queue = self.queues[message.queue]
-            queue.letter_buried(message.intervals, message.failure, now, out)
-            self._touch(queue)
 
     # -- time -------------------------------------------------------------------------------
 

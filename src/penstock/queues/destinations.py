@@ -51,7 +51,7 @@ class Destinations:
     @property
     def is_single(self) -> bool:
         """Whether there is nothing to choose."""
-        return len(self.addresses) == 1
+        return sum(not each.retired for each in self._known.values()) == 1
 
     @property
     def reachable(self) -> list[Destination]:

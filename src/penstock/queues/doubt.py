@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import TypeAlias
 
-from penstock.core.intervals import Interval
+from penstock.core.intervals import Interval, IntervalSet
 
 AliasKey: TypeAlias = tuple[str, str]
 """The broker and the name of an alias queue."""
@@ -62,4 +62,9 @@ class Doubt:
 
     def intervals(self, alias: AliasKey) -> tuple[Interval, ...]:
         """The alias queue's numbers that are in doubt."""
-        return tuple((low, high) for low, high, _ in self._pieces.get(alias, ()))
+        return tuple(IntervalSet((low, high) for low, high, _ in self._pieces.get(alias, ())))
+
+    def within(self, alias: AliasKey, wanted: IntervalSet) -> tuple[Interval, ...]:
+        """Those of them that are in a set."""
+        held = IntervalSet(self.intervals(alias))
+        return tuple(part for low, high in wanted for part in held.within(low, high))

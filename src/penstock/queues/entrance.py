@@ -75,7 +75,7 @@ class Entrance:
         self, sender: ClientSender, message: SendToQueue, now: Instant, out: list[Effect]
     ) -> None:
         """A client's rows."""
-        problem = self._no_room(message, now)
+        problem = self.no_room(len(message.batch), message.batch.wire_size, now)
         if problem:
             first, count = message.first_sequence, len(message.batch)
             refusal = SendRefused(message.producer, sender.queue, first, count, problem)
@@ -86,13 +86,14 @@ class Entrance:
         if not self._journal.ready:
             self._waiting_bytes += message.batch.wire_size
 
-    def _no_room(self, message: SendToQueue, now: Instant) -> str:
+    def no_room(self, count: int, weight_bytes: int, now: Instant) -> str:
+        """Why so much more cannot be taken; or nothing."""
         config, intake = self._config, self._intake
         if intake.pending_bytes + self._waiting_bytes > self._submit_limit_bytes:
             return "the broker's disk does not keep up; send more slowly or retry later"
         rows, held_bytes = self._entries.rows + intake.pending_rows, self._entries.bytes
-        too_many = rows + len(message.batch) > config.depth_limit_messages
-        if too_many or held_bytes + message.batch.wire_size > config.depth_limit_bytes:
+        too_many = rows + count > config.depth_limit_messages
+        if too_many or held_bytes + weight_bytes > config.depth_limit_bytes:
             limit = "depth_limit_messages" if too_many else "depth_limit_bytes"
             return (
                 f"{config.name!r} is full ({limit}): it holds {rows} messages, {held_bytes} bytes; "

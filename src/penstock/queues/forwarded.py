@@ -1,18 +1,38 @@
 """Rows that alias queues forwarded to a queue: taken in, asked about, decided.
 
 The destination's half of the forwarding transaction; penstock.queues.doubt says what it keeps, and
-penstock.queues.decisions is the other half.
+penstock.queues.decisions is the other half.  Rows of an alias queue of the same broker are not in
+doubt (penstock.queues.handover).
+
+While other rows are on their way to the disk a question waits a moment for company: a store reports
+many orders at once, and what one commit brought should be one question, one note and one decision.
 """
 
 from __future__ import annotations
 
-from penstock.core.clock import Duration, Instant
+from typing import Final
+
+from penstock.core.clock import MILLISECOND, Duration, Instant, earliest
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import Effect, Priority, Send
+from penstock.queues.doubt import AliasKey
 from penstock.queues.intake import Answer, Intake
-from penstock.queues.messages import Decision, Forward, ForwardRefused, Resolved, Stored
+from penstock.queues.messages import (
+    Decision,
+    Forward,
+    ForwardRefused,
+    HandedOver,
+    HandOver,
+    Resolved,
+    RowsEntry,
+    Stored,
+)
 from penstock.queues.queue_rows import QueueRows
-from penstock.queues.senders import ROUTE, AliasSender, Sender
+from penstock.queues.senders import HANDOVERS, ROUTE, AliasSender, HandoverSender, Sender
+
+COMPANY_NS: Final = MILLISECOND // 2
+"""How long a question waits for company: longer than a store takes to report what it committed, and
+little beside the two syncs that a forwarded row needs anyway."""
 
 
 class ForwardedRows:
@@ -27,16 +47,24 @@ class ForwardedRows:
         self._rows = rows
         self._intake = intake
         self._repeat_ns = repeat_ns
-        self.ask_again_at: Instant | None = None
+        self._ask_again_at: Instant | None = None
+        self._ask_at: Instant | None = None
+        self._unasked: dict[AliasKey, IntervalSet] = {}
 
-    def take(self, message: Forward, out: list[Effect]) -> None:
-        """Rows of an alias queue, to be held in doubt."""
+    def take(self, message: Forward, problem: str, out: list[Effect]) -> None:
+        """Rows of an alias queue, to be held in doubt; ``problem`` says that there is no room."""
         sender = AliasSender(message.source, message.alias)
-        self._rows.journal.origins.raise_floor(sender.origin, message.floor)
+        origins, ticks = self._rows.journal.origins, message.frame.ticks
+        origins.raise_floor(sender.origin, message.floor)
+        low, high = int(ticks[0]), int(ticks[-1]) + 1
+        if problem and origins.new_numbers(sender.origin, low, high - low):
+            # A repeat needs no room: its sender wants to hear again what became of it.
+            self._refuse(sender, low, high, problem, out)
+            return
         self._intake.take(
             sender,
             sender.origin,
-            int(message.frame.ticks[0]),
+            low,
             message.frame.batch,
             out,
             priority=message.priority,
@@ -44,40 +72,75 @@ class ForwardedRows:
             in_doubt=True,
         )
 
+    def hand_over(self, message: HandOver, problem: str, out: list[Effect]) -> None:
+        """Rows of an alias queue of this broker: the queue's own as soon as they are stored."""
+        sender = HandoverSender(message.alias, message.low)
+        if problem:
+            self.handed_over(sender, len(message.batch), problem, out)
+            return
+        entry = RowsEntry(
+            self._rows.journal.place(message.batch),
+            sender.origin,
+            message.low,
+            message.priority,
+            message.expires_at,
+            producer=message.producer,
+            producer_sequence=message.first_sequence,
+        )
+        self._intake.take_unnumbered(sender, entry, out)
+
+    def handed_over(
+        self, sender: HandoverSender, count: int, failure: str, out: list[Effect]
+    ) -> None:
+        """They are durable, or were refused."""
+        answer = HandedOver(sender.alias, self._queue, sender.low, count, failure)
+        out.append(Send(HANDOVERS, answer))
+
     def answer(
         self, sender: AliasSender, answer: Answer[Sender], now: Instant, out: list[Effect]
     ) -> None:
         """Forwarded rows are durable, or were refused."""
         low, high = answer.first_sequence, answer.first_sequence + answer.count
         if answer.failure:
-            refused = ForwardRefused(
-                self._broker,
-                sender.broker,
-                sender.alias,
-                self._queue,
-                ((low, high),),
-                answer.failure,
-            )
-            out.append(Send(ROUTE, refused, Priority.CONTROL))
+            self._refuse(sender, low, high, answer.failure, out)
             return
-        held = IntervalSet(self._rows.doubt.intervals((sender.broker, sender.alias)))
-        self._ask(sender.broker, sender.alias, tuple(held.within(low, high)), out)
-        if self.ask_again_at is None:
-            self.ask_again_at = now + self._repeat_ns
+        key = (sender.broker, sender.alias)
+        self._unasked.setdefault(key, IntervalSet()).add(low, high)
+        if not self._intake.pending_rows:
+            self._ask_new(out)
+        elif self._ask_at is None:
+            self._ask_at = now + COMPANY_NS
+        if self._ask_again_at is None:
+            self._ask_again_at = now + self._repeat_ns
 
-    def _ask(
-        self, broker: str, alias: str, intervals: tuple[Interval, ...], out: list[Effect]
+    def _ask_new(self, out: list[Effect]) -> None:
+        """Ask about what has come since the last question."""
+        self._ask_at = None
+        unasked, self._unasked = self._unasked, {}
+        for key, intervals in unasked.items():
+            # Some of it may be decided: it was a repeat.
+            self._ask(key, self._rows.doubt.within(key, intervals), out)
+
+    def _refuse(
+        self, sender: AliasSender, low: int, high: int, reason: str, out: list[Effect]
     ) -> None:
+        back, alias = sender.broker, sender.alias
+        refused = ForwardRefused(self._broker, back, alias, self._queue, ((low, high),), reason)
+        out.append(Send(ROUTE, refused, Priority.CONTROL))
+
+    def _ask(self, key: AliasKey, intervals: tuple[Interval, ...], out: list[Effect]) -> None:
         if intervals:
-            stored = Stored(self._broker, broker, alias, self._queue, intervals)
+            stored = Stored(self._broker, *key, self._queue, intervals)
             out.append(Send(ROUTE, stored, Priority.CONTROL))
 
     def ask_all(self, now: Instant, out: list[Effect]) -> None:
         """Ask for every decision that is owed."""
         doubt = self._rows.doubt
-        for broker, alias in doubt.aliases():
-            self._ask(broker, alias, doubt.intervals((broker, alias)), out)
-        self.ask_again_at = now + self._repeat_ns if doubt.rows else None
+        self._ask_at = None
+        self._unasked.clear()
+        for key in doubt.aliases():
+            self._ask(key, doubt.intervals(key), out)
+        self._ask_again_at = now + self._repeat_ns if doubt.rows else None
 
     def decide(self, message: Decision) -> int:
         """The alias queue's word; how many rows are this queue's now.
@@ -99,6 +162,12 @@ class ForwardedRows:
         return count
 
     def deadline(self, now: Instant, out: list[Effect]) -> None:
-        """Repeat what was not answered."""
-        if self.ask_again_at is not None and now >= self.ask_again_at:
+        """Ask what waited for company, and again what was not answered."""
+        if self._ask_again_at is not None and now >= self._ask_again_at:
             self.ask_all(now, out)
+        elif self._ask_at is not None and now >= self._ask_at:
+            self._ask_new(out)
+
+    def next_deadline(self) -> Instant | None:
+        """When one of these is due."""
+        return earliest(self._ask_at, self._ask_again_at)

@@ -76,15 +76,19 @@ class Forwarding:
 
     # -- sharing out ------------------------------------------------------------------------
 
-    def step(self, now: Instant, out: list[Effect]) -> None:
-        """Forward what can be, and write down what was decided."""
+    def step(
+        self, now: Instant, out: list[Effect], takers: dict[str, Destination] | None = None
+    ) -> None:
+        """Forward what can be, and write down what was decided.
+
+        ``takers`` are those that can take rows, if the caller has asked already.
+        """
         if self._rows.journal.ready:
-            self._forward(now, out)
+            self._forward(self.destinations.takers(now) if takers is None else takers, now, out)
             self._decisions.flush(out)
 
-    def _forward(self, now: Instant, out: list[Effect]) -> None:
+    def _forward(self, takers: dict[str, Destination], now: Instant, out: list[Effect]) -> None:
         """Share out what waits between those that can take it."""
-        takers = self.destinations.takers(now)
         if not takers and len(self._passage):
             self.store_what_passes(now, out)
         window = self._parameters.forward_window_bytes
@@ -108,12 +112,28 @@ class Forwarding:
                     self._send_piece(takers[name], entry, low, low + count, now, out)
                     low += count
 
-    def is_near(self, now: Instant) -> bool:
-        """Whether everybody who can take rows is near enough for them to pass through."""
-        takers = self.destinations.takers(now).values()
-        return bool(takers) and all(
-            each.distance.is_within(self._pass_through_ns) for each in takers
+    def are_near(self, takers: dict[str, Destination]) -> bool:
+        """Whether those who can take rows are near enough for them to pass through, or here."""
+        limit_ns = self._pass_through_ns
+        return bool(limit_ns and takers) and all(
+            each.broker == self._broker or each.distance.is_within(limit_ns)
+            for each in takers.values()
         )
+
+    def are_here(self, takers: dict[str, Destination]) -> bool:
+        """Whether there are some who can take rows, and all of them are queues of this broker."""
+        return bool(takers) and all(each.broker == self._broker for each in takers.values())
+
+    def has_taken(self, address: str, count: int, now: Instant) -> None:
+        """A queue of this broker has rows that were handed over to it."""
+        self.destinations[address].forwarded_messages += count
+        self.forwarded.add(count, now)
+
+    def pause(self, address: str, problem: str, now: Instant) -> None:
+        """A destination refused rows: what follows goes elsewhere."""
+        destination = self.destinations[address]
+        destination.problem = problem
+        destination.paused_until = now + self._parameters.refused_pause_ns
 
     def _send_piece(
         self,
@@ -127,7 +147,9 @@ class Forwarding:
         assert entry.frame is not None
         frame = entry.frame.slice(low, high)
         self._rows.waiting.remove(entry.priority, low, high)
-        destination.sent(low, high, self._rows.weight_bytes(low, high), now)
+        whole = low == entry.low and high == entry.high
+        weight = entry.weight_bytes if whole else self._rows.weight_bytes(low, high)
+        destination.sent(low, high, weight, now)
         message = Forward(
             self._broker,
             destination.broker,
@@ -196,8 +218,7 @@ class Forwarding:
         destination = self.destinations.find(message.source, message.queue)
         if destination is None:
             return
-        destination.problem = message.reason
-        destination.paused_until = now + self._parameters.refused_pause_ns
+        self.pause(destination.address, message.reason, now)
         for low, high in message.intervals:
             self._rows.wait_again(destination.take_back(low, high))
         self.step(now, out)
@@ -358,14 +379,16 @@ class Forwarding:
 
     def next_deadline(self) -> Instant | None:
         """The earliest thing that time alone brings about."""
-        deadlines = [
-            self.loop.next_deadline(),
-            self._decisions.retry_at,
-            self._passage.overdue_at,
-        ]
+        parameters, waiting = self._parameters, self._rows.waiting.count
+        first = earliest(
+            self.loop.next_deadline(), self._decisions.retry_at, self._passage.overdue_at
+        )
         for each in self.destinations:
-            if len(each.in_flight):
-                deadlines.append(each.progress_at + self._parameters.forward_timeout_ns)
-            deadlines.append(each.repeat_at if each.reachable else None)
-            deadlines.append(each.probe_at(self._parameters, self._rows.waiting.count))
-        return earliest(*deadlines)
+            late = each.progress_at + parameters.forward_timeout_ns
+            first = earliest(
+                first,
+                late if len(each.in_flight) else None,
+                each.repeat_at if each.reachable else None,
+                each.probe_at(parameters, waiting),
+            )
+        return first

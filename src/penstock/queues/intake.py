@@ -4,7 +4,9 @@
 2. Answers are given in the order in which the rows came: a repeat that arrives while the original
    is still on its way to the disk waits for it.
 3. If the original is refused after all, so is its repeat.
-4. Whoever can make rows durable in another way than by this journal may take them over
+4. Rows that cannot be repeats, because their sender is a part of this broker and hears every
+   answer, are not numbered in the table of origins.
+5. Whoever can make rows durable in another way than by this journal may take them over
    (penstock.queues.passage); their answers wait all the same.
 """
 
@@ -31,10 +33,28 @@ REPEAT_OF_REFUSED = "an earlier copy of these rows was refused by the store; sen
 class Answer(Generic[Sender]):
     """What a sender is to be told; ``failure`` is empty if everything is durable."""
 
-    __slots__ = ("count", "failure", "first_position", "first_sequence", "origin", "sender", "wait")
+    __slots__ = (
+        "count",
+        "failure",
+        "first_position",
+        "first_sequence",
+        "numbered",
+        "origin",
+        "sender",
+        "wait",
+    )
 
-    def __init__(self, sender: Sender, origin: str, first_sequence: int, count: int) -> None:
+    def __init__(
+        self,
+        sender: Sender,
+        origin: str,
+        first_sequence: int,
+        count: int,
+        *,
+        numbered: bool = True,
+    ) -> None:
         self.sender = sender
+        self.numbered = numbered
         self.origin = origin
         self.first_sequence = first_sequence
         self.count = count
@@ -93,6 +113,16 @@ class Intake(Generic[Sender]):
             if self.take_over is None or not self.take_over(entry, answer):
                 self.store(entry, answer, out)
 
+    def take_unnumbered(self, sender: Sender, entry: RowsEntry, out: list[Effect]) -> None:
+        """Store rows that have their positions and cannot be repeats."""
+        answer: Answer[Sender] = Answer(
+            sender, entry.origin, entry.first_sequence, len(entry.frame), numbered=False
+        )
+        answer.first_position = entry.frame.low
+        answer.wait = 1
+        self._answers.append(answer)
+        self.store(entry, answer, out)
+
     def store(self, entry: RowsEntry, answer: Answer[Sender], out: list[Effect]) -> None:
         """Order rows into the journal; the answer waits for them."""
         self._pending[self._journal.append(entry, out)] = _Pending(entry, answer)
@@ -111,7 +141,8 @@ class Intake(Generic[Sender]):
         answer.wait -= 1
         if failure:
             answer.failure = failure
-            self._journal.origins.remove(entry.origin, entry.first_sequence, len(frame))
+            if answer.numbered:
+                self._journal.origins.remove(entry.origin, entry.first_sequence, len(frame))
             return None
         return entry
 
@@ -120,10 +151,10 @@ class Intake(Generic[Sender]):
         origins = self._journal.origins
         while self._answers and not self._answers[0].wait:
             answer = self._answers.popleft()
-            if not answer.failure and origins.new_numbers(
-                answer.origin, answer.first_sequence, answer.count
-            ):
-                answer.failure = REPEAT_OF_REFUSED
+            if not answer.failure and answer.numbered:
+                first, count = answer.first_sequence, answer.count
+                if origins.new_numbers(answer.origin, first, count):
+                    answer.failure = REPEAT_OF_REFUSED
             yield answer
 
     @property
@@ -138,6 +169,7 @@ class Intake(Generic[Sender]):
         return [
             (each.row_entry.origin, each.row_entry.first_sequence, len(each.row_entry.frame))
             for each in self._pending.values()
+            if each.answer.numbered
         ]
 
 

@@ -83,6 +83,7 @@ class Journal:
         self._checkpoint_position = 0
         self._checkpoint_at = now + parameters.checkpoint_ns
         self._appended = 0
+        self._news = False
         self._pending: dict[int, int] = {}
         self._reserved_key = f"{log}/reserved"
         self._reserve_token: int | None = None
@@ -203,25 +204,33 @@ class Journal:
         extra: dict[str, list[Interval]],
         now: Instant,
         out: list[Effect],
-    ) -> None:
-        """Save what a restart needs, if something was written since the last time.
+    ) -> bool:
+        """Save what a restart needs, if something happened since the last time; whether it did.
 
         ``pending`` are the rows that the table of origins has and the store has not confirmed: a
         saved table must not claim them, for the store may yet refuse them.
         """
         self._checkpoint_at = now + self._parameters.checkpoint_ns
-        if not self._appended or not self.ready or self._checkpoint_token is not None:
-            return
+        if not self.ready or self._checkpoint_token is not None:
+            return False
+        if not self._appended and not self._news:
+            return False
         self._appended = len(self._pending)
+        self._news = False
         self._checkpoint_position = self.lowest_pending
         self._checkpoint_token = self._tokens.take(self.log)
         origins = self.origins.dump(pending)
         value = msgspec.msgpack.encode(Checkpoint(self._checkpoint_position, origins, extra))
         out.append(PersistState(self._checkpoint_token, {self._state_key: value}))
+        return True
+
+    def has_news(self) -> None:
+        """Something that a save should have changed, although nothing was written here."""
+        self._news = True
 
     def checkpoint_at(self) -> Instant | None:
         """When to save next; None while nothing was written."""
-        return self._checkpoint_at if self._appended else None
+        return self._checkpoint_at if self._appended or self._news else None
 
     def trim(self, lowest_needed: int | None, out: list[Effect]) -> None:
         """Give back what nobody needs."""

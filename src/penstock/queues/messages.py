@@ -68,6 +68,44 @@ class Resolved(Routed, frozen=True, gc=False):
     intervals: tuple[Interval, ...]
 
 
+# -- between an alias queue and a queue of the same broker ----------------------------------------
+
+
+class HandOver(Message, frozen=True, gc=False):
+    """Rows that an alias queue leaves to a queue of its own broker; never leaves it.
+
+    ``low`` is the first row's position in the alias queue, ``producer`` and ``first_sequence`` are
+    whose rows they are (penstock.queues.handover says why the queue has to know).
+    """
+
+    alias: str
+    queue: str
+    low: int
+    batch: Batch
+    priority: int
+    expires_at: Instant
+    producer: str
+    first_sequence: int
+
+
+class HandedOver(Message, frozen=True, gc=False):
+    """The queue holds these rows durably, and they are its own; or why it could not take them."""
+
+    alias: str
+    queue: str
+    low: int
+    count: int
+    failure: str = ""
+
+
+class Remembered(Message, frozen=True, gc=False):
+    """The alias queue's own save names the producers of all rows below this position of its."""
+
+    alias: str
+    queue: str
+    below: int
+
+
 # -- monitoring (Section IV.B) ---------------------------------------------------------------------
 
 
@@ -316,7 +354,11 @@ class LetterBuried(Message, frozen=True, gc=False):
 
 
 class RowsEntry(Message, frozen=True, gc=False):
-    """Rows in a journal: whose they are, and how urgent and lasting."""
+    """Rows in a journal: whose they are, and how urgent and lasting.
+
+    Rows that an alias queue of the same broker handed over name its producer, too, and the number
+    that the first of them has there.
+    """
 
     frame: Frame
     origin: str
@@ -324,6 +366,8 @@ class RowsEntry(Message, frozen=True, gc=False):
     priority: int
     expires_at: Instant
     in_doubt: bool = False
+    producer: str = ""
+    producer_sequence: int = 0
 
 
 class SettlementEntry(Message, frozen=True, gc=False):

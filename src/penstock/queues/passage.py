@@ -29,7 +29,7 @@ from penstock.queues.parameters import AliasConfig, QueueParameters
 from penstock.queues.senders import Sender
 
 
-class _Piece:
+class Piece:
     """Rows that arrived together, and those of them that have no owner yet, durably."""
 
     __slots__ = ("answer", "arrived", "rows", "since", "without_owner")
@@ -40,6 +40,19 @@ class _Piece:
         self.since = since
         self.without_owner = IntervalSet([(rows.frame.low, rows.frame.high)])
         self.arrived = False
+
+    def done(self, low: int, high: int) -> bool:
+        """Some of them have an owner, or another position; whether all of them do now."""
+        self.without_owner.remove(low, high)
+        if len(self.without_owner):
+            return False
+        self.answer.wait -= 1
+        return True
+
+    def pending_ranges(self) -> list[OriginRange]:
+        """The producer's numbers of those that have none."""
+        first = self.rows.first_sequence - self.rows.frame.low
+        return [(self.rows.origin, first + low, high - low) for low, high in self.without_owner]
 
 
 class Passage:
@@ -60,9 +73,9 @@ class Passage:
         self._limit_ns = parameters.unstored_limit_ns
         self._pass_again_ns = parameters.pass_again_ns
         self._limit_bytes = parameters.submit_limit_bytes
-        self._pieces: dict[int, _Piece] = {}
+        self._pieces: dict[int, Piece] = {}
         self._bytes = 0
-        self._arriving: list[_Piece] = []
+        self._arriving: list[Piece] = []
         self._open_at: Instant | None = None
         self._closed_until: Instant = 0
         self.passed_messages = 0
@@ -75,7 +88,7 @@ class Passage:
     # -- the way in -------------------------------------------------------------------------
 
     def open(self, now: Instant, *, near: bool, out: list[Effect]) -> None:
-        """Whether what comes now may pass; ``near`` says that all destinations are."""
+        """Whether what comes now may pass; ``near`` says that all destinations are, or here."""
         self._open_at = now if near and now >= self._closed_until else None
         if self._pass_through_ns:
             self._journal.reserve(out)
@@ -91,24 +104,43 @@ class Passage:
             return False
         if not self._journal.is_reserved(frame.high):
             return False
-        piece = _Piece(rows, answer, self._open_at)
+        piece = Piece(rows, answer, self._open_at)
         self._pieces[frame.low] = piece
         self._arriving.append(piece)
         self._bytes += frame.weight
         return True
 
-    def arrivals(self) -> list[RowsEntry]:
-        """Rows that may be forwarded now: those before which nothing waits for the disk."""
+    def _ready(self) -> list[Piece]:
+        """What may go on now: that before which nothing waits for the disk."""
         if not self._arriving:
             return []
         before = self._intake.lowest_pending
         ready = [each for each in self._arriving if before is None or each.rows.frame.low < before]
         del self._arriving[: len(ready)]
+        return ready
+
+    def arrivals(self) -> list[RowsEntry]:
+        """Rows that may be forwarded now."""
+        ready = self._ready()
         for piece in ready:
             piece.arrived = True
             # From here on they are counted with the alias queue's entries.
             self._bytes -= piece.rows.frame.weight
         return [piece.rows for piece in ready]
+
+    def leave(self) -> list[Piece]:
+        """The same for rows that go to queues of this broker (penstock.queues.handover).
+
+        They count against the bound until they have ``left``.
+        """
+        ready = self._ready()
+        for piece in ready:
+            del self._pieces[piece.rows.frame.low]
+        return ready
+
+    def left(self, piece: Piece) -> None:
+        """They have arrived there."""
+        self._bytes -= piece.rows.frame.weight
 
     # -- decided ----------------------------------------------------------------------------
 
@@ -153,10 +185,7 @@ class Passage:
         ]
 
     def _done(self, piece_low: int, low: int, high: int) -> None:
-        piece = self._pieces[piece_low]
-        piece.without_owner.remove(low, high)
-        if not len(piece.without_owner):
-            piece.answer.wait -= 1
+        if self._pieces[piece_low].done(low, high):
             del self._pieces[piece_low]
 
     # -- stored after all -------------------------------------------------------------------
@@ -189,16 +218,20 @@ class Passage:
         self.close()
         for low, high in undecided:
             for entry, part_low, part_high in self._passing(low, high):
-                self._store(self._pieces[entry.low], part_low, part_high, out)
+                self.store_again(self._pieces[entry.low], part_low, part_high, out)
+                self._done(entry.low, part_low, part_high)
         for piece in self._arriving:
+            low, high = piece.rows.frame.low, piece.rows.frame.high
             self._bytes -= piece.rows.frame.weight
-            self._store(piece, piece.rows.frame.low, piece.rows.frame.high, out)
+            self.store_again(piece, low, high, out)
+            self._done(low, low, high)
         self._arriving.clear()
         for piece in self._pieces.values():
             # What is left waits only for a note of ours.
             piece.since = now
 
-    def _store(self, piece: _Piece, low: int, high: int, out: list[Effect]) -> None:
+    def store_again(self, piece: Piece, low: int, high: int, out: list[Effect]) -> None:
+        """Store some of its rows here; what they were before belongs to nobody."""
         rows, old = piece.rows, piece.rows.frame
         frame = self._journal.place(old.slice(low, high).batch)
         first = rows.first_sequence + low - old.low
@@ -207,12 +240,7 @@ class Passage:
             piece.answer.first_position = frame.low
         piece.answer.wait += 1
         self._intake.store(again, piece.answer, out)
-        self._done(old.low, low, high)
 
     def pending_ranges(self) -> list[OriginRange]:
         """The numbers that the table of origins has and nothing durable says."""
-        return [
-            (piece.rows.origin, piece.rows.first_sequence + low - piece.rows.frame.low, high - low)
-            for piece in self._pieces.values()
-            for low, high in piece.without_owner
-        ]
+        return [part for piece in self._pieces.values() for part in piece.pending_ranges()]

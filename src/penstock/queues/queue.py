@@ -31,6 +31,7 @@ from penstock.queues.messages import (
     DeadLetter,
     Decision,
     Forward,
+    HandOver,
     LetterBuried,
     Monitor,
     MonitorReport,
@@ -51,6 +52,7 @@ from penstock.queues.senders import (
     LETTERS,
     AliasSender,
     ClientSender,
+    HandoverSender,
     LetterSender,
     Sender,
 )
@@ -141,6 +143,8 @@ class Queue:
                 answer_client(sender, client_reply(sender, answer), self._broker, out)
             elif isinstance(sender, AliasSender):
                 self.forwarded.answer(sender, answer, now, out)
+            elif isinstance(sender, HandoverSender):
+                self.forwarded.handed_over(sender, answer.count, answer.failure, out)
             else:
                 buried = LetterBuried(sender.queue, sender.intervals, answer.failure)
                 out.append(Send(LETTERS, buried))
@@ -151,10 +155,17 @@ class Queue:
         """Rows of an alias queue."""
 
         def take(now: Instant, out: list[Effect]) -> None:
-            self.forwarded.take(message, out)
+            batch = message.frame.batch
+            problem = self.entrance.no_room(len(batch), batch.wire_size, now)
+            self.forwarded.take(message, problem, out)
             self._give_answers(now, out)
 
         self.entrance.when_ready(take, now, out)
+
+    def hand_over(self, message: HandOver, now: Instant, out: list[Effect]) -> None:
+        """Rows of an alias queue of this broker, which knows that the journal was read."""
+        problem = self.entrance.no_room(len(message.batch), message.batch.wire_size, now)
+        self.forwarded.hand_over(message, problem, out)
 
     def decision(self, message: Decision, now: Instant, out: list[Effect]) -> None:
         """The alias queue's word on rows in doubt; it is repeated if we cannot hear it yet."""
@@ -293,7 +304,7 @@ class Queue:
         """Something is durable, or was refused."""
         rows = self.rows
         if rows.journal.resolved(token, failure):
-            rows.journal.trim(rows.entries.lowest, out)
+            rows.trim(out)
             return
         stored = self._intake.resolved(token, failure)
         if stored is not None:
@@ -352,7 +363,7 @@ class Queue:
         save_at = rows.journal.checkpoint_at()
         if save_at is not None and now >= save_at:
             rows.journal.checkpoint(self._intake.pending_ranges(), {}, now, out)
-            rows.journal.trim(rows.entries.lowest, out)
+            rows.trim(out)
         self._step(now, out)
 
     def next_deadline(self) -> Instant | None:
@@ -363,7 +374,7 @@ class Queue:
             rows.settlements.retry_at,
             rows.bury_at,
             rows.next_expiry(),
-            self.forwarded.ask_again_at,
+            self.forwarded.next_deadline(),
             self._reports.next_deadline(),
         )
 

@@ -26,6 +26,7 @@ from penstock.core.tokens import Tokens
 from penstock.queues.consumers import Consumers
 from penstock.queues.doubt import Doubt
 from penstock.queues.entries import Entries, Entry
+from penstock.queues.handed_rows import HandedRows
 from penstock.queues.intake import entry_of
 from penstock.queues.journal import Journal
 from penstock.queues.messages import DeadLetter, RowsEntry, SettlementEntry
@@ -56,6 +57,7 @@ class QueueRows:
         self.entries = Entries(parameters.memory_bytes)
         self.ready = ReadyRows()
         self.doubt = Doubt()
+        self.handed = HandedRows()
         self.consumers = Consumers()
         self.attempts: dict[int, int] = {}
         self.settlements = Settlements(self.journal, parameters.store_retry_ns)
@@ -76,7 +78,9 @@ class QueueRows:
         for entry in fact.frames:
             if isinstance(entry, RowsEntry):
                 self.entries.add(entry_of(entry, recovered=True))
-                if entry.frame.low >= self.journal.checkpointed_to:
+                if entry.producer:
+                    self.handed.found(entry)
+                elif entry.frame.low >= self.journal.checkpointed_to:
                     self.journal.origins.add(entry.origin, entry.first_sequence, len(entry.frame))
             elif isinstance(entry, SettlementEntry):
                 self._recover_note(entry)
@@ -127,6 +131,8 @@ class QueueRows:
         """Rows are durable."""
         entry = entry_of(stored)
         self.entries.add(entry)
+        if stored.producer:
+            self.handed.add(stored)
         if stored.in_doubt:
             self._into_doubt(entry, entry.low, entry.high)
         else:
@@ -211,6 +217,11 @@ class QueueRows:
             self._dying.append((low, high, reason))
         else:
             self.settlements.settle(low, high)
+
+    def trim(self, out: list[Effect]) -> None:
+        """Give back the part of the journal that nobody needs."""
+        needed = [each for each in (self.entries.lowest, self.handed.lowest) if each is not None]
+        self.journal.trim(min(needed, default=None), out)
 
     def purge(self) -> int:
         """Everything that waits is settled; how many rows."""

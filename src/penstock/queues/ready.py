@@ -32,8 +32,8 @@ class ReadyRows:
         """The first run of the most urgent rows."""
         if self.count:
             for level in reversed(self._levels):
-                for interval in level:
-                    return interval
+                if len(level):
+                    return next(iter(level))
         return None
 
     def levels(self) -> Iterator[tuple[int, IntervalSet]]:

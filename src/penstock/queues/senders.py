@@ -15,6 +15,9 @@ ROUTE: Final = "@route"
 LETTERS: Final = "@letters"
 """Hands dead letters to another queue of the same broker, and its answer back."""
 
+HANDOVERS: Final = "@handovers"
+"""Hands rows of an alias queue to a queue of the same broker, and its answer back."""
+
 
 PRODUCER: Final = "producer"
 """The kind of a client's producer among the origins of rows."""
@@ -58,7 +61,24 @@ class LetterSender(msgspec.Struct, frozen=True, gc=False):
         return f"queue/{self.queue}"
 
 
-Sender: TypeAlias = ClientSender | AliasSender | LetterSender
+class HandoverSender(msgspec.Struct, frozen=True, gc=False):
+    """An alias queue of the same broker that handed rows over; ``low`` is its own position."""
+
+    alias: str
+    low: int
+
+    @property
+    def origin(self) -> str:
+        """Its name in the journal; the table of origins does not list it."""
+        return f"handover/{self.alias}"
+
+
+Sender: TypeAlias = ClientSender | AliasSender | LetterSender | HandoverSender
+
+
+def alias_of_handover(origin: str) -> str:
+    """The alias queue of this broker that handed rows over, from the name in the journal."""
+    return origin.partition("/")[2]
 
 
 def alias_of_origin(origin: str) -> tuple[str, str]:

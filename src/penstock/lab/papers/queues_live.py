@@ -6,10 +6,14 @@ Figures of the machine that this runs on mean little; the ratios within one run 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
+
+import msgspec
 
 from penstock.lab.papers.queues_cluster import (
     Consumer,
@@ -52,6 +56,21 @@ PREFETCH: Final = 100
 GIVE_UP_S: Final = 120.0
 SITES: Final = ("east", "west")
 
+ONE_SERVER: Final = {"one": Site(("work",), (AliasConfig("orders", ("work@one",)),))}
+ONE_NAMES: Final = ("1 one server", "2 one server, alias")
+TWO_SERVERS: Final = {
+    "one": Site(
+        (),
+        (
+            AliasConfig("orders", ("work@two",)),
+            AliasConfig("shared", ("work@two", "more@two"), balancing="round-robin"),
+        ),
+        ("two",),
+    ),
+    "two": Site(("work", "more"), (), ("one",)),
+}
+TWO_NAMES: Final = ("3 two servers", "4 two servers, alias")
+
 
 def live_rows(out: Path, progress: Progress) -> list[PaperRow]:
     """Everything that is shown live."""
@@ -63,15 +82,47 @@ def live_rows(out: Path, progress: Progress) -> list[PaperRow]:
 # -- Figure 4 --------------------------------------------------------------------------------------
 
 
+class Saturated(msgspec.Struct, frozen=True):
+    """One of the experiments 1 to 4: nobody in it sleeps."""
+
+    name: str
+    producer: Producer
+    consumer: Consumer
+
+
+@contextmanager
+def saturated_sites(
+    directory: Path, messages: int, layouts: tuple[int, ...] = (1, 2)
+) -> Iterator[list[tuple[Saturated, Saturated]]]:
+    """Start the brokers of experiments 1 and 2 (one server) and 3 and 4 (two).
+
+    Gives the direct way and that through an alias queue for each layout.  The two differ in the
+    name of the queue that the producer sends to, and in nothing else.
+    """
+    with ExitStack() as running:
+        pairs = []
+        if 1 in layouts:
+            here = running.enter_context(cluster(ONE_SERVER, directory / "1"))
+            pairs.append(_pair(here["one"], here["one"], "work", ONE_NAMES, messages))
+        if 2 in layouts:
+            there = running.enter_context(cluster(TWO_SERVERS, directory / "2"))
+            pairs.append(_pair(there["one"], there["two"], "work@two", TWO_NAMES, messages))
+        yield pairs
+
+
+def _pair(
+    from_url: str, to_url: str, queue: str, names: tuple[str, str], messages: int
+) -> tuple[Saturated, Saturated]:
+    consumer = Consumer(to_url, "work", (), 8192, messages)
+    direct, alias = (
+        Saturated(name, Producer(from_url, target, messages), consumer)
+        for name, target in zip(names, (queue, "orders"), strict=True)
+    )
+    return direct, alias
+
+
 def _overhead(directory: Path, progress: Progress) -> list[PaperRow]:
     """Experiments 1 to 7, round after round, so that all of them meet the same machine."""
-    one = {"one": Site(("work",), (AliasConfig("orders", ("work@one",)),))}
-    alias = AliasConfig("orders", ("work@two",))
-    both = AliasConfig("shared", ("work@two", "more@two"), balancing="round-robin")
-    two = {
-        "one": Site((), (alias, both), ("two",)),
-        "two": Site(("work", "more"), (), ("one",)),
-    }
     rates: dict[str, list[float]] = {}
 
     def measure(name: str, producer: Producer, *consumers: Consumer) -> None:
@@ -79,30 +130,21 @@ def _overhead(directory: Path, progress: Progress) -> list[PaperRow]:
         rates.setdefault(name, []).append(producer.messages / taken_s)
         progress(f"{name}: {rates[name][-1]:,.0f} messages/s")
 
-    with cluster(one, directory / "1") as here, cluster(two, directory / "2") as there:
-        idle, slow = ((), ((0.0, SLEEPING_MSGS_PER_S),))
-        local = Consumer(here["one"], "work", idle, 8192, MESSAGES)
-        remote = Consumer(there["two"], "work", idle, 8192, MESSAGES)
-        saturated = [
-            ("1 one server", Producer(here["one"], "work", MESSAGES), local),
-            ("2 one server, alias", Producer(here["one"], "orders", MESSAGES), local),
-            ("3 two servers", Producer(there["one"], "work@two", MESSAGES), remote),
-            ("4 two servers, alias", Producer(there["one"], "orders", MESSAGES), remote),
-        ]
+    with saturated_sites(directory, MESSAGES) as pairs:
+        saturated = [each for pair in pairs for each in pair]
         for _ in range(ROUNDS):
-            for name, producer, consumer in saturated:
-                measure(name, producer, consumer)
+            for each in saturated:
+                measure(each.name, each.producer, each.consumer)
             # There and back again: a machine that slows down does so for both of a pair.
             saturated.reverse()
-        slept = [Consumer(there["two"], name, slow, 100) for name in ("work", "more")]
+        home, site = pairs[1][0].producer.url, pairs[1][0].consumer.url
+        slow = ((0.0, SLEEPING_MSGS_PER_S),)
+        slept = [Consumer(site, name, slow, 100) for name in ("work", "more")]
         for _ in range(2):
             few = MESSAGES // 25
-            direct = Producer(there["one"], "work@two", few)
-            measure("5 sleeping consumer", direct, slept[0])
-            measure("6 sleeping consumer, alias", Producer(there["one"], "orders", few), slept[0])
-            measure(
-                "7 two sleeping consumers, alias", Producer(there["one"], "shared", few), *slept
-            )
+            measure("5 sleeping consumer", Producer(home, "work@two", few), slept[0])
+            measure("6 sleeping consumer, alias", Producer(home, "orders", few), slept[0])
+            measure("7 two sleeping consumers, alias", Producer(home, "shared", few), *slept)
     return _overhead_rows(rates)
 
 
