@@ -115,6 +115,23 @@ def test_a_full_batch_and_a_flush_do_not_wait() -> None:
     assert numbers(producer.outgoing(0, ROOM)) == [[4]]
 
 
+def test_batches_grow_while_many_are_on_their_way() -> None:
+    producer = opened(PublishLimits(batch_rows=2))
+    for number in range(16):
+        add(producer, number)
+    sent = producer.outgoing(0, ROOM)
+    assert [len(rows) for rows in numbers(sent)] == [2, 2, 2, 2, 8]
+    for message in sent:
+        confirm(producer, message)
+    for number in range(16, 19):
+        add(producer, number)
+    # That one was begun when the way was full; the next begins with a free one.
+    assert [len(rows) for rows in numbers(producer.outgoing(0, ROOM))] == [3]
+    for number in range(19, 22):
+        add(producer, number)
+    assert [len(rows) for rows in numbers(producer.outgoing(0, ROOM))] == [2]
+
+
 def test_bytes_fill_a_batch_too() -> None:
     producer = opened(PublishLimits(batch_bytes=1000))
     for number in range(4):

@@ -2,7 +2,7 @@
 
 1. Rows gather in a parcel.  It is sealed when it is full, when nothing is on its way (an idle
    producer sends at once), or when its first row has waited for ``linger_ns`` (a busy one fills
-   batches).
+   batches).  The more batches are on their way, the larger is the next.
 2. A shipment gets its sequence numbers when it is first sent, and keeps them.  The numbers begin
    at the pubend's ``next_sequence``, or where the caller says.
 3. Until its receipt comes a shipment is in flight.  After a reconnection everything in flight is
@@ -87,6 +87,7 @@ class Producer:
         self._next_sequence = first_sequence or 0
         self._filling = Parcel()
         self._filling_bytes = 0
+        self._full_rows = limits.batch_rows
         self._ready: deque[Shipment] = deque()
         self._in_flight: dict[int, Shipment] = {}
         self._resend: deque[Shipment] = deque()
@@ -109,7 +110,7 @@ class Producer:
             payload = as_bytes(payload)
         weight = len(payload) + ROW_BYTES
         if (
-            len(self._filling.rows) >= self._limits.batch_rows
+            len(self._filling.rows) >= self._full_rows
             or self._filling_bytes + weight > self._limits.batch_bytes
         ):
             self._seal()
@@ -146,7 +147,7 @@ class Producer:
     def is_full(self) -> bool:
         """Whether the parcel that is being filled should go out now."""
         return (
-            len(self._filling.rows) >= self._limits.batch_rows
+            len(self._filling.rows) >= self._full_rows
             or self._filling_bytes >= self._limits.batch_bytes
         )
 
@@ -302,6 +303,7 @@ class Producer:
         self._held_bytes -= self._filling_bytes
         self._filling_bytes = 0
         self._queue(parcel, ship_rows(parcel, rows, self._limits))
+        self._full_rows = self._limits.rows_at(len(self._in_flight) + len(self._ready))
 
     def _queue(self, parcel: Parcel, shipments: Iterable[Shipment]) -> None:
         for shipment in shipments:

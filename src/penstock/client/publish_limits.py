@@ -10,8 +10,14 @@ from penstock.content.batch import Batch
 from penstock.core.clock import MILLISECOND
 
 MAX_BATCH_ROWS: Final = 4096
-"""Beyond this a batch gains nothing (penstock.content measures the same from 512 rows on), while
-whoever waits for its first row waits longer."""
+"""Beyond this a batch gains nothing, while whoever waits for its first row waits longer."""
+
+BUSY_BATCHES: Final = 4
+"""With so many batches on their way the next one waits for its turn in any case."""
+
+BUSY_TIMES: Final = 4
+"""How many times as many rows a batch has then.  A broker does the same work for a batch of 2,048
+rows as for one of 512: 0.5 instead of 1.0 µs for a message of 100 bytes."""
 
 Rows = Annotated[int, msgspec.Meta(ge=1, le=MAX_BATCH_ROWS)]
 Positive = Annotated[int, msgspec.Meta(gt=0)]
@@ -22,7 +28,8 @@ class PublishLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How much a publisher gathers, sends and holds."""
 
     batch_rows: Rows = 512
-    """Rows that are gathered into one batch: columns are as fast as they get from here on."""
+    """Rows that are gathered into one batch: columns are nearly as fast as they get from here on.
+    While ``BUSY_BATCHES`` are on their way, ``BUSY_TIMES`` as many."""
 
     batch_bytes: Positive = 1 << 20
     """The same in bytes; keeps one batch well below what a disk syncs in a millisecond or two."""
@@ -36,6 +43,12 @@ class PublishLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     linger_ns: NotNegative = 2 * MILLISECOND
     """How long a row waits for company while earlier batches have no receipt yet."""
+
+    def rows_at(self, batches_on_their_way: int) -> int:
+        """How many rows the next batch has at most."""
+        if batches_on_their_way < BUSY_BATCHES:
+            return self.batch_rows
+        return min(MAX_BATCH_ROWS, BUSY_TIMES * self.batch_rows)
 
     def allow(self, batch: Batch) -> bool:
         """Whether a batch may travel as it is."""
