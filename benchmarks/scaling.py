@@ -5,8 +5,8 @@
 Every point is a small run in the simulator, which drives the brokers' own code, and the quantity is
 processor time for a unit of work: other work on the machine does not show in it.  One quantity
 grows at a time.  A *cliff* is where the cost for a unit grows more than ``CLIFF`` times between two
-neighbours, beyond what the curve says must grow: a message for which there are more selectors is cut
-into more deliveries.  The network and the disk are not in it; benchmarks.throughput has those.
+neighbours, beyond what the curve says must grow: a message for which there are more selectors is
+cut into more deliveries.  The network and the disk are not in it; benchmarks.throughput has those.
 """
 
 from __future__ import annotations

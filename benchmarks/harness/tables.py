@@ -1,8 +1,8 @@
 """Results as Markdown: where a peer is ahead first, then the targets, then every measure.
 
 Within a class of durability the best comes first.  A column with an opinion on which is better is
-compared with those of ours that promise at least as much; a peer that promises less is compared too,
-and named as such.
+compared with those of ours that promise at least as much; a peer that promises less is compared
+too, and named as such.
 """
 
 from __future__ import annotations

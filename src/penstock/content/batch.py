@@ -238,7 +238,8 @@ def _by_name(
         # As a rule all rows have the same attributes, and no code of ours looks at each.
         try:
             return {
-                name: list(map(itemgetter(name), attributes)) for name in sorted_names(attributes[0])
+                name: list(map(itemgetter(name), attributes))
+                for name in sorted_names(attributes[0])
             }
         except KeyError:
             pass
