@@ -213,7 +213,7 @@ class DelayLaw:
         correction = (self.queueing_ns - TARGET_NS) / DRAIN_NS
         least = LEAST_PART * self._high_rate if self._high else 0.0
         growth = _growth(reception_msgs_per_s) * reception_msgs_per_s
-        return max(least, reception_msgs_per_s * (1 - correction)) + growth
+        return max(least, reception_msgs_per_s * (1 - correction) + growth)
 
     @property
     def _high(self) -> bool:

@@ -35,11 +35,17 @@ FAREWELL_S: Final = 2.0
 BUCKET_S: Final = 0.25
 
 
+Counts = tuple[tuple[int, ...], int]
+"""Received in each bucket, and afterwards."""
+
+
 class LivePair(msgspec.Struct, frozen=True):
     """What one publisher and its subscriber counted."""
 
     sent_messages: int
     received: tuple[int, ...]
+    late_messages: int = 0
+    """What waited at the end and came afterwards: not lost, and part of no rate."""
 
 
 class LiveRun(msgspec.Struct, frozen=True):
@@ -49,13 +55,14 @@ class LiveRun(msgspec.Struct, frozen=True):
 
     @property
     def received_messages(self) -> int:
-        """Deliveries of all pairs."""
+        """Deliveries of all pairs while the run lasted."""
         return sum(sum(pair.received) for pair in self.pairs)
 
     @property
     def missed_messages(self) -> int:
         """Wanted messages that were sent and did not arrive."""
-        return sum(pair.sent_messages for pair in self.pairs) - self.received_messages
+        came = self.received_messages + sum(pair.late_messages for pair in self.pairs)
+        return sum(pair.sent_messages for pair in self.pairs) - came
 
     @property
     def bucket_s(self) -> float:
@@ -130,13 +137,13 @@ def publish(role: _Role, ready: Mailbox[int], begin: Mailbox[float], sent: Mailb
 
 
 def subscribe(
-    role: _Role, ready: Mailbox[int], begin: Mailbox[float], counts: Mailbox[tuple[int, ...]]
+    role: _Role, ready: Mailbox[int], begin: Mailbox[float], counts: Mailbox[Counts]
 ) -> None:
-    """A subscriber's process; tells at the end what it received in each bucket."""
+    """A subscriber's process; tells at the end what it received in each bucket, and after all."""
 
     async def work() -> None:
         buckets = round(role.scenario.duration_s / BUCKET_S)
-        received = [0] * buckets
+        received, late = [0] * buckets, 0
         async with (
             connect(role.url) as client,
             client.datagram(
@@ -153,9 +160,12 @@ def subscribe(
                 async with asyncio.timeout(ends_in_s):
                     async for _ in subscription:
                         bucket = int((time.time() - began) / BUCKET_S)
-                        received[min(max(0, bucket), buckets - 1)] += 1
+                        if bucket < buckets:
+                            received[max(0, bucket)] += 1
+                        else:
+                            late += 1
             except TimeoutError:
-                counts.put(tuple(received))
+                counts.put((tuple(received), late))
 
     uvloop.run(work())
 
@@ -175,11 +185,11 @@ def run_clients(
     context = get_context("spawn")
     ready: Mailbox[int] = context.Queue()
     begins: list[Mailbox[float]] = []
-    results: list[tuple[Mailbox[int], Mailbox[tuple[int, ...]]]] = []
+    results: list[tuple[Mailbox[int], Mailbox[Counts]]] = []
     processes = []
     for pair in range(len(scenario.pairs)):
         sent: Mailbox[int] = context.Queue()
-        counts: Mailbox[tuple[int, ...]] = context.Queue()
+        counts: Mailbox[Counts] = context.Queue()
         results.append((sent, counts))
         for work, url, answers in ((publish, near_url, sent), (subscribe, far_url, counts)):
             begin: Mailbox[float] = context.Queue()
@@ -201,7 +211,7 @@ def run_clients(
         patience_s = scenario.duration_s + START_WITHIN_S
         return LiveRun(
             tuple(
-                LivePair(sent.get(timeout=patience_s), counts.get(timeout=patience_s))
+                LivePair(sent.get(timeout=patience_s), *counts.get(timeout=patience_s))
                 for sent, counts in results
             )
         )
