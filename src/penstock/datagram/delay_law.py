@@ -75,9 +75,12 @@ burst to drain, and quick enough when a link loses half of its capacity."""
 
 HIGH: Final = 2.0
 GIVEN_WAY: Final = 0.55
-LEAST_PART: Final = 0.45
+LEAST_PART: Final = 0.4
 """A flow does not give way further than this in one episode: if the delay stays, another sender or
-a busy machine makes it, and giving way is of no use to anybody."""
+a busy machine makes it, and giving way is of no use to anybody.  It is a fifth less than what a
+link that has lost half of its capacity carries, so that a full queue of a fifth of a second drains
+to half well within ``PERSISTENT_NS``; with 0.45 and a step on top of it, it hardly drains at all,
+because the rate before is remembered as the highest of many that scatter."""
 
 REMEMBERED: Final = 0.95
 """What is left of a rate at the next decision: the delay becomes high a few decisions after another
