@@ -33,8 +33,8 @@ BURST_BYTES: Final = 8 * 1024
 KERNEL_QUEUE_BYTES: Final = 24 * 1024
 """What waits in the kernel; the rest waits in the broker, where it has priorities and a bound."""
 
-FORWARDING: Final = "/proc/sys/net/ipv4/ip_forward"
-"""Each namespace has its own."""
+FORWARDING: Final = "/proc/sys/net/ipv4"
+"""Where the kernel is told what to forward; each namespace has its own settings."""
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -151,14 +151,22 @@ class Namespaces:
             _ip("-n", space, "address", "add", f"10.202.{number}.{index + 1}/30", "dev", end)
             _ip("-n", space, "link", "set", end, "up")
 
-    def forward(self, through: str, ends: tuple[str, str]) -> None:
-        """Let two neighbours of a broker's namespace reach each other through it."""
-        _run(*self.command(through, ("sh", "-c", f"echo 1 > {FORWARDING}")))
-        for here, there in (ends, ends[::-1]):
-            number = self._link_numbers[frozenset((through, there))]
-            gateway = self.neighbour_address(here, through).rpartition(":")[0]
-            _ip("-n", self._namespace(here), "route", "add", f"10.202.{number}.0/30",
-                "via", gateway)  # fmt: skip
+    def forward(self, path: Sequence[str]) -> None:
+        """Let the ends of a path of links reach each other through the namespaces between."""
+        for between in path[1:-1]:
+            _run(*self.command(between, ("sh", "-c", f"echo 1 > {FORWARDING}/ip_forward")))
+        for way in (tuple(path), tuple(path)[::-1]):
+            network = f"10.202.{self._link_numbers[frozenset(way[-2:])]}.0/30"
+            for at, here in enumerate(way[:-2]):
+                gateway = self.neighbour_address(here, way[at + 1]).rpartition(":")[0]
+                _ip("-n", self._namespace(here), "route", "add", network, "via", gateway)
+
+    def keep_back(self, here: str, there: str) -> str:
+        """Forward nothing that comes from there: a program carries it on.  The interface's name."""
+        end = self._ends[here, there]
+        setting = f"{FORWARDING}/conf/{end}/forwarding"
+        _run(*self.command(here, ("sh", "-c", f"echo 0 > {setting}")))
+        return end
 
     def send_single_segments(self, here: str, there: str) -> None:
         """No segmentation offload on this way out: a packet is a packet, as on a wire."""

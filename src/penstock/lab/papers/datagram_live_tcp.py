@@ -11,7 +11,10 @@ packets, and packets of one size, which takes some care:
 2. It sends no segments joined together (segmentation offload): two in one packet need twice the
    room in a queue that is nearly full, and are lost together.
 3. A message and a segment have the same size on the link, headers included.
-4. Loss and round trip decide, so the kernel is asked for NewReno, and a kernel without it is told.
+4. On its way to the bottleneck it has the latency and the processing jitter that the simulator's
+   has (penstock.lab.jitter_wire); otherwise the phase of its packets keeps them out of the full
+   queue, and it gets three fifths, in the simulator as well.
+5. Loss and round trip decide, so the kernel is asked for NewReno.
 
 Needs root, and the programs ``ip`` and ``tc``; without them the row says what is missing.
 """
@@ -46,8 +49,8 @@ from penstock.net.config import BrokerConfig, NeighbourConfig
 from penstock.net.config_file import write_config
 from penstock.net.process import SERVE_COMMAND, BrokerProcess
 
-NEAR, FAR, AWAY = "near", "far", "away"
-"""The brokers, and where the connection's sender is."""
+NEAR, FAR, AWAY, WIRE = "near", "far", "away", "wire"
+"""The brokers, where the connection's sender is, and what lies between it and the first broker."""
 
 DURATION_S: Final = 70.0
 TCP_START_S: Final = 5.0
@@ -160,14 +163,18 @@ def run_beside_tcp(policy: Policy, directory: Path) -> TcpRun:
     ground = Scenario(
         name="tcp",
         duration_s=DURATION_S,
-        brokers={NEAR: Broker(), FAR: Broker(), AWAY: Broker()},
-        links=(Link(between=(NEAR, FAR), bandwidth_bytes_per_s=limit), Link(between=(AWAY, NEAR))),
+        brokers={name: Broker() for name in (NEAR, FAR, AWAY, WIRE)},
+        links=(
+            Link(between=(NEAR, FAR), bandwidth_bytes_per_s=limit),
+            Link(between=(AWAY, WIRE)),
+            Link(between=(WIRE, NEAR)),
+        ),
     )
     queue_bytes = scenario.queue_messages * scenario.message_bytes
     with closing(Namespaces(Shape(BURST_BYTES, queue_bytes))) as layout, ExitStack() as running:
         layout.open(ground)
-        layout.forward(NEAR, (AWAY, FAR))
-        layout.send_single_segments(AWAY, NEAR)
+        layout.forward((AWAY, WIRE, NEAR, FAR))
+        layout.send_single_segments(AWAY, WIRE)
         for name, other in ((FAR, NEAR), (NEAR, FAR)):
             config = BrokerConfig(
                 name,
@@ -180,7 +187,7 @@ def run_beside_tcp(policy: Policy, directory: Path) -> TcpRun:
             write_config(path, config)
             command = layout.command(name, SERVE_COMMAND)
             running.enter_context(BrokerProcess(path, directory / f"{name}.log", command))
-        tcp = TcpConnection(layout, running, segment_data_bytes(scenario) + TIME_STAMP_BYTES)
+        tcp = TcpConnection(layout, running, scenario)
         urls = {name: f"penstock://{layout.address(name)}" for name in (NEAR, FAR)}
         inside = msgspec.structs.replace(
             scenario, message_bytes=scenario.message_bytes - UDP_HEADERS_BYTES
@@ -192,14 +199,11 @@ def run_beside_tcp(policy: Policy, directory: Path) -> TcpRun:
 class TcpConnection:
     """A TCP connection across the bottleneck, from a namespace beyond the one to the other."""
 
-    def __init__(self, layout: Namespaces, running: ExitStack, most_bytes: int) -> None:
-        """Nothing is sent before ``begin``; the processes end with ``running``.
-
-        ``most_bytes`` is the segments' size without the fixed headers.
-        """
+    def __init__(self, layout: Namespaces, running: ExitStack, scenario: DatagramScenario) -> None:
+        """Nothing is sent before ``begin``; the processes end with ``running``."""
         self._layout = layout
         self._running = running
-        self._most_bytes = most_bytes
+        self._scenario = scenario
         self._receiver: subprocess.Popen[str] | None = None
 
     def begin(self, began: float) -> None:
@@ -207,13 +211,19 @@ class TcpConnection:
         times = {
             "port": TCP_PORT,
             "host": self._layout.neighbour_address(NEAR, FAR).rpartition(":")[0],
-            "most": self._most_bytes,
+            "most": segment_data_bytes(self._scenario) + TIME_STAMP_BYTES,
             "begin": began + TCP_START_S,
             "since": began + MEASURED_FROM_S,
             "until": began + DURATION_S,
         }
-        self._receiver = self._start(FAR, RECEIVER.format(**times))
-        self._start(AWAY, SENDER.format(**times))
+        jitter_wire = (
+            self._layout.keep_back(WIRE, AWAY),
+            str(self._scenario.latency_ms),
+            str(self._scenario.jitter_ms),
+        )
+        self._start(WIRE, "-m", "penstock.lab.jitter_wire", *jitter_wire)
+        self._receiver = self._start(FAR, "-c", RECEIVER.format(**times))
+        self._start(AWAY, "-c", SENDER.format(**times))
 
     def received_bytes_per_s(self) -> float:
         """What arrived while it was measured."""
@@ -221,8 +231,8 @@ class TcpConnection:
         assert self._receiver.stdout is not None
         return float(self._receiver.stdout.readline() or 0)
 
-    def _start(self, where: str, program: str) -> subprocess.Popen[str]:
-        command = self._layout.command(where, (sys.executable, "-c", program))
+    def _start(self, where: str, *arguments: str) -> subprocess.Popen[str]:
+        command = self._layout.command(where, (sys.executable, *arguments))
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self._running.callback(process.wait)
         self._running.callback(process.kill)
