@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.content.wire import encode
 from penstock.core.clock import MILLISECOND, SECOND
+from penstock.datagram.messages import Attribute, FlowTag, Publication
 from penstock.lab.papers.datagram_large import LargeRun
 from penstock.lab.papers.datagram_large_rows import large_rows
-from penstock.lab.papers.datagram_live_clients import LivePair, LiveRun
+from penstock.lab.papers.datagram_live_clients import LivePair, LiveRun, payload_for
 from penstock.lab.papers.datagram_live_tcp import (
     scenario_beside_tcp,
     segment_data_bytes,
@@ -70,6 +72,18 @@ def made_up(scenario: DatagramScenario, rates: list[float], missed: int = 1) -> 
         tcp_bytes=(15_625,) * buckets,
         near_received=(100,) * buckets,
         pairs=pairs,
+    )
+
+
+TAG = FlowTag("subscriber-1@far", 1, 100_000, 10_000_000)
+
+
+def message_with(*tags: FlowTag) -> Publication:
+    """What a live publisher sends, without a payload."""
+    attributes: dict[str, Attribute] = {"pair": 0, "kind": "wanted"}
+    sent_at = 10**18
+    return Publication(
+        "publisher-1@near", sent_at, 100_000, sent_at, 1000.0, bytes(64), tags, attributes, b""
     )
 
 
@@ -176,6 +190,13 @@ def test_the_live_tcp_row_judges_the_median_run() -> None:
 def test_a_live_segment_is_as_large_as_a_message() -> None:
     scenario = scenario_beside_tcp()
     assert segment_data_bytes(scenario) + 14 + 20 + 32 == scenario.message_bytes
+
+
+def test_live_messages_have_one_size_with_and_without_a_tag() -> None:
+    tagged, bare = (len(payload_for(280, 2, controlled=each)) for each in (True, False))
+    assert bare - tagged == sum(map(len, encode(message_with(TAG)))) - sum(
+        map(len, encode(message_with()))
+    )
 
 
 def test_tcps_share_is_of_the_whole_link() -> None:

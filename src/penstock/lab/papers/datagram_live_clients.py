@@ -80,13 +80,17 @@ class LiveRun(msgspec.Struct, frozen=True):
         return sum(some) / (to_s - from_s)
 
 
-def payload_for(message_bytes: int, record_messages: int) -> bytes:
-    """A payload with which a message of a controlled flow has this size on the wire."""
-    tag = FlowTag("subscriber-1@far", 1, 100_000, 10_000_000)
+def payload_for(message_bytes: int, record_messages: int, *, controlled: bool) -> bytes:
+    """A payload with which a message has this size on the wire, with the tag of its flow.
+
+    Where nothing is controlled there are no tags, and the payload is larger by as much: otherwise
+    the same link would carry an eighth more messages without control than with it.
+    """
+    tags = (FlowTag("subscriber-1@far", 1, 100_000, 10_000_000),) if controlled else ()
     attributes: dict[str, str | int | float | bool] = {"pair": 0, "kind": WANTED}
     record = bytes(ENCODING_BYTES * record_messages)
     sample = Publication(
-        "publisher-1@near", time.time_ns(), 100_000, time.time_ns(), 1000.0, record, (tag,),
+        "publisher-1@near", time.time_ns(), 100_000, time.time_ns(), 1000.0, record, tags,
         attributes, b"",
     )  # fmt: skip
     return bytes(max(0, message_bytes - sum(map(len, encode(sample)))))
@@ -108,7 +112,11 @@ def publish(role: _Role, ready: Mailbox[int], begin: Mailbox[float], sent: Mailb
 
     async def work() -> None:
         parameters = role.policy.parameters(role.scenario)
-        payload = payload_for(role.scenario.message_bytes, role.scenario.record_messages)
+        payload = payload_for(
+            role.scenario.message_bytes,
+            role.scenario.record_messages,
+            controlled=parameters.law != "none",
+        )
         random = random_stream(1, f"publisher-{role.pair}", "messages")
         make = message_maker(role.pair, role.spec.matching)
         name = f"publisher-{role.pair + 1}"

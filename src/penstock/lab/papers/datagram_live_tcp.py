@@ -11,9 +11,9 @@ packets, and packets of one size, which takes some care:
 2. It sends no segments joined together (segmentation offload): two in one packet need twice the
    room in a queue that is nearly full, and are lost together.
 3. A message and a segment have the same size on the link, headers included.
-4. On its way to the bottleneck it has the latency and the processing jitter that the simulator's
-   has (penstock.lab.jitter_wire); otherwise the phase of its packets keeps them out of the full
-   queue, and it gets three fifths, in the simulator as well.
+4. On its way to the bottleneck it has the simulator's latency, and as much jitter as the publishers
+   have (penstock.lab.jitter_wire).  Of two senders the more regular one meets the full queue less
+   often; without jitter TCP gets three fifths, in the simulator as well.
 5. Loss and round trip decide, so the kernel is asked for NewReno.
 
 Needs root, and the programs ``ip`` and ``tc``; without them the row says what is missing.
@@ -32,7 +32,7 @@ from typing import Final
 import msgspec
 
 from penstock.lab.namespaces import Namespaces, NoNamespaces, Shape
-from penstock.lab.papers.datagram_live_clients import LiveRun, run_clients
+from penstock.lab.papers.datagram_live_clients import TICK_S, LiveRun, run_clients
 from penstock.lab.papers.datagram_runs import TCP
 from penstock.lab.papers.datagram_scenario import (
     FLOWS,
@@ -219,7 +219,7 @@ class TcpConnection:
         jitter_wire = (
             self._layout.keep_back(WIRE, AWAY),
             str(self._scenario.latency_ms),
-            str(self._scenario.jitter_ms),
+            str(1000 * TICK_S),
         )
         self._start(WIRE, "-m", "penstock.lab.jitter_wire", *jitter_wire)
         self._receiver = self._start(FAR, "-c", RECEIVER.format(**times))
