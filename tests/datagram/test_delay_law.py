@@ -97,10 +97,8 @@ def test_losses_that_the_papers_law_makes_do_not_keep_it_in_force() -> None:
         law.loss_event(at)
     law.loss_event(over_at)
     assert law.in_force(over_at)
-    assert not law.gave_up_again
     law.loss_event(over_at + 2 * SECOND)
     assert not law.in_force(over_at + 2 * SECOND)
-    assert law.gave_up_again
 
 
 def test_who_tries_the_delay_again_gives_way_from_its_present_rate() -> None:

@@ -32,8 +32,7 @@
    rate for the beginning each time would give way again and again.
 6. While the paper's law decides, losses say nothing of others: it makes them itself.  So after
    ``ALONE_NS`` the delay is tried again, from the rate of that moment.  Flows of this law that took
-   each other for TCP, all because of one event, would otherwise never find back.  Who gives up
-   again within ``LATER_NS`` of that goes on with the losses that it knew before.
+   each other for TCP, all because of one event, would otherwise never find back.
 
 A policy: it takes delays, rates and instants, and returns rates.
 """
@@ -158,15 +157,12 @@ class DelayLaw:
         "_looked_at",
         "_refresh_ns",
         "_standing",
-        "gave_up_again",
         "queueing_ns",
     )
 
     def __init__(self) -> None:
         """No delay is known."""
         self.queueing_ns: Duration = 0
-        self.gave_up_again = False
-        """Whether the delay was tried in vain just after the paper's law had decided."""
         self._base = Least(BASE_WINDOW_NS)
         self._standing = Least(STANDING_NS)
         self._alone_until: Instant = 0
@@ -251,7 +247,6 @@ class DelayLaw:
 
     def _give_up(self, now: Instant) -> None:
         """The paper's law decides for a while; then everything is as at the beginning."""
-        self.gave_up_again = self._alone_until > 0 and now < self._alone_until + LATER_NS
         self._alone_until = now + ALONE_NS
         self._episode_until = 0
         self._high_rate = 0.0

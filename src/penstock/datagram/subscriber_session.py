@@ -204,8 +204,7 @@ class SubscriberSession:
         if law is None:
             return allowed_rate(self.loss_event_rate, round_trip)
         delay_decides = law.in_force(now)
-        gives_up = self._delay_decides and not delay_decides
-        if gives_up and not law.gave_up_again and self.losses.events:
+        if self._delay_decides and not delay_decides and self.losses.events:
             # What was lost while the queue was short says nothing of the queue that others keep
             # long: the round trip is another one.  As at a first loss, the present rate stands.
             self.losses.begin_anew(1 / loss_event_rate_for(total, round_trip))
