@@ -88,29 +88,6 @@ def test_losses_that_go_on_give_the_word_to_the_papers_law() -> None:
     assert law.in_force(4 * SECOND + ALONE_NS)
 
 
-def test_losses_that_the_papers_law_makes_do_not_keep_it_in_force() -> None:
-    law = DelayLaw()
-    law.loss_event(SECOND)
-    law.loss_event(4 * SECOND)
-    over_at = 4 * SECOND + ALONE_NS
-    for at in range(6 * SECOND, over_at, 2 * SECOND):
-        law.loss_event(at)
-    law.loss_event(over_at)
-    assert law.in_force(over_at)
-    law.loss_event(over_at + 2 * SECOND)
-    assert not law.in_force(over_at + 2 * SECOND)
-
-
-def test_who_tries_the_delay_again_gives_way_from_its_present_rate() -> None:
-    law = law_with_delay(HIGH_NS)
-    now = decide(law, [400.0] * STEPS, [HIGH_NS] * STEPS, SECOND)
-    now = decide(law, [80.0] * (STEPS + 2), [HIGH_NS] * (STEPS + 2), now)
-    assert not law.in_force(now)
-    now = decide(law, [150.0] * 2, [HIGH_NS] * 2, now + ALONE_NS)
-    assert law.in_force(now)
-    assert law.allowed_rate(150.0, now) < 150.0
-
-
 def test_the_losses_of_one_congestion_do_not() -> None:
     law = DelayLaw()
     for at in (0, 200, 400, 600):

@@ -30,9 +30,6 @@
    high a flow gives way to ``LEAST_PART`` and no further.  An episode is over when the delay was
    not high for ``QUIET_NS``: TCP lets the queue drain now and then, and who took its own reduced
    rate for the beginning each time would give way again and again.
-6. While the paper's law decides, losses say nothing of others: it makes them itself.  So after
-   ``ALONE_NS`` the delay is tried again, from the rate of that moment.  Flows of this law that took
-   each other for TCP, all because of one event, would otherwise never find back.
 
 A policy: it takes delays, rates and instants, and returns rates.
 """
@@ -194,13 +191,10 @@ class DelayLaw:
             self._empty_at = now
 
     def loss_event(self, now: Instant) -> None:
-        """Something was lost (rules 5 and 6)."""
-        if not self.in_force(now):
-            self._last_loss_at = None
-            return
+        """Something was lost (rule 5)."""
         last, self._last_loss_at = self._last_loss_at, now
         if last is not None and SOON_NS <= now - last <= LATER_NS:
-            self._give_up(now)
+            self._alone_until = now + ALONE_NS
 
     def in_force(self, now: Instant) -> bool:
         """Whether the delay decides at present."""
@@ -243,14 +237,8 @@ class DelayLaw:
             return
         self._in_vain_ns += elapsed_ns
         if self._in_vain_ns > PERSISTENT_NS:
-            self._give_up(now)
-
-    def _give_up(self, now: Instant) -> None:
-        """The paper's law decides for a while; then everything is as at the beginning."""
-        self._alone_until = now + ALONE_NS
-        self._episode_until = 0
-        self._high_rate = 0.0
-        self._last_loss_at = None
+            self._episode_until = 0
+            self._alone_until = now + ALONE_NS
 
     def _draining(self, now: Instant) -> float:
         """Half of the rate before; and the whole of it again when the time is over."""
