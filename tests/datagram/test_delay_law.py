@@ -167,6 +167,15 @@ def test_flows_drain_the_queue_of_a_link_that_has_lost_half_of_its_capacity() ->
     assert law.allowed_rate(share / 2, now) < 0.95 * share / 2
 
 
+def test_who_has_come_down_to_its_share_takes_the_queue_of_all_for_nobody_else() -> None:
+    """Three flows of 149 messages a second hold 36 ms with each other; one of them had 400."""
+    law = law_with_delay(HIGH_NS // 2)
+    now = decide(law, [400.0], [HIGH_NS // 2], SECOND)
+    steps = 2 * STEPS
+    now = decide(law, [155.0] * steps, [36 * MILLISECOND] * steps, now)
+    assert law.in_force(now)
+
+
 def test_a_crowd_that_does_not_fill_the_queue_again_is_nobody_else() -> None:
     law = law_with_delay(3 * HIGH_NS)
     steps = 3 * STEPS
