@@ -28,9 +28,9 @@
    at the present rate (a flow that has given way to others of this law holds a longer queue with
    them than it did alone), and more than half of the longest of the last minutes: a crowd of thin
    flows that keep to this law holds a longer queue than a thick one, but does not fill it again and
-   again.  While it is high a flow gives way to ``LEAST_PART`` and no further.  An episode is over when the delay was
-   not high for ``QUIET_NS``: TCP lets the queue drain now and then, and who took its own reduced
-   rate for the beginning each time would give way again and again.
+   again.  While it is high a flow gives way to ``LEAST_PART`` and no further.  An episode is over
+   when the delay was not high for ``QUIET_NS``: TCP lets the queue drain now and then, and who took
+   its own reduced rate for the beginning each time would give way again and again.
 
 A policy: it takes delays, rates and instants, and returns rates.
 """
