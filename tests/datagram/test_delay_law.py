@@ -156,7 +156,24 @@ def test_a_queue_that_drains_for_a_moment_does_not_begin_another_episode() -> No
     for _ in range(3):
         now += STANDING_NS + 1
         law.arrived(HIGH_NS, now)
-    assert law.allowed_rate(80.0, now) > LEAST_PART * 200.0
+    assert law.allowed_rate(80.0, now) >= LEAST_PART * 200.0
+
+
+def test_flows_drain_the_queue_of_a_link_that_has_lost_half_of_its_capacity() -> None:
+    share, scattered = 149.0, 1.1
+    law = law_with_delay(HIGH_NS)
+    now = decide(law, [scattered * share], [HIGH_NS], SECOND)
+    now = decide(law, [share / 2] * 2, [2 * HIGH_NS] * 2, now)
+    assert law.allowed_rate(share / 2, now) < 0.95 * share / 2
+
+
+def test_who_has_come_down_to_its_share_takes_the_queue_of_all_for_nobody_else() -> None:
+    """Three flows of 149 messages a second hold 36 ms with each other; one of them had 400."""
+    law = law_with_delay(HIGH_NS // 2)
+    now = decide(law, [400.0], [HIGH_NS // 2], SECOND)
+    steps = 2 * STEPS
+    now = decide(law, [155.0] * steps, [36 * MILLISECOND] * steps, now)
+    assert law.in_force(now)
 
 
 def test_a_crowd_that_does_not_fill_the_queue_again_is_nobody_else() -> None:

@@ -31,7 +31,8 @@ def papers(
     world
         sim for the simulator, net for processes on this machine.
     seeds
-        How many times each simulated run is repeated; medians are shown.
+        How many times each simulated run is repeated, and the datagram service's live ones, at
+        most three times; medians are shown.
     out
         Where the figures go.
     json

@@ -4,7 +4,9 @@
    clients reach it.
 2. Every link is a pair of virtual interfaces between two namespaces; a limit is a ``tbf`` queue at
    both ends, and a cut sets an end down, so that the brokers find out by themselves.
-3. Needs root and the programs ``ip`` and ``tc`` (Debian's package iproute2).
+3. A namespace may be told to forward for its neighbours, so that traffic which is not the brokers'
+   crosses a limited link from a host of its own.
+4. Needs root and the programs ``ip`` and ``tc`` (Debian's package iproute2).
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from penstock.lab.net_layout import LinkControl
 from penstock.lab.scenario import Scenario
 
@@ -28,6 +32,17 @@ BURST_BYTES: Final = 8 * 1024
 
 KERNEL_QUEUE_BYTES: Final = 24 * 1024
 """What waits in the kernel; the rest waits in the broker, where it has priorities and a bound."""
+
+FORWARDING: Final = "/proc/sys/net/ipv4"
+"""Where the kernel is told what to forward; each namespace has its own settings."""
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """How the kernel limits a link, beside its rate."""
+
+    burst_bytes: int = BURST_BYTES
+    queue_bytes: int = KERNEL_QUEUE_BYTES
+
 
 NETWORKS: Final = range(100, 200)
 """The second numbers of the addresses over which clients reach brokers."""
@@ -94,9 +109,10 @@ class Namespaces:
 
     limits_by_broker = False
 
-    def __init__(self) -> None:
+    def __init__(self, shape: Shape | None = None) -> None:
         """Raises ``NoNamespaces`` where they cannot be made."""
         check_possible()
+        self._shape = shape or Shape()
         self._tag = f"{os.getpid() % 46656:x}"
         self._network = _free_network()
         self._numbers: dict[str, int] = {}
@@ -115,7 +131,7 @@ class Namespaces:
             self._limit(link.between, link.bandwidth_bytes_per_s)
 
     def _add_broker(self, name: str, number: int) -> None:
-        namespace, outside, inside = self._namespace(name), f"pm{self._tag}h{number}", "clients"
+        namespace, outside, inside = self._namespace(name), self._outside(number), "clients"
         _ip("netns", "add", namespace)
         _ip("-n", namespace, "link", "set", "lo", "up")
         _ip("link", "add", outside, "type", "veth", "peer", "name", inside, "netns", namespace)
@@ -134,6 +150,31 @@ class Namespaces:
             self._ends[pair[index], pair[1 - index]] = end
             _ip("-n", space, "address", "add", f"10.202.{number}.{index + 1}/30", "dev", end)
             _ip("-n", space, "link", "set", end, "up")
+
+    def forward(self, path: Sequence[str]) -> None:
+        """Let the ends of a path of links reach each other through the namespaces between."""
+        for between in path[1:-1]:
+            _run(*self.command(between, ("sh", "-c", f"echo 1 > {FORWARDING}/ip_forward")))
+        for way in (tuple(path), tuple(path)[::-1]):
+            network = f"10.202.{self._link_numbers[frozenset(way[-2:])]}.0/30"
+            for at, here in enumerate(way[:-2]):
+                gateway = self.neighbour_address(here, way[at + 1]).rpartition(":")[0]
+                _ip("-n", self._namespace(here), "route", "add", network, "via", gateway)
+
+    def keep_back(self, here: str, there: str) -> str:
+        """Forward nothing that comes from there: a program carries it on.  The interface's name."""
+        end = self._ends[here, there]
+        setting = f"{FORWARDING}/conf/{end}/forwarding"
+        _run(*self.command(here, ("sh", "-c", f"echo 0 > {setting}")))
+        return end
+
+    def send_single_segments(self, here: str, there: str) -> None:
+        """No segmentation offload on this way out: a packet is a packet, as on a wire."""
+        _ip("-n", self._namespace(here), "link", "set", "dev", self._ends[here, there],
+            "gso_max_segs", "1")  # fmt: skip
+
+    def _outside(self, number: int) -> str:
+        return f"pm{self._tag}h{number}"
 
     def _namespace(self, broker: str) -> str:
         return f"penstock-{os.getpid()}-{broker}"
@@ -174,8 +215,8 @@ class Namespaces:
                 )
                 continue
             _run("tc", "-n", space, "qdisc", "replace", "dev", end, "root", "tbf",
-                 "rate", f"{8 * bandwidth}bit", "burst", str(BURST_BYTES),
-                 "limit", str(KERNEL_QUEUE_BYTES))  # fmt: skip
+                 "rate", f"{8 * bandwidth}bit", "burst", str(self._shape.burst_bytes),
+                 "limit", str(self._shape.queue_bytes))  # fmt: skip
 
     def _set_cut(self, pair: tuple[str, str], cut: bool) -> None:
         first, second = pair
@@ -183,8 +224,15 @@ class Namespaces:
         _ip("-n", self._namespace(first), "link", "set", self._ends[first, second], state)
 
     def close(self) -> None:
-        """Take the namespaces away, and with them all interfaces."""
-        for name in self._numbers:
+        """Take the namespaces away, and with them all interfaces.
+
+        The kernel takes its time for those; the ends outside go at once, or the next layout of this
+        process would find its names taken.
+        """
+        for name, number in self._numbers.items():
+            subprocess.run(
+                ["ip", "link", "delete", self._outside(number)], capture_output=True, check=False
+            )
             subprocess.run(
                 ["ip", "netns", "delete", self._namespace(name)], capture_output=True, check=False
             )

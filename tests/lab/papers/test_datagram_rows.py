@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.content.wire import encode
 from penstock.core.clock import MILLISECOND, SECOND
+from penstock.datagram.messages import Attribute, FlowTag, Publication
 from penstock.lab.papers.datagram_large import LargeRun
 from penstock.lab.papers.datagram_large_rows import large_rows
-from penstock.lab.papers.datagram_live_clients import LivePair, LiveRun
+from penstock.lab.papers.datagram_live_clients import LivePair, LiveRun, payload_for
+from penstock.lab.papers.datagram_live_tcp import (
+    scenario_beside_tcp,
+    segment_data_bytes,
+    share_row,
+)
 from penstock.lab.papers.datagram_measures import adaptation_s, capacity_messages, unfairness
 from penstock.lab.papers.datagram_records import estimate
 from penstock.lab.papers.datagram_result import DatagramRun, PairRun
@@ -30,7 +37,13 @@ from penstock.lab.papers.datagram_runs import (
     Runs,
     tasks_of,
 )
-from penstock.lab.papers.datagram_scenario import UNCONTROLLED, DatagramScenario, load
+from penstock.lab.papers.datagram_scenario import (
+    FLOWS,
+    IMPROVED,
+    UNCONTROLLED,
+    DatagramScenario,
+    load,
+)
 from penstock.lab.papers.table import PaperRow
 
 BUCKET_NS = 250 * MILLISECOND
@@ -59,6 +72,18 @@ def made_up(scenario: DatagramScenario, rates: list[float], missed: int = 1) -> 
         tcp_bytes=(15_625,) * buckets,
         near_received=(100,) * buckets,
         pairs=pairs,
+    )
+
+
+TAG = FlowTag("subscriber-1@far", 1, 100_000, 10_000_000)
+
+
+def message_with(*tags: FlowTag) -> Publication:
+    """What a live publisher sends, without a payload."""
+    attributes: dict[str, Attribute] = {"pair": 0, "kind": "wanted"}
+    sent_at = 10**18
+    return Publication(
+        "publisher-1@near", sent_at, 100_000, sent_at, 1000.0, bytes(64), tags, attributes, b""
     )
 
 
@@ -139,6 +164,39 @@ def test_a_live_run_is_measured_like_a_simulated_one() -> None:
     live = LiveRun(tuple(LivePair(sum(received), received) for _ in range(3)))
     simulated = made_up(scenario, [148.0] * 3)
     assert unfairness(scenario, live, 120.0, 200.0) == unfairness(scenario, simulated, 120.0, 200.0)
+
+
+def test_smaller_messages_on_a_real_link_are_no_unfairness() -> None:
+    scenario = load(FAIRNESS)
+    counts = (48, 36, 36)
+    live = LiveRun(tuple(LivePair(1200 * each, (each,) * 1200) for each in counts))
+    # 480 a second where 446 of full size would fit; two of the flows want no more than 150.
+    assert unfairness(scenario, live, 120.0, 200.0) == pytest.approx(100 * 12 / 180)
+
+
+def test_stragglers_of_a_live_run_are_not_lost_and_part_of_no_rate() -> None:
+    live = LiveRun((LivePair(100, (40, 40), late_messages=15),))
+    assert live.missed_messages == 5
+    assert live.received_messages == 80
+    assert live.rate_msgs_per_s(0, 0.25, 0.5) == 160.0
+
+
+def test_the_live_tcp_row_judges_the_median_run() -> None:
+    shares = {UNCONTROLLED.name: [1.0], FLOWS.name: [61.0, 50.0, 51.0], IMPROVED.name: [44.0]}
+    row = share_row("live", shares)
+    assert (row.paper_law, row.improved_law) == (51.0, 44.0)
+
+
+def test_a_live_segment_is_as_large_as_a_message() -> None:
+    scenario = scenario_beside_tcp()
+    assert segment_data_bytes(scenario) + 14 + 20 + 32 == scenario.message_bytes
+
+
+def test_live_messages_have_one_size_with_and_without_a_tag() -> None:
+    tagged, bare = (len(payload_for(280, 2, controlled=each)) for each in (True, False))
+    assert bare - tagged == sum(map(len, encode(message_with(TAG)))) - sum(
+        map(len, encode(message_with()))
+    )
 
 
 def test_tcps_share_is_of_the_whole_link() -> None:

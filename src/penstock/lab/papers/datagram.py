@@ -31,7 +31,7 @@ def run(*, world: str, seeds: int, out: Path, progress: Callable[[str], None]) -
         # Starting brokers and network namespaces is of no use to the simulator.
         from penstock.lab.papers.datagram_live import live_rows
 
-        return live_rows(progress)
+        return live_rows(seeds, progress)
     estimates = [estimate(seed) for seed in range(1, seeds + 1)]
     runs, large = run_all(seeds, progress)
     progress("figures")

@@ -35,11 +35,17 @@ FAREWELL_S: Final = 2.0
 BUCKET_S: Final = 0.25
 
 
+Counts = tuple[tuple[int, ...], int]
+"""Received in each bucket, and afterwards."""
+
+
 class LivePair(msgspec.Struct, frozen=True):
     """What one publisher and its subscriber counted."""
 
     sent_messages: int
     received: tuple[int, ...]
+    late_messages: int = 0
+    """What waited at the end and came afterwards: not lost, and part of no rate."""
 
 
 class LiveRun(msgspec.Struct, frozen=True):
@@ -49,13 +55,14 @@ class LiveRun(msgspec.Struct, frozen=True):
 
     @property
     def received_messages(self) -> int:
-        """Deliveries of all pairs."""
+        """Deliveries of all pairs while the run lasted."""
         return sum(sum(pair.received) for pair in self.pairs)
 
     @property
     def missed_messages(self) -> int:
         """Wanted messages that were sent and did not arrive."""
-        return sum(pair.sent_messages for pair in self.pairs) - self.received_messages
+        came = self.received_messages + sum(pair.late_messages for pair in self.pairs)
+        return sum(pair.sent_messages for pair in self.pairs) - came
 
     @property
     def bucket_s(self) -> float:
@@ -73,13 +80,17 @@ class LiveRun(msgspec.Struct, frozen=True):
         return sum(some) / (to_s - from_s)
 
 
-def payload_for(message_bytes: int, record_messages: int) -> bytes:
-    """A payload with which a message of a controlled flow has this size on the wire."""
-    tag = FlowTag("subscriber-1@far", 1, 100_000, 10_000_000)
+def payload_for(message_bytes: int, record_messages: int, *, controlled: bool) -> bytes:
+    """A payload with which a message has this size on the wire, with the tag of its flow.
+
+    Where nothing is controlled there are no tags, and the payload is larger by as much: otherwise
+    the same link would carry an eighth more messages without control than with it.
+    """
+    tags = (FlowTag("subscriber-1@far", 1, 100_000, 10_000_000),) if controlled else ()
     attributes: dict[str, str | int | float | bool] = {"pair": 0, "kind": WANTED}
     record = bytes(ENCODING_BYTES * record_messages)
     sample = Publication(
-        "publisher-1@near", time.time_ns(), 100_000, time.time_ns(), 1000.0, record, (tag,),
+        "publisher-1@near", time.time_ns(), 100_000, time.time_ns(), 1000.0, record, tags,
         attributes, b"",
     )  # fmt: skip
     return bytes(max(0, message_bytes - sum(map(len, encode(sample)))))
@@ -101,7 +112,11 @@ def publish(role: _Role, ready: Mailbox[int], begin: Mailbox[float], sent: Mailb
 
     async def work() -> None:
         parameters = role.policy.parameters(role.scenario)
-        payload = payload_for(role.scenario.message_bytes, role.scenario.record_messages)
+        payload = payload_for(
+            role.scenario.message_bytes,
+            role.scenario.record_messages,
+            controlled=parameters.law != "none",
+        )
         random = random_stream(1, f"publisher-{role.pair}", "messages")
         make = message_maker(role.pair, role.spec.matching)
         name = f"publisher-{role.pair + 1}"
@@ -130,13 +145,13 @@ def publish(role: _Role, ready: Mailbox[int], begin: Mailbox[float], sent: Mailb
 
 
 def subscribe(
-    role: _Role, ready: Mailbox[int], begin: Mailbox[float], counts: Mailbox[tuple[int, ...]]
+    role: _Role, ready: Mailbox[int], begin: Mailbox[float], counts: Mailbox[Counts]
 ) -> None:
-    """A subscriber's process; tells at the end what it received in each bucket."""
+    """A subscriber's process; tells at the end what it received in each bucket, and after all."""
 
     async def work() -> None:
         buckets = round(role.scenario.duration_s / BUCKET_S)
-        received = [0] * buckets
+        received, late = [0] * buckets, 0
         async with (
             connect(role.url) as client,
             client.datagram(
@@ -153,9 +168,12 @@ def subscribe(
                 async with asyncio.timeout(ends_in_s):
                     async for _ in subscription:
                         bucket = int((time.time() - began) / BUCKET_S)
-                        received[min(max(0, bucket), buckets - 1)] += 1
+                        if bucket < buckets:
+                            received[max(0, bucket)] += 1
+                        else:
+                            late += 1
             except TimeoutError:
-                counts.put(tuple(received))
+                counts.put((tuple(received), late))
 
     uvloop.run(work())
 
@@ -175,11 +193,11 @@ def run_clients(
     context = get_context("spawn")
     ready: Mailbox[int] = context.Queue()
     begins: list[Mailbox[float]] = []
-    results: list[tuple[Mailbox[int], Mailbox[tuple[int, ...]]]] = []
+    results: list[tuple[Mailbox[int], Mailbox[Counts]]] = []
     processes = []
     for pair in range(len(scenario.pairs)):
         sent: Mailbox[int] = context.Queue()
-        counts: Mailbox[tuple[int, ...]] = context.Queue()
+        counts: Mailbox[Counts] = context.Queue()
         results.append((sent, counts))
         for work, url, answers in ((publish, near_url, sent), (subscribe, far_url, counts)):
             begin: Mailbox[float] = context.Queue()
@@ -201,7 +219,7 @@ def run_clients(
         patience_s = scenario.duration_s + START_WITHIN_S
         return LiveRun(
             tuple(
-                LivePair(sent.get(timeout=patience_s), counts.get(timeout=patience_s))
+                LivePair(sent.get(timeout=patience_s), *counts.get(timeout=patience_s))
                 for sent, counts in results
             )
         )

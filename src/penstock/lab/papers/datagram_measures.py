@@ -51,11 +51,16 @@ def capacity_messages(scenario: DatagramScenario) -> float:
 
 
 def unfairness(scenario: DatagramScenario, run: MeasuredRun, from_s: float, to_s: float) -> float:
-    """How far, in per cent, the worst flow is from its max-min share."""
+    """How far, in per cent, the worst flow is from its max-min share.
+
+    What is shared is what the link carries in messages of full size, or what it has carried if that
+    is more: on a real link the messages of a flow that is not controlled have no tag and are
+    smaller by a tenth.
+    """
     demands = [pair.matching * pair.rate_msgs_per_s[0].msgs_per_s for pair in scenario.pairs]
-    capacity = scenario.capacity_msgs_per_s(from_s)
-    shares = max_min_shares(capacity, demands, [1.0] * len(demands))
     rates = [run.rate_msgs_per_s(pair, from_s, to_s) for pair in range(len(demands))]
+    capacity = max(scenario.capacity_msgs_per_s(from_s), sum(rates))
+    shares = max_min_shares(capacity, demands, [1.0] * len(demands))
     return 100 * max(abs(rate - share) / share for rate, share in zip(rates, shares, strict=True))
 
 
