@@ -103,6 +103,11 @@ class Cluster:
         log = self._started[1].log.read_text()
         return len(re.findall(rf"Asked to launch executor \S+ for {application}\b", log))
 
+    def has_launched(self, argument: str) -> bool:
+        """Whether an executor was started with an argument."""
+        launches = re.findall("Launch command: .*", self._started[1].log.read_text())
+        return any(f'"{argument}"' in launch for launch in launches)
+
     def stop(self) -> None:
         for daemon in reversed(self._started):
             daemon.stop()
@@ -124,7 +129,7 @@ def run(directory: Path, *command: str) -> str:
         timeout=PATIENCE_S,
         cwd=directory,
         # The machine's own name may resolve to an address that executors do not reach.
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(directory)},
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -164,6 +169,7 @@ def test_commands_do_their_work_on_the_executors_of_a_cluster(
 ) -> None:
     """What brokers measure is landed, a scenario is swept, and both are reported on."""
     where = ("--lake", "lake", "--master", cluster.address, "--json")
+    (tmp_path / "spark-defaults.conf").write_text("spark.executor.memory 480m\n")
     url = url_of(start_broker("t", "[telemetry]\ninterval_s = 0.05\npublish = true"))
     with blocking.connect(url) as client, client.subscribe(pubends=["telemetry@t"]) as measured:
         measured.next_batch(deadline_s=PATIENCE_S)
@@ -171,6 +177,7 @@ def test_commands_do_their_work_on_the_executors_of_a_cluster(
     landed = json.loads(run(tmp_path, *COMMAND, *landing).splitlines()[-1])
     assert landed["total_rows"] > 0
     assert cluster.executors_of("penstock lake") == 1
+    assert cluster.has_launched("-Xmx480M"), "the cluster's settings hold"
 
     (tmp_path / "small.toml").write_text(SMALL)
     rates = ("--param", "publishers.p.rate_msgs_per_s=5,10", "--seeds", "2")

@@ -137,4 +137,4 @@ class ReceiveBuffer:
 
 def _memory(size_bytes: int) -> memoryview:
     """Memory that is not cleared, since it is read only where something was received."""
-    return memoryview(np.empty(size_bytes, np.uint8))
+    return np.empty(size_bytes, np.uint8).data
