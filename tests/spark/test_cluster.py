@@ -17,12 +17,12 @@ import pytest
 from penstock.client import blocking
 from penstock.net.process import free_port
 from penstock.spark.java_home import find_java_home
+from penstock.spark.lake import open_lake
 
 from .conftest import StartBroker, url_of
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-COMMAND = (sys.executable, "-c", "from penstock.cli.main import run; run()")
 SPARK_HOME = Path(pyspark.__file__).parent
 PATIENCE_S = 240.0
 LOOK_AGAIN_S = 0.05
@@ -30,22 +30,38 @@ LOOK_AGAIN_S = 0.05
 
 JOB = """
 import sys
+from penstock.cli.main import status_of
 from penstock.spark.session import build_session
 
-master, url = sys.argv[1:]
-settings = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.executor.memory": "512m",
-    "spark.cores.max": "2",
-}
-spark = build_session("cluster job", master, **settings)
+master, url, telemetry_url = sys.argv[1:]
+spark = build_session("cluster job", master, **{"spark.cores.max": "2"})
 rows = spark.read.format("penstock").option("url", url).option("pubends", "a.1")
 rows = rows.option("attributes", "n bigint").load()
 sums = rows.groupBy((rows.n % 3).alias("rest")).count()
 sums.write.format("penstock").option("url", url).option("pubend", "a.2").mode("append").save()
-executors = spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
-print(spark.sparkContext.master, len(executors))
 spark.stop()
+where = ["--master", master, "--json"]
+for command in (
+    ["lake", "--path", "lake", "--url", telemetry_url, "--once"],
+    ["sweep", "small.toml", "--seeds", "2", "--lake", "lake"],
+):
+    if status_of([*command, *where]):
+        sys.exit(f"{command[0]} failed")
+"""
+"""One process for all: a driver that is warm spares each of them seconds."""
+
+SMALL = """
+name = "small"
+duration_s = 2
+[brokers.a]
+pubends = 1
+[[publishers]]
+name = "p"
+broker = "a"
+rate_msgs_per_s = 5
+[[subscribers]]
+name = "s"
+broker = "a"
 """
 
 
@@ -81,7 +97,7 @@ class Daemon:
 
 
 class Cluster:
-    """A master and one worker, for all tests here: they take seconds to start."""
+    """A master and one worker."""
 
     def __init__(self, directory: Path) -> None:
         port = str(free_port())
@@ -113,79 +129,48 @@ class Cluster:
             daemon.stop()
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    started = Cluster(tmp_path_factory.mktemp("cluster"))
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    started = Cluster(tmp_path)
     yield started
     started.stop()
 
 
-def run(directory: Path, *command: str) -> str:
-    """What a command prints, once it has succeeded."""
+def test_a_job_and_the_commands_do_their_work_on_the_executors_of_a_cluster(
+    cluster: Cluster,
+    url: str,
+    client: blocking.Client,
+    start_broker: StartBroker,
+    tmp_path: Path,
+) -> None:
+    """Rows are read and written, what brokers measure is landed, and a scenario is swept."""
+    client.publisher(pubend="a.1").publish_batch([({"n": n}, b"") for n in range(100)])
+    start = client.streams()["a.2"].head
+    measuring = url_of(start_broker("t", "[telemetry]\ninterval_s = 0.05\npublish = true"))
+    with blocking.connect(measuring) as other, other.subscribe(pubends=["telemetry@t"]) as measured:
+        measured.next_batch(deadline_s=PATIENCE_S)
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "spark-defaults.conf").write_text("spark.executor.memory 480m\n")
     done = subprocess.run(
-        command,
+        [sys.executable, "-c", JOB, cluster.address, url, measuring],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
-        cwd=directory,
+        cwd=tmp_path,
         # The machine's own name may resolve to an address that executors do not reach.
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(directory)},
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    for application in ("cluster job", "penstock lake", "penstock sweep"):
+        assert cluster.executors_of(application) == 1
+    assert cluster.has_launched("-Xmx480M"), "the cluster's settings hold"
 
-
-def test_a_job_reads_and_writes_from_the_executors_of_a_cluster(
-    cluster: Cluster, url: str, client: blocking.Client, tmp_path: Path
-) -> None:
-    client.publisher(pubend="a.1").publish_batch([({"n": n}, b"") for n in range(100)])
-    start = client.streams()["a.2"].head
-    said = run(tmp_path, sys.executable, "-c", JOB, cluster.address, url)
-    # The driver counts as an executor too.
-    assert said.splitlines()[-1] == f"{cluster.address} 2"
     end = {"a.2": client.streams()["a.2"].head}
     messages = client.subscribe("", start={"a.2": start}, end=end).messages(deadline_s=30)
     counts = {message["rest"]: message["count"] for message in messages}
     assert counts == {0: 34, 1: 33, 2: 33}
-
-
-SMALL = """
-name = "small"
-duration_s = 2
-[brokers.a]
-pubends = 1
-[[publishers]]
-name = "p"
-broker = "a"
-rate_msgs_per_s = 5
-[[subscribers]]
-name = "s"
-broker = "a"
-"""
-
-
-def test_commands_do_their_work_on_the_executors_of_a_cluster(
-    cluster: Cluster, start_broker: StartBroker, tmp_path: Path
-) -> None:
-    """What brokers measure is landed, a scenario is swept, and both are reported on."""
-    where = ("--lake", "lake", "--master", cluster.address, "--json")
-    (tmp_path / "spark-defaults.conf").write_text("spark.executor.memory 480m\n")
-    url = url_of(start_broker("t", "[telemetry]\ninterval_s = 0.05\npublish = true"))
-    with blocking.connect(url) as client, client.subscribe(pubends=["telemetry@t"]) as measured:
-        measured.next_batch(deadline_s=PATIENCE_S)
-    landing = ("lake", "--path", "lake", "--url", url, "--once", *where[2:])
-    landed = json.loads(run(tmp_path, *COMMAND, *landing).splitlines()[-1])
-    assert landed["total_rows"] > 0
-    assert cluster.executors_of("penstock lake") == 1
-    assert cluster.has_launched("-Xmx480M"), "the cluster's settings hold"
-
-    (tmp_path / "small.toml").write_text(SMALL)
-    rates = ("--param", "publishers.p.rate_msgs_per_s=5,10", "--seeds", "2")
-    swept = json.loads(run(tmp_path, *COMMAND, "sweep", "small.toml", *rates, *where))
-    assert (swept["runs"], swept["failed"]) == (4, {})
-    assert cluster.executors_of("penstock sweep") == 1
-
-    report = json.loads(run(tmp_path, *COMMAND, "report", "t", "small-sweep.*", *where))
-    assert report["runs"][0]["run"] == "t"
-    assert len(report["runs"]) == 5
-    assert cluster.executors_of("penstock report") == 1
+    *landed, swept = map(json.loads, done.stdout.splitlines())
+    assert landed[-1]["total_rows"] > 0
+    assert (swept["runs"], swept["failed"]) == (2, {})
+    runs = open_lake(tmp_path / "lake").snapshot().runs()
+    assert runs == ["small-sweep.p000.s01", "small-sweep.p000.s02", "t"]
