@@ -7,7 +7,8 @@ them unless told otherwise, and then read to Spark's ``noop`` sink from both, by
 the same columns: place, time and payload.  The figures that count are the ratios of the medians,
 in seconds and in processor seconds.  The brokers, ours and Kafka's, share the cores with the job
 here, and their processor time counts as the job's.  Kafka comes from Maven Central
-(benchmarks/spark_kafka.py); where it cannot be had, the rest goes on without it.
+(benchmarks/spark_kafka.py); where it cannot be had, the rest goes on without it.  A last source
+has its rows in memory (benchmarks/spark_memory.py): less than that no source in Python can take.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.harness.usage import cpu_s
 from benchmarks.spark_kafka import NoKafka, kafka, kafka_frame, session_settings
+from benchmarks.spark_memory import memory_frame
 from penstock.client import blocking
 from penstock.content.batch import Batch
 from penstock.core.randomness import random_stream
@@ -158,6 +160,7 @@ def main() -> None:
         if with_kafka:
             address = stack.enter_context(kafka(directory / "kafka"))
             frames["kafka"] = kafka_frame(spark, rows, address)
+        frames["memory"] = memory_frame(spark, COLUMNS, arguments.rows, PAYLOAD_BYTES)
         measured = by_turns(frames, arguments.repeat)
     show(measured, arguments.rows)
 

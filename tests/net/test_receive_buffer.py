@@ -5,7 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.content.wire import ENVELOPE, MAGIC, WIRE_VERSION, MalformedMessage
-from penstock.net.receive_buffer import FIRST_BUFFER_BYTES, LARGEST_BUFFER_BYTES, ReceiveBuffer
+from penstock.net.receive_buffer import (
+    FIRST_BUFFER_BYTES,
+    LARGEST_BUFFER_BYTES,
+    OWN_BUFFER_BYTES,
+    PEEK_BYTES,
+    ReceiveBuffer,
+)
 
 MAX_FRAME_BYTES = 4 << 20
 
@@ -31,7 +37,9 @@ def feed(buffer: ReceiveBuffer, data: bytes, read_bytes: int) -> list[bytes]:
 @settings(max_examples=60, deadline=None)
 @given(
     sizes=st.lists(
-        st.integers(0, 3000) | st.sampled_from([0, 16_360, 40_000, 700_000]), max_size=6
+        st.integers(0, 3000)
+        | st.sampled_from([0, 16_360, 40_000, 131_072, 500_000, 700_000, 3_000_000]),
+        max_size=6,
     ),
     read_bytes=st.sampled_from([1000, 1460, 4096, 65_536, 1 << 20]),
 )
@@ -88,6 +96,28 @@ def test_after_a_large_frame_the_buffer_is_small_again() -> None:
     feed(buffer, frame_of(b"x" * (3 << 20)), 1 << 30)
 
     assert len(buffer.room()) <= LARGEST_BUFFER_BYTES
+
+
+def test_behind_a_large_frame_little_is_read_until_the_next_one_is_known() -> None:
+    buffer = ReceiveBuffer(MAX_FRAME_BYTES)
+    large, small = frame_of(b"x" * (OWN_BUFFER_BYTES + 1)), frame_of(b"y" * 10_000)
+
+    feed(buffer, large, 1 << 30)
+    assert len(buffer.room()) == PEEK_BYTES
+    assert feed(buffer, small[:PEEK_BYTES], 1 << 30) == []
+    assert len(buffer.room()) > PEEK_BYTES, "it is a small one: read on as usual"
+    assert feed(buffer, small[PEEK_BYTES:], 1 << 30) == [small]
+
+
+def test_a_large_frame_is_not_copied_after_the_first_read() -> None:
+    buffer = ReceiveBuffer(MAX_FRAME_BYTES)
+    large = frame_of(b"x" * 400_000)
+
+    feed(buffer, large[:100], 1 << 30)
+    room = buffer.room()
+    assert len(room) == len(large) - 100
+    (frame,) = feed(buffer, large[100:], 1 << 30)
+    assert frame.obj is room.obj
 
 
 def test_a_frame_that_is_too_long_is_refused_by_its_announcement() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -16,6 +17,9 @@ import pytest
 from penstock.client import blocking
 from penstock.net.process import free_port
 from penstock.spark.java_home import find_java_home
+from penstock.spark.lake import open_lake
+
+from .conftest import StartBroker, url_of
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -26,22 +30,38 @@ LOOK_AGAIN_S = 0.05
 
 JOB = """
 import sys
+from penstock.cli.main import status_of
 from penstock.spark.session import build_session
 
-master, url = sys.argv[1:]
-settings = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.executor.memory": "512m",
-    "spark.cores.max": "2",
-}
-spark = build_session("cluster job", master, **settings)
+master, url, telemetry_url = sys.argv[1:]
+spark = build_session("cluster job", master, **{"spark.cores.max": "2"})
 rows = spark.read.format("penstock").option("url", url).option("pubends", "a.1")
 rows = rows.option("attributes", "n bigint").load()
 sums = rows.groupBy((rows.n % 3).alias("rest")).count()
 sums.write.format("penstock").option("url", url).option("pubend", "a.2").mode("append").save()
-executors = spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
-print(spark.sparkContext.master, len(executors))
 spark.stop()
+where = ["--master", master, "--json"]
+for command in (
+    ["lake", "--path", "lake", "--url", telemetry_url, "--once"],
+    ["sweep", "small.toml", "--seeds", "2", "--lake", "lake"],
+):
+    if status_of([*command, *where]):
+        sys.exit(f"{command[0]} failed")
+"""
+"""One process for all: a driver that is warm spares each of them seconds."""
+
+SMALL = """
+name = "small"
+duration_s = 2
+[brokers.a]
+pubends = 1
+[[publishers]]
+name = "p"
+broker = "a"
+rate_msgs_per_s = 5
+[[subscribers]]
+name = "s"
+broker = "a"
 """
 
 
@@ -76,41 +96,81 @@ class Daemon:
         self.process.wait()
 
 
-@pytest.fixture
-def master(tmp_path: Path) -> Iterator[str]:
-    """The address of a cluster of one worker."""
-    port = str(free_port())
-    address = f"spark://127.0.0.1:{port}"
-    local = ("--host", "127.0.0.1", "--webui-port", "0")
-    started = [Daemon("master.Master", tmp_path / "master.log", *local, "--port", port)]
-    try:
-        started[0].wait_for("I have been elected leader")
-        worker = ("--cores", "2", "--memory", "1g", "--work-dir", str(tmp_path / "work"))
-        log = tmp_path / "worker.log"
-        started.append(Daemon("worker.Worker", log, *local, *worker, address))
-        started[1].wait_for("Successfully registered with master")
-        yield address
-    finally:
-        for daemon in reversed(started):
+class Cluster:
+    """A master and one worker."""
+
+    def __init__(self, directory: Path) -> None:
+        port = str(free_port())
+        self.address = f"spark://127.0.0.1:{port}"
+        local = ("--host", "127.0.0.1", "--webui-port", "0")
+        self._started = [Daemon("master.Master", directory / "master.log", *local, "--port", port)]
+        try:
+            self._started[0].wait_for("I have been elected leader")
+            worker = ("--cores", "2", "--memory", "1g", "--work-dir", str(directory / "work"))
+            log = directory / "worker.log"
+            self._started.append(Daemon("worker.Worker", log, *local, *worker, self.address))
+            self._started[1].wait_for("Successfully registered with master")
+        except BaseException:
+            self.stop()
+            raise
+
+    def executors_of(self, application: str) -> int:
+        """How many executors the worker has started for an application."""
+        log = self._started[1].log.read_text()
+        return len(re.findall(rf"Asked to launch executor \S+ for {application}\b", log))
+
+    def has_launched(self, argument: str) -> bool:
+        """Whether an executor was started with an argument."""
+        launches = re.findall("Launch command: .*", self._started[1].log.read_text())
+        return any(f'"{argument}"' in launch for launch in launches)
+
+    def stop(self) -> None:
+        for daemon in reversed(self._started):
             daemon.stop()
 
 
-def test_a_job_reads_and_writes_from_the_executors_of_a_cluster(
-    master: str, url: str, client: blocking.Client, tmp_path: Path
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    started = Cluster(tmp_path)
+    yield started
+    started.stop()
+
+
+def test_a_job_and_the_commands_do_their_work_on_the_executors_of_a_cluster(
+    cluster: Cluster,
+    url: str,
+    client: blocking.Client,
+    start_broker: StartBroker,
+    tmp_path: Path,
 ) -> None:
+    """Rows are read and written, what brokers measure is landed, and a scenario is swept."""
     client.publisher(pubend="a.1").publish_batch([({"n": n}, b"") for n in range(100)])
     start = client.streams()["a.2"].head
+    measuring = url_of(start_broker("t", "[telemetry]\ninterval_s = 0.05\npublish = true"))
+    with blocking.connect(measuring) as other, other.subscribe(pubends=["telemetry@t"]) as measured:
+        measured.next_batch(deadline_s=PATIENCE_S)
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "spark-defaults.conf").write_text("spark.executor.memory 480m\n")
     done = subprocess.run(
-        [sys.executable, "-c", JOB, master, url],
+        [sys.executable, "-c", JOB, cluster.address, url, measuring],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
         cwd=tmp_path,
+        # The machine's own name may resolve to an address that executors do not reach.
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    # The driver counts as an executor too.
-    assert done.stdout.splitlines()[-1] == f"{master} 2"
+    for application in ("cluster job", "penstock lake", "penstock sweep"):
+        assert cluster.executors_of(application) == 1
+    assert cluster.has_launched("-Xmx480M"), "the cluster's settings hold"
+
     end = {"a.2": client.streams()["a.2"].head}
     messages = client.subscribe("", start={"a.2": start}, end=end).messages(deadline_s=30)
     counts = {message["rest"]: message["count"] for message in messages}
     assert counts == {0: 34, 1: 33, 2: 33}
+    *landed, swept = map(json.loads, done.stdout.splitlines())
+    assert landed[-1]["total_rows"] > 0
+    assert (swept["runs"], swept["failed"]) == (2, {})
+    runs = open_lake(tmp_path / "lake").snapshot().runs()
+    assert runs == ["small-sweep.p000.s01", "small-sweep.p000.s02", "t"]

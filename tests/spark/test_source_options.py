@@ -7,6 +7,7 @@ from penstock.spark.sink_options import read_sink_options
 from penstock.spark.source_options import (
     BadOption,
     Place,
+    SourceOptions,
     at_time,
     duration,
     read_source_options,
@@ -15,7 +16,7 @@ from penstock.spark.source_options import (
 URL = "penstock://127.0.0.1:7400"
 
 
-def read(streaming: bool = True, **options: str) -> object:
+def read(streaming: bool = True, **options: str) -> SourceOptions:
     return read_source_options({"url": URL, **options}, streaming=streaming)
 
 
@@ -92,6 +93,14 @@ def test_what_is_wrong_is_told(options: dict[str, str], says: str) -> None:
 def test_a_batch_query_that_can_read_nothing_is_refused(options: dict[str, str]) -> None:
     with pytest.raises(BadOption, match="leaves nothing"):
         read(streaming=False, **options)
+
+
+def test_a_batch_query_says_where_it_ends_and_how_many_tasks_it_may_have() -> None:
+    ending = {"endingTimestamp": "2000", "minPartitions": "2", "maxPartitions": "3"}
+    options = read(streaming=False, **ending)
+    assert options.ending == Place(time=2 * SECOND)
+    assert (options.min_partitions, options.max_partitions) == (2, 3)
+    assert read(streaming=False, endingOffsets='{"p": 9}').ending == Place(ticks={"p": 9})
 
 
 def test_times_and_durations() -> None:

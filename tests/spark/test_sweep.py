@@ -15,10 +15,11 @@ from penstock.lab.papers.gryphon_runs import Job as PaperJob
 from penstock.lab.papers.gryphon_runs import keep, recovery_s
 from penstock.lab.run import run
 from penstock.lab.run_sim import SimRun
+from penstock.lab.telemetry import Telemetry
 from penstock.spark.lake import Lake, LakeError, create_lake
 from penstock.spark.sweep import Job, jobs_of, run_sweep
 from penstock.spark.sweep_figure import axis_of, curves_of, draw_sweep
-from penstock.spark.sweep_grid import Grid, build_grid
+from penstock.spark.sweep_grid import Grid, build_grid, service_run_at
 from penstock.spark.sweep_summary import Estimate, SweepSummary, summarise
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -120,6 +121,32 @@ def test_a_simulation_that_fails_is_told_with_the_others(
     assert found.runs == 2
     assert list(found.failed) == [bad.run]
     assert found.failed[bad.run].startswith("ScenarioError: duration_s: expected float > 0")
+
+
+GOSSIP = E4.with_name("gossip-plain.toml")
+
+
+def test_a_scenario_of_another_service_is_swept_with_what_it_measures(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    buffers = "parameters.buffer_events=30,90"
+    grid = build_grid(GOSSIP, [buffers, "rounds=36", "warm_up_rounds=10", "peers=20"])
+    made = create_lake(tmp_path / "lake")
+    jobs = jobs_of("gossip", grid, 2)
+    run_sweep(spark, made, "gossip", grid, jobs, lambda done: None)
+    found = summarise(spark, made, "gossip", [job.run for job in jobs])
+    assert found.failed == {}
+    for point, estimate in zip(grid.points, of(found, "receivers"), strict=True):
+        assert estimate.parameters == point
+        measured = [
+            service_run_at("gossip", grid.raw, point, seed)
+            .run(Telemetry(), lambda at_s: None)
+            .measured["receivers"]
+            for seed in (1, 2)
+        ]
+        assert estimate.median == pytest.approx(sum(measured) / 2)
+    small, large = of(found, "receivers")
+    assert small.median < large.median, "events stay longer where there is room"
 
 
 def test_a_run_that_is_not_there_is_refused(spark: SparkSession, tmp_path: Path) -> None:

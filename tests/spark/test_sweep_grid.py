@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.lab.scenario_file import guaranteed_parameters
-from penstock.spark.sweep_grid import SweepError, build_grid, parse_parameter
+from penstock.lab.papers.queues_run import QueueRun
+from penstock.lab.scenario_file import ScenarioError, guaranteed_parameters
+from penstock.spark.sweep_grid import SweepError, build_grid, parse_parameter, service_run_at
+from penstock.spark.sweep_measures import MEASURES
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -151,3 +153,64 @@ def test_a_point_that_makes_no_scenario_is_refused_with_its_parameter(
 def test_a_parameter_is_given_once(path: Path) -> None:
     with pytest.raises(SweepError, match="given twice"):
         build_grid(path, ["duration_s=1", "duration_s=2"])
+
+
+SHIPPED = Path(__file__).parents[2] / "src/penstock/lab/papers/scenarios"
+
+
+@pytest.mark.parametrize(
+    ("file", "texts", "points"),
+    [
+        ("queues-unbalanced", ["consumer_shares.0=0.2,0.4", "law=paper,improved"], 4),
+        ("multicast-1", ["links.B-D.mbit_per_s=1:3:1", "senders.acfg.clients=5"], 3),
+        ("gossip-dynamic", ["parameters.buffer_events=60:120:30", "changes.0.share=0.1"], 3),
+    ],
+)
+def test_files_of_other_services_have_points_too(file: str, texts: list[str], points: int) -> None:
+    grid = build_grid(SHIPPED / f"{file}.toml", texts)
+    assert len(grid.points) == points
+    assert grid.service == file.partition("-")[0]
+    assert grid.name == file, "what the papers call it may be no name for a run"
+
+
+def test_a_value_is_put_into_a_list_of_values() -> None:
+    grid = build_grid(SHIPPED / "queues-unbalanced.toml", ["consumer_shares.1=0.125"])
+    run = service_run_at("queues", grid.raw, grid.points[0], 1)
+    assert isinstance(run, QueueRun)
+    assert run.scenario.consumer_shares[1] == 0.125
+
+
+def test_every_scenario_that_is_shipped_and_can_be_run_can_be_swept() -> None:
+    files = sorted(SHIPPED.glob("*.toml"))
+    swept = {path.stem: build_grid(path, []) for path in files if path.stem[:8] != "datagram"}
+    assert len(swept) > 15
+    for name, grid in swept.items():
+        own = [each for each in grid.measures() if each not in MEASURES]
+        assert bool(own) == (grid.service is not None), name
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("queues-balanced", "consumer_shares.2=1", "there is no '2'; there are: 0 to 1"),
+        ("queues-balanced", "consumer_shares=1", "consumer_shares: expected array"),
+        ("queues-balanced", "law=fancy", "law: invalid enum value 'fancy'"),
+        ("multicast-1", "links.B-X.mbit_per_s=1", "there are: A-B, B-C"),
+        ("multicast-1", "senders.acfg.client=1", "unknown key; did you mean 'clients'"),
+        ("gossip-dynamic", "parameters.bufer_events=9", "did you mean 'buffer_events'"),
+        ("gossip-dynamic", "changes.0=1", "say which one and which key"),
+        ("gossip-dynamic", "loss=1.5", "loss: expected float < 1.0"),
+    ],
+)
+def test_a_point_that_makes_no_scenario_of_a_service_is_refused(
+    file: str, text: str, told: str
+) -> None:
+    with pytest.raises(SweepError, match=rf"--param .*{told}"):
+        build_grid(SHIPPED / f"{file}.toml", [text])
+
+
+def test_a_file_that_nobody_runs_by_itself_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "turbines.toml"
+    path.write_text('service = "turbines"\nname = "x"\n')
+    with pytest.raises(ScenarioError, match="service: no single scenario of 'turbines' can be run"):
+        build_grid(path, [])

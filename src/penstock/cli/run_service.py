@@ -11,8 +11,7 @@ from rich.console import Console
 
 from penstock.cli.errors import EXPECTATION_FAILED, MISUSED, told_in_one_line
 from penstock.cli.run_display import verdict_table, with_progress
-from penstock.core.trace import TraceRecord
-from penstock.lab.run_records import NODE, RunFacts, run_name
+from penstock.lab.run_records import RunFacts, run_name, service_records
 from penstock.lab.scenario_file import ScenarioError
 from penstock.lab.service_runs import ServiceOutcome, ServiceRun, prepare
 from penstock.lab.telemetry import RecordSink, Telemetry, TelemetryFile
@@ -61,16 +60,10 @@ def _run(prepared: ServiceRun, wish: Wish) -> ServiceOutcome:
             prepared.name, prepared.duration_s, lambda progress: prepared.run(telemetry, progress)
         )
         if landing is not None:
-            landing.commit([_facts(prepared, telemetry, wish)])
+            origin = RunFacts(prepared.name, wish.world, wish.seed)
+            duration_s, measured = prepared.duration_s, outcome.measured
+            landing.commit(service_records(origin, duration_s, measured, telemetry.records))
     return outcome
-
-
-def _facts(prepared: ServiceRun, telemetry: Telemetry, wish: Wish) -> TraceRecord:
-    """Where the run comes from, as the lake knows it of every run."""
-    started_at = telemetry.records[0].at if telemetry.records else 0
-    facts = RunFacts(prepared.name, wish.world, wish.seed)
-    detail = msgspec.json.encode(facts).decode()
-    return TraceRecord(started_at, NODE, prepared.name, "run_facts", prepared.duration_s, detail)
 
 
 def _held(outcome: ServiceOutcome) -> bool:

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +37,8 @@ def spark_session(command: str, master: str) -> Iterator[SparkSession]:
     need_spark(command)
     # Spark logs what it raises, with the stack of its JVM; the command tells it in one line.
     logging.getLogger("DataFrameQueryContextLogger").disabled = True
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
     from penstock.spark.java_home import NoJava
     from penstock.spark.session import build_session
 
@@ -50,8 +52,22 @@ def spark_session(command: str, master: str) -> Iterator[SparkSession]:
         raise UserError(f"--master {master}: Spark does not start: {_cause(error)}") from None
     try:
         yield session
+    except Exception:
+        if _has_ended(session):
+            # Whatever was asked of it last says only that nobody answers.
+            raise UserError("Spark's JVM has ended: it was stopped, or ran out of memory") from None
+        raise
     finally:
-        session.stop()
+        # A JVM that is gone has stopped already, and must not hide why the command ends.
+        with suppress(OSError, Py4JError):
+            session.stop()
+
+
+def _has_ended(session: SparkSession) -> bool:
+    """Whether the JVM that this process started is gone."""
+    gateway = session.sparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    return process is not None and process.poll() is not None
 
 
 @contextmanager

@@ -28,7 +28,7 @@ SHOWN: Final = (
     "pubend_jain",
     "violations",
 )
-"""The measures that are printed; the JSON has all."""
+"""The measures of brokers that are printed, and of another service its own; the JSON has all."""
 
 
 def sweep(
@@ -40,7 +40,7 @@ def sweep(
     master: str = "local[*]",
     lake: Path = Path("out/lake"),
     name: str = "",
-    measure: str = "recovery_s",
+    measure: str = "",
     out: Path = Path("out/sweeps"),
     json: bool = False,
 ) -> None:
@@ -64,7 +64,7 @@ def sweep(
     name
         What the sweep is called; the scenario's name with "-sweep" without it.
     measure
-        What is drawn.
+        What is drawn; recovery_s without it, or what a service's scenario is about.
     out
         Where the figure goes.
     json
@@ -72,7 +72,8 @@ def sweep(
     """
     with told_in_one_line(ScenarioError, SweepError, status=MISUSED):
         grid = build_grid(scenario, param)
-    called = name or f"{grid.raw['name']}-sweep"
+    called = name or f"{grid.name}-sweep"
+    measure = measure or next(iter(grid.measures()))
     _check(called, seeds, measure, grid)
     need_spark("sweep")
     with told_in_one_line(LakeError, OSError, status=MISUSED):
@@ -129,15 +130,17 @@ def _check(called: str, seeds: int, measure: str, grid: Grid) -> None:
             "give fewer values or seeds",
             MISUSED,
         )
-    if measure not in MEASURES:
-        raise UserError(f"--measure {measure}: it is one of {', '.join(MEASURES)}", MISUSED)
+    known = grid.measures()
+    if measure not in known:
+        raise UserError(f"--measure {measure}: it is one of {', '.join(known)}", MISUSED)
 
 
 def _show(summary: SweepSummary, grid: Grid, figures: list[Path]) -> None:
     console = Console()
     console = Console(width=None if console.is_terminal else 160)
     found = {each.measure for each in summary.estimates}
-    measures = [measure for measure in SHOWN if measure in found]
+    shown = SHOWN if grid.service is None else set(grid.measures()) - set(MEASURES)
+    measures = [measure for measure in grid.measures() if measure in shown and measure in found]
     varied = [path for path, values in grid.parameters.items() if len(values) > 1]
     fixed = [
         f"{path} = {values[0]}" for path, values in grid.parameters.items() if path not in varied

@@ -11,12 +11,14 @@ nothing but the lake:
    for each subscriber, at the end.
 4. ``lost``, ``duplicated``, ``out_of_order``, ``unwanted``, ``corrupted``, ``misplaced`` and
    ``announced_lost`` of the whole run, and all ``violations`` together, at the end.
-5. ``failed`` in place of all that, for a simulation that did not end: ``detail`` says why.
+5. In place of 2 to 4, for a service with scenarios of its own form (service_runs.py): every number
+   that the run measured, by its name, at the end, with ``measured`` in ``detail``.
+6. ``failed`` in place of all that, for a simulation that did not end: ``detail`` says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -27,6 +29,9 @@ from penstock.lab.measure import OUTCOMES, RULES
 from penstock.lab.result import RunResult
 from penstock.lab.scenario import BandwidthChange, Fault
 from penstock.sim.world import EPOCH
+
+MEASURED: Final = "measured"
+"""In ``detail`` of what a service measured."""
 
 NODE: Final = "run"
 """Who says all this.  A broker may have the same name: what it measures is called otherwise."""
@@ -68,6 +73,33 @@ def run_records(
     for rule in RULES:
         count = float(getattr(result.judgement, rule))
         yield TraceRecord(at, NODE, scenario.name, rule, count)
+
+
+def service_records(
+    facts: RunFacts,
+    duration_s: float,
+    measured: Mapping[str, Any],
+    records: Sequence[TraceRecord],
+) -> Iterator[TraceRecord]:
+    """What the run of a service with a form of its own says of itself, behind its ``records``."""
+    began, ended = (records[0].at, records[-1].at) if records else (EPOCH, EPOCH)
+    yield _facts_record(facts, began, duration_s)
+    for name, value in numbers_of(measured).items():
+        yield TraceRecord(ended, NODE, facts.scenario, name, value, MEASURED)
+
+
+def numbers_of(measured: Mapping[str, Any]) -> dict[str, float]:
+    """Every number, under its name; one inside a table or a list is called ``name.key``."""
+    found: dict[str, float] = {}
+    for name, value in measured.items():
+        if isinstance(value, int | float):
+            found[name] = float(value)
+        elif isinstance(value, Mapping):
+            found |= {f"{name}.{key}": each for key, each in numbers_of(value).items()}
+        elif isinstance(value, list | tuple):
+            inside = numbers_of({str(place): each for place, each in enumerate(value)})
+            found |= {f"{name}.{place}": each for place, each in inside.items()}
+    return found
 
 
 def failure_records(facts: RunFacts, reason: str) -> list[TraceRecord]:

@@ -58,10 +58,15 @@ def load_scenario(path: Path) -> Scenario:
 
 def parse_scenario(raw: Mapping[str, Any]) -> Scenario:
     """Check what a file says; raises ``ScenarioError``."""
+    if "service" in raw:
+        raise ScenarioError(
+            f"service: no single scenario of {raw['service']!r} can be run; penstock papers "
+            "--service NAME runs the experiments of a service, and a scenario of brokers names none"
+        )
     try:
         scenario = msgspec.convert(raw, Scenario)
     except msgspec.ValidationError as error:
-        raise ScenarioError(_explained(str(error))) from None
+        raise ScenarioError(explained(str(error))) from None
     check_scenario(scenario)
     return scenario
 
@@ -74,7 +79,7 @@ def guaranteed_parameters(scenario: Scenario, broker: str) -> GuaranteedParamete
         return msgspec.convert(merged, GuaranteedParameters)
     except msgspec.ValidationError as error:
         where = f"brokers.{broker}.guaranteed" if own else "parameters.guaranteed"
-        raise ScenarioError(f"{where}: {_explained(str(error), GuaranteedParameters)}") from None
+        raise ScenarioError(f"{where}: {explained(str(error), GuaranteedParameters)}") from None
 
 
 def check_scenario(scenario: Scenario) -> None:
@@ -96,12 +101,12 @@ def check_scenario(scenario: Scenario) -> None:
             raise ScenarioError(f"expect[{place}].to_s: must be later than from_s")
 
 
-def _explained(problem: str, kind: type[msgspec.Struct] | None = None) -> str:
-    """A validation error of msgspec as ``key: what is wrong``."""
+def explained(problem: str, kind: type[msgspec.Struct] = Scenario) -> str:
+    """A validation error of msgspec in a form as ``key: what is wrong``."""
     what, _, at = problem.partition(" - at `$")
     where = at.rstrip("`").lstrip(".") or "the file"
     if unknown := re.search(r"unknown field `(.+)`", what):
-        known = kind.__struct_fields__ if kind is not None else _known_keys(where)
+        known = _known_keys(where, kind)
         key = unknown[1] if where == "the file" else f"{where}.{unknown[1]}"
         return f"{key}: unknown key; {_suggestion(unknown[1], known)}"
     if missing := re.search(r"missing required field `(.+)`", what):
@@ -110,9 +115,9 @@ def _explained(problem: str, kind: type[msgspec.Struct] | None = None) -> str:
     return f"{where}: {what[:1].lower()}{what[1:].replace('`', '')}"
 
 
-def _known_keys(where: str) -> Iterable[str]:
+def _known_keys(where: str, form: type[msgspec.Struct]) -> Iterable[str]:
     """The keys of the table at a path such as ``publishers[0]``."""
-    kind: Any = Scenario
+    kind: Any = form
     for step in re.findall(r"\w+|\[\.\.\.\]|\[\d+\]", where):
         if step.startswith("["):
             continue

@@ -2,21 +2,22 @@
 
 A file that says ``service = "…"`` belongs to that service; every other one is about brokers
 (scenario_file.py).  A service takes part with one line in ``SERVICE_RUNS``: a function that reads
-the file for a world and a seed and gives a ``ServiceRun``.
+the file, or what a file says once values were put in, for a world and a seed and gives a
+``ServiceRun``.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from penstock.lab.expectations import Verdict
-from penstock.lab.scenario_file import ScenarioError
+from penstock.lab.scenario_file import ScenarioError, explained
 from penstock.lab.telemetry import Telemetry
 
 SERVICE_RUNS: Final = {
@@ -26,7 +27,10 @@ SERVICE_RUNS: Final = {
 }
 """By service, module and function; imported when it is needed."""
 
-Form = TypeVar("Form")
+Form = TypeVar("Form", bound=msgspec.Struct)
+
+Source: TypeAlias = Path | Mapping[str, Any]
+"""A file, or the tables of one."""
 
 Progress = Callable[[float], None]
 """Hears at which second of the scenario the run is."""
@@ -55,6 +59,12 @@ class ServiceRun(Protocol):
         """How long it takes on its own clock."""
         ...
 
+    @property
+    def measures(self) -> Mapping[str, str]:
+        """The numbers that a simulation of it measures, each with what it is; the first is what
+        the scenario is about."""
+        ...
+
     def run(self, telemetry: Telemetry, progress: Progress) -> ServiceOutcome:
         """Run it from beginning to end."""
         ...
@@ -69,18 +79,27 @@ def service_of(path: Path) -> str | None:
     return service if isinstance(service, str) and service in SERVICE_RUNS else None
 
 
-def read_as(path: Path, kind: type[Form]) -> Form:
-    """A file in a service's own form; the ``ScenarioError`` names the file and the field."""
+def read_as(source: Source, kind: type[Form]) -> Form:
+    """A scenario in a service's own form; the ``ScenarioError`` names the file and the field."""
+    where = f"{source}: " if isinstance(source, Path) else ""
     try:
-        return msgspec.toml.decode(path.read_bytes(), type=kind)
+        raw = _tables(source) if isinstance(source, Path) else source
+        return msgspec.convert(raw, kind, str_keys=True)
+    except msgspec.ValidationError as error:
+        raise ScenarioError(f"{where}{explained(str(error), kind)}") from None
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{path}: {error}") from None
+    except ValueError as error:
+        raise ScenarioError(f"{path}: not TOML: {error}") from None
 
 
-def prepare(service: str, path: Path, world: str, seed: int) -> ServiceRun:
-    """Read a file; raises ``ScenarioError``."""
+def prepare(service: str, source: Source, world: str, seed: int) -> ServiceRun:
+    """Read a scenario; raises ``ScenarioError``."""
     module, _, function = SERVICE_RUNS[service].partition(":")
-    prepared: ServiceRun = getattr(import_module(module), function)(path, world, seed)
+    prepared: ServiceRun = getattr(import_module(module), function)(source, world, seed)
     return prepared

@@ -60,7 +60,7 @@ class ArrowRows:
         if name == TICK:
             return pa.array(ticks)
         if name == TIME:
-            return pa.array(ticks // MICROSECOND).cast(field.type)
+            return pa.array(ticks // MICROSECOND).view(field.type)
         if name == PAYLOAD:
             return _payload_array(frames)
         if name in self._maps:

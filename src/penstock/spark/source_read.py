@@ -21,8 +21,9 @@ from penstock.spark.schema_columns import ArrowRows
 from penstock.spark.source_options import SourceOptions
 from penstock.spark.source_partition import Piece
 
-BATCH_ROWS: Final = 10_000
-"""Rows of an Arrow batch for Spark: fewer cost overhead for each batch, more win nothing."""
+BATCH_ROWS: Final = 50_000
+"""Rows of an Arrow batch for Spark.  Handing over rows of 100 bytes that lie ready in memory took
+1.12 times as long with 10,000, and 1.07 times with 250,000."""
 
 BATCH_BYTES: Final = 8 << 20
 """Where rows are large an Arrow batch ends here: it is copied whole several times on its way."""

@@ -11,10 +11,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import pyarrow as pa
@@ -22,13 +22,13 @@ from pyspark.sql import SparkSession
 
 from penstock.core.trace import TraceRecord
 from penstock.lab.run import run
-from penstock.lab.run_records import RunFacts, failure_records, run_records
+from penstock.lab.run_records import RunFacts, failure_records, run_records, service_records
 from penstock.lab.run_sim import SimRun
 from penstock.lab.telemetry import Telemetry, record_columns
 from penstock.spark.lake import DataFile, Lake
 from penstock.spark.lake_frame import SCHEMA, write_files
 from penstock.spark.lake_writer import day_of
-from penstock.spark.sweep_grid import Grid, Point, scenario_at
+from penstock.spark.sweep_grid import Grid, Point, service_run_at
 
 RUNS_A_SLOT: Final = 8
 """Runs of a chunk for each task that Spark runs at once: what is idle at its end is an eighth."""
@@ -69,7 +69,7 @@ def run_sweep(
     size = RUNS_A_SLOT * spark.sparkContext.defaultParallelism
     for first in range(0, len(jobs), size):
         chunk = jobs[first : first + size]
-        simulate = partial(_simulate, sweep, grid.raw, chunk)
+        simulate = partial(_simulate, sweep, grid, chunk)
         numbers = spark.range(0, len(chunk), 1, len(chunk))
         runs = numbers.mapInArrow(simulate, SCHEMA)
         files = _watched(spark, partial(write_files, runs, lake), first, progress)
@@ -103,26 +103,45 @@ def _watched(
 
 
 def _simulate(
-    sweep: str, raw: Mapping[str, Any], jobs: list[Job], numbers: Iterable[pa.RecordBatch]
+    sweep: str, grid: Grid, jobs: list[Job], numbers: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """What a task does: the runs with these numbers, as rows of the lake."""
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             job = jobs[number]
-            records = _records(sweep, raw, job)
+            records = _records(sweep, grid, job)
             for first in range(0, len(records), BATCH_ROWS):
                 yield _rows(job.run, records[first : first + BATCH_ROWS])
 
 
-def _records(sweep: str, raw: Mapping[str, Any], job: Job) -> list[TraceRecord]:
+def _records(sweep: str, grid: Grid, job: Job) -> list[TraceRecord]:
     try:
-        scenario = scenario_at(raw, job.point)
-        result = run(scenario, SimRun(scenario, job.seed, Telemetry()))
+        return _service_records(sweep, grid, job) if grid.service else _run(sweep, grid, job)
     except Exception as error:
         # One bad run among thousands is a result like the others, and is told with them.
-        facts = RunFacts(str(raw["name"]), SimRun.name, job.seed, job.point, sweep)
-        return failure_records(facts, f"{type(error).__name__}: {error}")
+        return failure_records(_facts(sweep, grid, job), f"{type(error).__name__}: {error}")
+
+
+def _facts(sweep: str, grid: Grid, job: Job) -> RunFacts:
+    return RunFacts(str(grid.raw["name"]), SimRun.name, job.seed, job.point, sweep)
+
+
+def _run(sweep: str, grid: Grid, job: Job) -> list[TraceRecord]:
+    """A scenario of brokers."""
+    scenario = grid.scenario(job.point)
+    result = run(scenario, SimRun(scenario, job.seed, Telemetry()))
     return [*result.telemetry.records, *run_records(result, job.point, sweep)]
+
+
+def _service_records(sweep: str, grid: Grid, job: Job) -> list[TraceRecord]:
+    """A scenario in the form of another service."""
+    assert grid.service is not None
+    prepared = service_run_at(grid.service, grid.raw, job.point, job.seed)
+    telemetry = Telemetry()
+    outcome = prepared.run(telemetry, lambda at_s: None)
+    facts = _facts(sweep, grid, job)
+    said = service_records(facts, prepared.duration_s, outcome.measured, telemetry.records)
+    return [*telemetry.records, *said]
 
 
 def _rows(run_name: str, records: list[TraceRecord]) -> pa.RecordBatch:

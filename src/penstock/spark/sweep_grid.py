@@ -24,7 +24,9 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from penstock.lab.scenario import Scenario
-from penstock.lab.scenario_file import ScenarioError, load_scenario, parse_scenario
+from penstock.lab.scenario_file import NAME, ScenarioError, load_scenario, parse_scenario
+from penstock.lab.service_runs import ServiceRun, prepare, service_of
+from penstock.spark.sweep_measures import MEASURES
 
 Value: TypeAlias = str | int | float | bool
 Point: TypeAlias = dict[str, Value]
@@ -49,15 +51,29 @@ class Grid(msgspec.Struct, frozen=True):
     raw: dict[str, Any]
     parameters: dict[str, list[Value]]
     points: list[Point]
+    name: str
+    """The scenario's, or the file's where that is no name for files and runs."""
+    service: str | None = None
+    """Whose form the file has; None is that of brokers."""
 
     def scenario(self, point: Mapping[str, Value]) -> Scenario:
-        """The scenario at a point."""
+        """The scenario of brokers at a point."""
         return scenario_at(self.raw, point)
+
+    def measures(self) -> dict[str, str]:
+        """What can be measured of its runs, each with what it is; the first is the usual one."""
+        if self.service is None:
+            return MEASURES
+        return {**service_run_at(self.service, self.raw, self.points[0], 1).measures, **MEASURES}
 
 
 def build_grid(path: Path, texts: Sequence[str]) -> Grid:
     """Read and check everything; raises ``ScenarioError`` or ``SweepError``."""
-    load_scenario(path)
+    service = service_of(path)
+    if service is None:
+        load_scenario(path)
+    else:
+        prepare(service, path, "sim", 1)
     raw = tomllib.loads(path.read_text(encoding="utf-8"))
     parameters: dict[str, list[Value]] = {}
     for text in texts:
@@ -69,11 +85,20 @@ def build_grid(path: Path, texts: Sequence[str]) -> Grid:
     points = [dict(zip(parameters, values, strict=True)) for values in combinations]
     for point in points:
         try:
-            scenario_at(raw, point)
+            check_at(service, raw, point)
         except ScenarioError as error:
             at = ", ".join(f"{name}={value}" for name, value in point.items())
             raise SweepError(f"--param {at}: {error}") from None
-    return Grid(raw, parameters, points)
+    own = str(raw["name"])
+    return Grid(raw, parameters, points, own if NAME.fullmatch(own) else path.stem, service)
+
+
+def check_at(service: str | None, raw: Mapping[str, Any], point: Mapping[str, Value]) -> None:
+    """Read the scenario at a point as a run would; raises ``ScenarioError``."""
+    if service is None:
+        scenario_at(raw, point)
+    else:
+        service_run_at(service, raw, point, 1)
 
 
 def parse_parameter(text: str) -> tuple[str, list[Value]]:
@@ -121,35 +146,55 @@ def _value(text: str) -> Value:
 
 def scenario_at(raw: Mapping[str, Any], point: Mapping[str, Value]) -> Scenario:
     """A scenario file with values put in, checked; raises ``ScenarioError``."""
+    return parse_scenario(_changed(raw, point, SHORT))
+
+
+def service_run_at(
+    service: str, raw: Mapping[str, Any], point: Mapping[str, Value], seed: int
+) -> ServiceRun:
+    """The same for a service with a form of its own, to be simulated."""
+    return prepare(service, _changed(raw, point, {}), "sim", seed)
+
+
+def _changed(
+    raw: Mapping[str, Any], point: Mapping[str, Value], short: Mapping[str, tuple[str, ...]]
+) -> dict[str, Any]:
+    """What the file would say with these values."""
     changed = copy.deepcopy(dict(raw))
     for path, value in point.items():
-        _put(changed, path, value)
-    return parse_scenario(changed)
+        first, *rest = path.split(".")
+        _put(changed, (*short.get(first, (first,)), *rest), path, value)
+    return changed
 
 
-def _put(raw: dict[str, Any], path: str, value: Value) -> None:
-    first, *rest = path.split(".")
-    *way, key = (*SHORT.get(first, (first,)), *rest)
+def _put(raw: dict[str, Any], steps: Sequence[str], path: str, value: Value) -> None:
+    *way, key = steps
     at: Any = raw
     for step in way:
         at = _chosen(at, step, path) if isinstance(at, list) else at.setdefault(step, {})
         if not isinstance(at, dict | list):
             raise ScenarioError(f"{path}: {step!r} is a value and has nothing inside")
-    if isinstance(at, list):
-        raise ScenarioError(f"{path}: say which one and which key, such as {path}.0.KEY")
-    at[key] = value
+    if isinstance(at, dict):
+        at[key] = value
+    elif isinstance(_chosen(at, key, path), dict | list):
+        raise ScenarioError(f"{path}: say which one and which key, such as {path}.KEY")
+    else:
+        at[int(key)] = value
 
 
-def _chosen(tables: list[Any], step: str, path: str) -> Any:
-    """One of several tables: by name, by the ends of a link, or by number."""
-    names = [_name_of(table) for table in tables]
+def _chosen(listed: list[Any], step: str, path: str) -> Any:
+    """One of several tables or values: by name, by the ends of a link, or by number."""
+    names = [_name_of(each) for each in listed]
     if step in names:
-        return tables[names.index(step)]
-    if step.isdecimal() and int(step) < len(tables):
-        return tables[int(step)]
-    known = ", ".join(name for name in names if name) or f"0 to {len(tables) - 1}"
+        return listed[names.index(step)]
+    if step.isdecimal() and int(step) < len(listed):
+        return listed[int(step)]
+    known = ", ".join(name for name in names if name) or f"0 to {len(listed) - 1}"
     raise ScenarioError(f"{path}: there is no {step!r}; there are: {known}")
 
 
-def _name_of(table: Mapping[str, Any]) -> str:
-    return str(table.get("name") or "-".join(map(str, table.get("between", ()))))
+def _name_of(listed: Any) -> str:
+    if not isinstance(listed, dict):
+        return ""
+    ends = listed.get("between") or listed.get("ends") or ()
+    return str(listed.get("name") or "-".join(map(str, ends)))

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from penstock.lab.measure import RULES
-from penstock.lab.run_records import NODE
+from penstock.lab.run_records import MEASURED, NODE
 from penstock.spark.lake import Lake, chosen_runs
 from penstock.spark.lake_frame import read_files
 from penstock.spark.report_causes import bottlenecks, extents, recoveries
@@ -83,7 +83,8 @@ def run_measures(rows: DataFrame) -> DataFrame:
         recoveries(rows).groupBy("run").agg(sql.max("recovery_s").alias("recovery_s")),
         bottlenecks(rows).groupBy("run").agg(sql.sum("limited_s").alias("limited_s")),
     ]
-    judged = rows.where((sql.col("node") == NODE) & sql.col("metric").isin(*RULES))
+    said = sql.col("metric").isin(*RULES) | (sql.col("detail") == MEASURED)
+    judged = rows.where((sql.col("node") == NODE) & said)
     long = [frame.unpivot("run", tuple(frame.columns[1:]), "measure", "value") for frame in wide]
     judgement = judged.select("run", sql.col("metric").alias("measure"), "value")
     return reduce(DataFrame.unionByName, long, judgement)
@@ -135,8 +136,11 @@ def _estimate(row: Mapping[str, Any]) -> Estimate:
     )
 
 
-def _order(estimate: Estimate) -> tuple[int, list[tuple[bool, Any]]]:
-    """By measure, then by the values of the parameters, numbers before words."""
+def _order(estimate: Estimate) -> tuple[int, str, list[tuple[bool, Any]]]:
+    """By measure, a service's own first; then by the values of the parameters, numbers before
+    words."""
     values = estimate.parameters.values()
     keys = [(isinstance(value, str), value) for value in values]
-    return list(MEASURES).index(estimate.measure), keys
+    measure = estimate.measure
+    place = list(MEASURES).index(measure) if measure in MEASURES else -1
+    return place, measure, keys

@@ -16,6 +16,9 @@ from penstock.store.framing import RECORD_HEADER_BYTES, RecordHeader, decode_rec
 DEFAULT_WINDOW_BYTES: Final = 256 * 1024
 """Large enough that the calls cost little beside the copying, small enough to be kept alive."""
 
+LARGEST_WINDOW_BYTES: Final = 4 << 20
+"""For who takes everything that is read at once: twice what a reader is answered at the most."""
+
 
 class SegmentWindow:
     """Reads record headers and data of one segment, at ascending offsets for the best speed."""

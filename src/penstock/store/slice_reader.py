@@ -7,7 +7,7 @@ from pathlib import Path
 from penstock.core.intervals import Tick
 from penstock.store.framing import RecordHeader
 from penstock.store.interface import CorruptLog, Record
-from penstock.store.segment_window import DEFAULT_WINDOW_BYTES, SegmentWindow
+from penstock.store.segment_window import LARGEST_WINDOW_BYTES, SegmentWindow
 from penstock.store.sparse_index import DEFAULT_INDEX_INTERVAL_BYTES
 
 
@@ -32,7 +32,8 @@ class SliceReader:
         The answer is the tick up to which the slice is complete if it had to stop there, because
         of the limit on bytes; otherwise None.
         """
-        window_bytes = min(DEFAULT_WINDOW_BYTES, DEFAULT_INDEX_INTERVAL_BYTES + self._max_bytes)
+        # One read for the whole slice: what a narrower window cuts off a record is read twice.
+        window_bytes = min(LARGEST_WINDOW_BYTES, DEFAULT_INDEX_INTERVAL_BYTES + self._max_bytes)
         window = SegmentWindow(descriptor, identity, stop, window_bytes)
         offset = start
         while offset < stop:

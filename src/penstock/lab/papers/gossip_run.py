@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -14,7 +14,7 @@ from penstock.lab.papers.gossip_group import SimulatedGroup
 from penstock.lab.papers.gossip_live import LiveGroup, run_group
 from penstock.lab.papers.gossip_scenario import GossipResult, GossipScenario
 from penstock.lab.scenario_file import ScenarioError
-from penstock.lab.service_runs import Progress, ServiceOutcome, read_as
+from penstock.lab.service_runs import Progress, ServiceOutcome, Source, read_as
 from penstock.lab.telemetry import Telemetry
 
 MOST_MACHINES: Final = 500
@@ -22,6 +22,16 @@ MOST_MACHINES: Final = 500
 
 MOST_LIVE_PEERS: Final = 120
 """60 peers with rounds of 100 ms need half a core, and one process has one."""
+
+MEASURES: Final = {
+    "receivers": "which share of the peers received an event, on average",
+    "atomic": "which share of the events reached at least 95 % of the peers",
+    "input_rate_msgs_per_s": "what all peers published",
+    "allowed_rate_msgs_per_s": "what all peers were allowed to publish",
+    "output_rate_msgs_per_s": "input times the share of receivers",
+    "drop_age": "the average age of the events that buffers had no room for",
+    "group_size": "what a peer takes the group's size for",
+}
 
 
 class GossipRun(msgspec.Struct, frozen=True):
@@ -40,6 +50,11 @@ class GossipRun(msgspec.Struct, frozen=True):
     def duration_s(self) -> float:
         """How long it takes on its own clock."""
         return self.scenario.rounds * self.scenario.period_s
+
+    @property
+    def measures(self) -> Mapping[str, str]:
+        """What a simulation of it measures."""
+        return MEASURES
 
     def run(self, telemetry: Telemetry, progress: Progress) -> ServiceOutcome:
         """Run and judge it."""
@@ -72,18 +87,18 @@ class GossipRun(msgspec.Struct, frozen=True):
         )
 
 
-def prepare(path: Path, world: str, seed: int) -> GossipRun:
-    """Read a file for a world; raises ``ScenarioError`` also if that world cannot run it.
+def prepare(source: Source, world: str, seed: int) -> GossipRun:
+    """Read a scenario for a world; raises ``ScenarioError`` also if that world cannot run it.
 
     The network runs it in a smaller measure (gossip_compressed.py).
     """
-    scenario = read_as(path, GossipScenario)
+    scenario = read_as(source, GossipScenario)
     if world == "sim":
         return GossipRun(scenario, world, seed)
     if scenario.peers > MOST_LIVE_PEERS:
         raise ScenarioError(
-            f"{path}: {scenario.peers} peers are too many for the sockets of one process; at most "
-            f"{MOST_LIVE_PEERS} run live, so use --world sim"
+            f"{scenario.name}: {scenario.peers} peers are too many for the sockets of one process; "
+            f"at most {MOST_LIVE_PEERS} run live, so use --world sim"
         )
     return GossipRun(compressed(scenario), world, seed)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -12,9 +13,16 @@ from penstock.lab.expectations import Verdict
 from penstock.lab.papers.multicast_live import Rates, run_live
 from penstock.lab.papers.multicast_machines import run_machines
 from penstock.lab.papers.multicast_scenario import MulticastScenario
-from penstock.lab.service_runs import Progress, ServiceOutcome, read_as
+from penstock.lab.service_runs import Progress, ServiceOutcome, Source, read_as
 from penstock.lab.telemetry import Telemetry
 from penstock.multicast.parameters import MulticastParameters
+
+MEASURES: Final = {
+    "total_mbit_per_s": "what all senders sent",
+    "jain": "Jain's index of the senders' rates",
+    "highest_buffer_packets": "packets that waited on a link, at the most",
+    "start_up_buffer_packets": "the same before anything is measured",
+}
 
 
 class MulticastRun(msgspec.Struct, frozen=True):
@@ -33,6 +41,15 @@ class MulticastRun(msgspec.Struct, frozen=True):
     def duration_s(self) -> float:
         """How long it takes on its own clock."""
         return self.scenario.duration_s
+
+    @property
+    def measures(self) -> Mapping[str, str]:
+        """What a simulation of it measures."""
+        senders = self.scenario.senders
+        return MEASURES | {
+            f"classes_mbit_per_s.{each.name}": f"what the clients {each.name} sent"
+            for each in senders
+        }
 
     def run(self, telemetry: Telemetry, progress: Progress) -> ServiceOutcome:
         """Run and judge it."""
@@ -68,9 +85,9 @@ def _measured(rates: Rates) -> dict[str, Any]:
     return {"total_mbit_per_s": sum(classes.values()), "classes_mbit_per_s": classes}
 
 
-def prepare(path: Path, world: str, seed: int) -> MulticastRun:
-    """Read a file for a world; raises ``ScenarioError``."""
-    return MulticastRun(read_as(path, MulticastScenario), world, seed)
+def prepare(source: Source, world: str, seed: int) -> MulticastRun:
+    """Read a scenario for a world; raises ``ScenarioError``."""
+    return MulticastRun(read_as(source, MulticastScenario), world, seed)
 
 
 def judge(scenario: MulticastScenario, measured: dict[str, Any]) -> list[Verdict]:

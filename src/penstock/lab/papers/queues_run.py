@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -12,8 +13,15 @@ from penstock.lab.expectations import Verdict
 from penstock.lab.papers.queues_live import COMPRESSED, run_live
 from penstock.lab.papers.queues_runs import simulate
 from penstock.lab.papers.queues_scenario import QueueScenario
-from penstock.lab.service_runs import Progress, ServiceOutcome, read_as
+from penstock.lab.service_runs import Progress, ServiceOutcome, Source, read_as
 from penstock.lab.telemetry import Telemetry
+
+MEASURES: Final = {
+    "total_s": "seconds from the first message until the last one was consumed",
+    "highest_load_messages": "messages in a queue, at the most",
+    "consumed.0": "messages that the first consumer did",
+    "consumed.1": "messages that the second consumer did",
+}
 
 
 class QueueRun(msgspec.Struct, frozen=True):
@@ -32,6 +40,11 @@ class QueueRun(msgspec.Struct, frozen=True):
     def duration_s(self) -> float:
         """How long its production takes."""
         return self.scenario.duration_s
+
+    @property
+    def measures(self) -> Mapping[str, str]:
+        """What a simulation of it measures."""
+        return MEASURES
 
     def run(self, telemetry: Telemetry, progress: Progress) -> ServiceOutcome:
         """Run and judge it."""
@@ -59,12 +72,12 @@ class QueueRun(msgspec.Struct, frozen=True):
         )
 
 
-def prepare(path: Path, world: str, seed: int) -> QueueRun:
-    """Read a file for a world; raises ``ScenarioError``.
+def prepare(source: Source, world: str, seed: int) -> QueueRun:
+    """Read a scenario for a world; raises ``ScenarioError``.
 
     The network runs it compressed in time (docs/papers/store-and-forward.md).
     """
-    scenario = read_as(path, QueueScenario)
+    scenario = read_as(source, QueueScenario)
     return QueueRun(scenario if world == "sim" else scenario.compressed(COMPRESSED), world, seed)
 
 
