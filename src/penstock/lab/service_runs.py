@@ -21,6 +21,7 @@ from penstock.lab.scenario_file import ScenarioError, explained
 from penstock.lab.telemetry import Telemetry
 
 SERVICE_RUNS: Final = {
+    "datagram": "penstock.lab.papers.datagram_run:prepare",
     "gossip": "penstock.lab.papers.gossip_run:prepare",
     "multicast": "penstock.lab.papers.multicast_run:prepare",
     "queues": "penstock.lab.papers.queues_run:prepare",

@@ -20,8 +20,8 @@ from penstock.content.selector_index import SelectorIndex
 from penstock.core.clock import MILLISECOND, SECOND, in_seconds, seconds
 from penstock.core.randomness import random_stream
 from penstock.datagram.messages import Attribute, Publication
-from penstock.datagram.parameters import DatagramParameters
-from penstock.lab.papers.datagram_scenario import Policy
+from penstock.datagram.parameters import DatagramParameters, Detection, Law
+from penstock.lab.papers.datagram_scenario import Policy, named
 from penstock.overlay.node import NodeConfig
 from penstock.sim.link import LinkModel
 from penstock.sim.udp_workload import (
@@ -56,6 +56,13 @@ class LargeScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     values: int
     zipf_exponent: float
     constraints_weights: tuple[float, ...]
+    law: Law = "improved"
+    detection: Detection = "flow"
+
+    @property
+    def policy(self) -> Policy:
+        """What the clients of ``penstock run`` use."""
+        return named(self.law, self.detection)
 
     @property
     def brokers(self) -> list[str]:

@@ -45,7 +45,8 @@ from penstock.net.config import BrokerConfig, NeighbourConfig
 from penstock.net.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 
-COMPRESSED: Final = {LOAD: 5.0, CAPACITY: 5.0, FAIRNESS: 3.0}
+COMPRESSED_USUALLY: Final = 5.0
+COMPRESSED: Final = {LOAD: COMPRESSED_USUALLY, CAPACITY: COMPRESSED_USUALLY, FAIRNESS: 3.0}
 """Shares need time: compressed 5 times, the paper's law is 6 to 18 % from max-min in the simulator
 as well, because a history of eight loss intervals is half of what is measured then."""
 

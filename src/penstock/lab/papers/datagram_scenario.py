@@ -1,8 +1,9 @@
 """The experiments of the content-aware paper as scenario files.
 
 A file says which publishers and subscribers share the bottleneck between two brokers (Figure 6),
-what each publishes, and how the bottleneck changes; the law and the detection are chosen apart from
-it, so that every policy meets the same load.  Both worlds take the same file.
+what each publishes, and how the bottleneck changes.  Its law and its detection are those of
+``penstock run``; the papers' tables choose their own, so that every policy meets the same load.
+Both worlds take the same file.
 """
 
 from __future__ import annotations
@@ -43,6 +44,41 @@ class TcpFlow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     segment_bytes: PositiveInt
 
 
+class Expectations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a run must show; nothing is demanded of what is left out."""
+
+    lost_messages_at_most: float | None = None
+    utilisation_at_least: float | None = None
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """Which law and which detection the clients use."""
+
+    name: str
+    law: Law
+    detection: Detection = "flow"
+
+    def parameters(self, scenario: DatagramScenario) -> DatagramParameters:
+        """The clients' settings."""
+        return DatagramParameters(
+            law=self.law, detection=self.detection, record_messages=scenario.record_messages
+        )
+
+
+UNCONTROLLED = Policy("no control", "none")
+RECORDS = Policy("paper's law, records", "paper", "record")
+FLOWS = Policy("paper's law, flow numbers", "paper", "flow")
+IMPROVED = Policy("improved law", "improved", "flow")
+
+
+def named(law: Law, detection: Detection) -> Policy:
+    """The policy of a law and a detection, by its usual name."""
+    for policy in (UNCONTROLLED, RECORDS, FLOWS, IMPROVED):
+        if policy.law == law and (policy.detection == detection or law == "none"):
+            return policy
+    return Policy(f"{law} law, {detection}", law, detection)
+
+
 class DatagramScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One experiment on the topology of Figure 6."""
 
@@ -62,6 +98,14 @@ class DatagramScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     """Processing jitter on the way from each publisher to its broker, in order: without it the
     phases of the publishers decide whose messages find the queue full."""
     record_messages: Annotated[int, msgspec.Meta(ge=0, le=16)] = 2
+    law: Law = "improved"
+    detection: Detection = "flow"
+    expect: Expectations = Expectations()
+
+    @property
+    def policy(self) -> Policy:
+        """What the clients of ``penstock run`` use."""
+        return named(self.law, self.detection)
 
     def compressed(self, factor: float) -> DatagramScenario:
         """The same in so many times less time, at the same rates."""
@@ -87,26 +131,6 @@ class DatagramScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         """What the bottleneck carries at a time."""
         kbps = [step.kbps for step in self.bandwidth if step.at_s <= at_s][-1]
         return kbps * 1000 / 8 / self.message_bytes
-
-
-class Policy(msgspec.Struct, frozen=True):
-    """Which law and which detection the clients use."""
-
-    name: str
-    law: Law
-    detection: Detection = "flow"
-
-    def parameters(self, scenario: DatagramScenario) -> DatagramParameters:
-        """The clients' settings."""
-        return DatagramParameters(
-            law=self.law, detection=self.detection, record_messages=scenario.record_messages
-        )
-
-
-UNCONTROLLED = Policy("no control", "none")
-RECORDS = Policy("paper's law, records", "paper", "record")
-FLOWS = Policy("paper's law, flow numbers", "paper", "flow")
-IMPROVED = Policy("improved law", "improved", "flow")
 
 
 def load(name: str) -> DatagramScenario:
