@@ -26,7 +26,14 @@ from penstock.overlay.wire import (
 )
 from penstock.queues import messages as queues
 
-INSIDE = {queues.Routed, queues.DeadLetter, queues.LetterBuried}
+INSIDE = {
+    queues.Routed,
+    queues.DeadLetter,
+    queues.LetterBuried,
+    queues.HandOver,
+    queues.HandedOver,
+    queues.Remembered,
+}
 """The base of others, and what one queue of a broker says to another."""
 
 SPOKEN = (

@@ -73,7 +73,7 @@ def test_what_comes_with_the_library_can_be_run(name: str) -> None:
 def test_a_mistake_is_told_with_the_file_and_the_field(tmp_path: Path) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text(SMALL.format(load=1).replace("messages = 4000", "messages = -1"))
-    with pytest.raises(ScenarioError, match=r"wrong\.toml: .*\$\.messages"):
+    with pytest.raises(ScenarioError, match=r"wrong\.toml: messages: expected int"):
         prepare(path, "sim", 1)
     with pytest.raises(ScenarioError, match="cannot be read"):
         prepare(tmp_path / "missing.toml", "sim", 1)
