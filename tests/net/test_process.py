@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,12 @@ def test_an_address_is_known_only_after_the_start(config_path: Path, tmp_path: P
 
 def test_a_free_port_can_be_listened_on() -> None:
     assert 1024 <= free_port() <= 65_535
+
+
+def test_a_port_is_free_and_none_that_an_outgoing_connection_may_get() -> None:
+    low = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports = {free_port() for _ in range(20)}
+    assert max(ports) < low
+    assert len(ports) > 15
+    with socket.create_server(("127.0.0.1", free_port())) as taken:
+        assert taken.getsockname()[1] < low

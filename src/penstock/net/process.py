@@ -8,6 +8,7 @@ come up.
 from __future__ import annotations
 
 import os
+import secrets
 import select
 import socket
 import subprocess
@@ -34,15 +35,31 @@ QUOTED_LOG_BYTES: Final = 2000
 SERVE_COMMAND: Final = (sys.executable, "-m", "penstock.net")
 
 
+FIRST_PORT: Final = 12_000
+PORTS: Final = 20_000
+"""Below those that kernels give to outgoing connections (Linux: from 32,768 on), any of which may be
+somebody's again by the time that a broker wants to listen on it.  Chosen at random, so that several
+programs that look for ports at once seldom find the same."""
+
+PORT_TRIES: Final = 100
+
+
 class BrokerFailed(RuntimeError):
     """A broker process did not come up or did not stop; the message quotes its log."""
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nobody listens on at present; neighbours must know each other's beforehand."""
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody uses at present; neighbours must know each other's beforehand."""
+    for _ in range(PORT_TRIES):
+        port = FIRST_PORT + secrets.randbelow(PORTS)
+        try:
+            with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram:
+                stream.bind((host, port))
+                datagram.bind((host, port))
+        except OSError:
+            continue
+        return port
+    raise OSError(f"none of {PORT_TRIES} ports from {FIRST_PORT} on is free at {host}")
 
 
 class BrokerProcess:
