@@ -37,9 +37,9 @@ SERVE_COMMAND: Final = (sys.executable, "-m", "penstock.net")
 
 FIRST_PORT: Final = 12_000
 PORTS: Final = 20_000
-"""Below those that kernels give to outgoing connections (Linux: from 32,768 on), any of which may be
-somebody's again by the time that a broker wants to listen on it.  Chosen at random, so that several
-programs that look for ports at once seldom find the same."""
+"""Below those that kernels give to outgoing connections (Linux: from 32,768 on), any of which may
+be somebody's again by the time that a broker wants to listen on it.  Chosen at random, so that
+several programs that look for ports at once seldom find the same."""
 
 PORT_TRIES: Final = 100
 
