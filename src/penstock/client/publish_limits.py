@@ -16,8 +16,8 @@ BUSY_BATCHES: Final = 4
 """With so many batches on their way the next one waits for its turn in any case."""
 
 BUSY_TIMES: Final = 4
-"""How many times as many rows a batch has then.  A broker does the same work for a batch of 2,048
-rows as for one of 512: 0.5 instead of 1.0 µs for a message of 100 bytes."""
+"""How many times as many rows a batch has then.  What a broker does for a batch hardly depends on
+its rows, so that a message costs it much less (benchmarks.single_messages tells how much)."""
 
 Rows = Annotated[int, msgspec.Meta(ge=1, le=MAX_BATCH_ROWS)]
 Positive = Annotated[int, msgspec.Meta(gt=0)]
