@@ -7,6 +7,7 @@ from penstock.client.parcel import Parcel, Shipment, ship_batch, ship_rows
 from penstock.client.publish_limits import PublishLimits
 from penstock.client.receipts import BatchReceipt, Receipt
 from penstock.content.batch import Batch, Row
+from penstock.content.row_buffer import PlainRowBuffer
 
 
 def settle_all(shipments: list[Shipment]) -> None:
@@ -16,10 +17,17 @@ def settle_all(shipments: list[Shipment]) -> None:
         sequence += len(shipment.batch)
 
 
+def filled(rows: list[Row]) -> Parcel:
+    parcel = Parcel(PlainRowBuffer())
+    for attributes, payload in rows:
+        parcel.rows.append(dict(attributes), bytes(payload))
+    return parcel
+
+
 def test_rows_that_fit_travel_together() -> None:
-    parcel = Parcel()
     rows: list[Row] = [({"n": n}, b"x") for n in range(5)]
-    (shipment,) = ship_rows(parcel, rows, PublishLimits())
+    parcel = filled(rows)
+    (shipment,) = ship_rows(parcel, PublishLimits())
     assert shipment.batch.attribute_rows() == [{"n": n} for n in range(5)]
     assert not parcel.settled
     assert shipment.settle(BatchReceipt("p", 70, 7, 5))
@@ -32,10 +40,10 @@ def test_a_receipt_without_a_tick_has_none_for_any_row() -> None:
 
 
 def test_a_row_that_cannot_travel_is_refused_alone() -> None:
-    parcel = Parcel()
     rows: list[Row] = [({"n": n}, b"x") for n in range(9)]
     rows[4] = ({"n": object()}, b"x")  # type: ignore[dict-item]
-    shipments = ship_rows(parcel, rows, PublishLimits())
+    parcel = filled(rows)
+    shipments = ship_rows(parcel, PublishLimits())
     assert [n["n"] for s in shipments for n in s.batch.attribute_rows()] == [
         0, 1, 2, 3, 5, 6, 7, 8,
     ]  # fmt: skip
@@ -50,10 +58,9 @@ def test_a_row_that_cannot_travel_is_refused_alone() -> None:
 
 
 def test_a_message_that_is_too_large_says_which_limit() -> None:
-    parcel = Parcel()
     limits = PublishLimits(message_bytes=1000)
-    rows: list[Row] = [({}, b"x"), ({}, b"x" * 2000)]
-    shipments = ship_rows(parcel, rows, PublishLimits(message_bytes=1000, batch_bytes=1500))
+    parcel = filled([({}, b"x"), ({}, b"x" * 2000)])
+    shipments = ship_rows(parcel, PublishLimits(message_bytes=1000, batch_bytes=1500))
     assert len(shipments) == 1
     with pytest.raises(MessageTooLarge, match="message_bytes"):
         parcel.receipt(1)
@@ -66,8 +73,8 @@ def test_a_message_that_is_too_large_says_which_limit() -> None:
 def test_rows_are_divided_until_they_fit(sizes: list[int]) -> None:
     limits = PublishLimits(batch_bytes=1000, message_bytes=10_000)
     rows: list[Row] = [({"n": n}, b"x" * size) for n, size in enumerate(sizes)]
-    parcel = Parcel()
-    shipments = ship_rows(parcel, rows, limits)
+    parcel = filled(rows)
+    shipments = ship_rows(parcel, limits)
     assert [row["n"] for s in shipments for row in s.batch.attribute_rows()] == list(
         range(len(sizes))
     )

@@ -10,16 +10,21 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from penstock.client.errors import MessageTooLarge, PenstockError
 from penstock.client.publish_limits import PublishLimits
 from penstock.client.receipts import BatchReceipt, Receipt
-from penstock.content.batch import Batch, Row
+from penstock.content.batch import Batch
 from penstock.content.block import BlockTooLarge
-from penstock.content.columns import InvalidAttribute
+from penstock.content.columns import AttributeValue, InvalidAttribute
+from penstock.content.row_buffer import PlainRowBuffer, RowBuffer, batch_of, new_row_buffer
 
 Outcome: TypeAlias = BatchReceipt | PenstockError | InvalidAttribute
+
+
+NO_ROWS: Final[RowBuffer] = PlainRowBuffer()
+"""What a parcel that was sealed is filled with; nobody adds to it."""
 
 
 class Parcel:
@@ -27,9 +32,9 @@ class Parcel:
 
     __slots__ = ("_first_rows", "_outcomes", "_unsettled_rows", "rows", "size")
 
-    def __init__(self) -> None:
-        """Empty, to be filled through ``rows``."""
-        self.rows: list[Row] = []
+    def __init__(self, rows: RowBuffer | None = None) -> None:
+        """To be filled through ``rows``."""
+        self.rows = new_row_buffer() if rows is None else rows
         self.size = 0
         self._unsettled_rows = -1
         self._first_rows: list[int] = []
@@ -39,7 +44,7 @@ class Parcel:
         """No row is added any more; ``size`` of them wait for their outcome."""
         self.size = size
         self._unsettled_rows = size
-        self.rows = []
+        self.rows = NO_ROWS
 
     @property
     def settled(self) -> bool:
@@ -96,10 +101,13 @@ class Shipment:
         return self.parcel.settle(self.first_row, len(self.batch), outcome)
 
 
-def ship_rows(parcel: Parcel, rows: list[Row], limits: PublishLimits) -> list[Shipment]:
+def ship_rows(parcel: Parcel, limits: PublishLimits) -> list[Shipment]:
     """Seal a parcel of rows; those that cannot be shipped have settled when this returns."""
+    rows = parcel.rows
     parcel.seal(len(rows))
-    return _ship_rows(parcel, 0, rows, limits)
+    if isinstance(rows, PlainRowBuffer):
+        return _ship_rows(parcel, 0, rows.attributes, rows.payloads, limits)
+    return _ship_batch(parcel, 0, batch_of(rows), limits)
 
 
 def ship_batch(parcel: Parcel, batch: Batch, limits: PublishLimits) -> list[Shipment]:
@@ -109,19 +117,23 @@ def ship_batch(parcel: Parcel, batch: Batch, limits: PublishLimits) -> list[Ship
 
 
 def _ship_rows(
-    parcel: Parcel, first_row: int, rows: list[Row], limits: PublishLimits
+    parcel: Parcel,
+    first_row: int,
+    attributes: list[dict[str, AttributeValue]],
+    payloads: list[bytes],
+    limits: PublishLimits,
 ) -> list[Shipment]:
     try:
-        batch = Batch.from_rows(rows)
+        batch = Batch.from_lists(attributes, payloads)
     except (InvalidAttribute, BlockTooLarge) as error:
-        if len(rows) == 1:
+        if len(payloads) == 1:
             refusal = error if isinstance(error, InvalidAttribute) else MessageTooLarge(str(error))
             parcel.settle(first_row, 1, refusal)
             return []
-        half = len(rows) // 2
+        half = len(payloads) // 2
         return [
-            *_ship_rows(parcel, first_row, rows[:half], limits),
-            *_ship_rows(parcel, first_row + half, rows[half:], limits),
+            *_ship_rows(parcel, first_row, attributes[:half], payloads[:half], limits),
+            *_ship_rows(parcel, first_row + half, attributes[half:], payloads[half:], limits),
         ]
     return _ship_batch(parcel, first_row, batch, limits)
 

@@ -34,7 +34,9 @@ from penstock.client.publish_limits import PublishLimits
 from penstock.client.receipts import BatchReceipt
 from penstock.client.row import Attributes, as_bytes, as_dict
 from penstock.content.batch import Batch
-from penstock.content.columns import Buffer
+from penstock.content.columns import AttributeValue, Buffer
+from penstock.content.row_buffer import PlainRowBuffer
+from penstock.content.speedups import UnusualRow
 from penstock.core.clock import Instant
 from penstock.core.machine import InvariantBroken
 from penstock.core.message import Message
@@ -108,18 +110,31 @@ class Producer:
             return None
         if type(payload) is not bytes:
             payload = as_bytes(payload)
+        if type(attributes) is not dict:
+            attributes = as_dict(attributes)
         weight = len(payload) + ROW_BYTES
+        parcel = self._filling
         if (
-            len(self._filling.rows) >= self._full_rows
+            len(parcel.rows) >= self._full_rows
             or self._filling_bytes + weight > self._limits.batch_bytes
         ):
             self._seal()
-        parcel = self._filling
-        copied = attributes.copy() if type(attributes) is dict else as_dict(attributes)
-        parcel.rows.append((copied, payload))
+            parcel = self._filling
+        try:
+            parcel.rows.append(attributes, payload)
+        except UnusualRow:
+            parcel = self._add_alone(attributes, payload)
         self._filling_bytes += weight
         self._held_bytes += weight
         return parcel
+
+    def _add_alone(self, attributes: dict[str, AttributeValue], payload: bytes) -> Parcel:
+        """Begin a parcel that holds this row and no other."""
+        self._seal()
+        self._filling = Parcel(PlainRowBuffer())
+        self._filling.rows.append(attributes, payload)
+        self._full_rows = 1
+        return self._filling
 
     def add_batch(self, batch: Batch) -> Parcel | None:
         """Take rows that are columns already, behind those that were added before."""
@@ -294,15 +309,15 @@ class Producer:
         return now >= self._linger_until
 
     def _seal(self) -> None:
-        parcel, rows = self._filling, self._filling.rows
+        parcel = self._filling
         self._linger_until = None
         self._urgent = False
-        if not rows:
+        if not parcel.rows:
             return
         self._filling = Parcel()
         self._held_bytes -= self._filling_bytes
         self._filling_bytes = 0
-        self._queue(parcel, ship_rows(parcel, rows, self._limits))
+        self._queue(parcel, ship_rows(parcel, self._limits))
         self._full_rows = self._limits.rows_at(len(self._in_flight) + len(self._ready))
 
     def _queue(self, parcel: Parcel, shipments: Iterable[Shipment]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,7 @@ from penstock.content.columns import (
     offsets_of,
     sorted_names,
 )
+from penstock.content.speedups import extent
 
 Row = tuple[Mapping[str, AttributeValue], Buffer]
 
@@ -45,6 +46,15 @@ FEW_ROWS = 64
 KEPT_SHARE = 2
 """A run of rows refers to the memory in which the payloads of its batch stand if it has one in so
 many of its bytes; a shorter one is copied, or it would hold on to much more than it weighs."""
+
+
+class Extent(NamedTuple):
+    """The largest of everything that a broker limits."""
+
+    columns: int
+    name_bytes: int
+    value_bytes: int
+    payload_bytes: int
 
 
 class Batch:
@@ -74,21 +84,36 @@ class Batch:
         Raises ``InvalidAttribute`` for what a message cannot carry and ``BlockTooLarge`` for what
         one batch cannot hold.
         """
-        attributes = [row[0] for row in rows]
-        payloads = [row[1] for row in rows]
+        return Batch.from_lists([row[0] for row in rows], [row[1] for row in rows])
+
+    @staticmethod
+    def from_lists(
+        attributes: Sequence[Mapping[str, AttributeValue]], payloads: Sequence[Buffer]
+    ) -> Batch:
+        """The same from two lists of the same length."""
         columns = [
             column
             for name, values in _by_name(attributes).items()
             for column in columns_from_attributes(name, values)
         ]
         columns.sort(key=lambda column: (column.name, column.kind))
-        return Batch(len(rows), columns=tuple(columns), payloads=_joined(payloads))
+        return Batch(len(payloads), columns=tuple(columns), payloads=_joined(payloads))
 
     @staticmethod
     def decode(data: Buffer) -> Batch:
         """View an encoded batch; raises ``MalformedBlock`` if the bytes are not one."""
         block = decode_block(data)
         return Batch(block.rows, block=block)
+
+    @staticmethod
+    def of_block(rows: int, data: bytes) -> Batch:
+        """View bytes that were made here, and so need no checking."""
+        return Batch(rows, block=Block(rows, data))
+
+    def extent(self) -> Extent | None:
+        """How far a valid batch goes; None if that takes reading the columns (``validate``)."""
+        found = None if self._block is None else extent(self._block.data)
+        return None if found is None else Extent(*found)
 
     def validate(self) -> None:
         """Read everything that is otherwise read late; raises ``MalformedBlock``.

@@ -161,6 +161,23 @@ class Ingress:
         return message
 
     def _check_batch(self, batch: Batch) -> None:
+        if not self._clearly_fine(batch):
+            self._check_closely(batch)
+
+    def _clearly_fine(self, batch: Batch) -> bool:
+        """Whether the bytes alone say that nothing is wrong, which is the rule."""
+        limits = self._limits
+        extent = batch.extent()
+        return (
+            extent is not None
+            and 0 < len(batch) <= limits.max_batch_rows
+            and extent.columns <= limits.max_attributes
+            and extent.name_bytes <= limits.max_name_bytes
+            and extent.value_bytes <= limits.max_value_bytes
+            and extent.payload_bytes <= limits.max_payload_bytes
+        )
+
+    def _check_closely(self, batch: Batch) -> None:
         limits = self._limits
         try:
             batch.validate()

@@ -1,0 +1,3 @@
+def extent(
+    block: bytes | bytearray | memoryview,
+) -> tuple[int, int, int, int] | None: ...
