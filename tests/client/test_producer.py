@@ -18,7 +18,7 @@ from penstock.client.errors import (
 )
 from penstock.client.parcel import Parcel
 from penstock.client.producer import Phase, Producer
-from penstock.client.publish_limits import PublishLimits
+from penstock.client.publish_limits import BUSY_BATCHES, PublishLimits
 from penstock.client.receipts import Receipt
 from penstock.content.batch import Batch
 from penstock.core.clock import MILLISECOND
@@ -80,10 +80,19 @@ def test_an_idle_producer_sends_at_once() -> None:
     assert parcel.receipt(0) == Receipt("a.1", 55, 7)
 
 
-def test_a_busy_producer_fills_batches_until_the_linger_is_over() -> None:
+def busy() -> tuple[Producer, list[Message]]:
+    """A producer with so many batches on their way that a row waits for company."""
     producer = opened()
-    add(producer, 1)
-    producer.outgoing(0, ROOM)
+    sent: list[Message] = []
+    for number in range(BUSY_BATCHES):
+        add(producer, -number)
+        sent += producer.outgoing(0, ROOM)
+    assert len(sent) == BUSY_BATCHES
+    return producer, sent
+
+
+def test_a_busy_producer_fills_batches_until_the_linger_is_over() -> None:
+    producer, _ = busy()
     add(producer, 2)
     assert producer.outgoing(10, ROOM) == []
     add(producer, 3)
@@ -95,9 +104,7 @@ def test_a_busy_producer_fills_batches_until_the_linger_is_over() -> None:
 
 
 def test_a_receipt_makes_the_producer_idle_and_what_waited_goes() -> None:
-    producer = opened()
-    add(producer, 1)
-    (first,) = producer.outgoing(0, ROOM)
+    producer, (first, *_) = busy()
     add(producer, 2)
     assert producer.outgoing(0, ROOM) == []
     confirm(producer, first)
@@ -153,9 +160,7 @@ def test_no_more_is_sent_than_the_connection_has_room_for() -> None:
 
 
 def test_without_room_there_is_no_deadline_that_has_passed() -> None:
-    producer = opened()
-    add(producer, 1)
-    producer.outgoing(0, ROOM)
+    producer, _ = busy()
     add(producer, 2)
     producer.outgoing(0, ROOM)
     assert producer.next_deadline() is not None

@@ -1,5 +1,6 @@
 """The commit thread, seen through the store that owns it."""
 
+import time
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -153,4 +154,76 @@ def test_a_bug_in_the_commit_thread_fails_what_waits_instead_of_hanging(
     with pytest.raises(StoreClosed, match="open the store again"):
         held.store.append(3, "prices", 3, 4, [b"x"])
     held.store.close()
-    assert "the commit thread has ended" in caplog.text
+    assert "a commit was broken off" in caplog.text
+
+
+def quick_store(directory: Path, outcomes: Any, *, quick_commit_s: float = 60.0) -> DiskStore:
+    """A store that has seen how quick its disk is, and takes it for quick."""
+    store = DiskStore(
+        directory, outcomes, StoreOptions(segment_bytes=1 << 20, quick_commit_s=quick_commit_s)
+    )
+    store.append(0, "prices", 0, 1, [b"x"], wake=False)
+    # Nothing is known of the disk yet, so this is the thread's.
+    assert store.commit() is None
+    outcomes.wait_for([0])
+    wait_until_idle(store)
+    return store
+
+
+def wait_until_idle(store: DiskStore) -> None:
+    """Until the thread waits again; its report comes a little before that."""
+    while not store._group_commit._idle:
+        time.sleep(0.001)
+
+
+def test_little_work_is_done_where_it_was_ordered(tmp_path: Path, outcomes: Any) -> None:
+    heard = outcomes()
+    with quick_store(tmp_path, heard) as store:
+        store.append(1, "prices", 1, 2, [b"x"], wake=False)
+        store.append(2, "rates", 1, 2, [b"x"], wake=False)
+        assert store.commit() == Commit([1, 2], [])
+        assert store.pending_bytes == 0
+        assert len(store.read("prices", 0, 10, 100).records) == 2
+        assert heard.durable == [0]
+
+
+def test_after_a_commit_the_caller_is_left_in_peace(tmp_path: Path, outcomes: Any) -> None:
+    heard = outcomes()
+    with quick_store(tmp_path, heard) as store:
+        store._group_commit._here_again_at = time.monotonic() + 60
+        store.append(1, "prices", 1, 2, [b"x"], wake=False)
+        assert store.commit() is None
+        heard.wait_for([1])
+
+
+@pytest.mark.parametrize("what", ["a slow disk", "much", "a state"])
+def test_more_than_a_little_is_the_threads(tmp_path: Path, outcomes: Any, what: str) -> None:
+    heard = outcomes()
+    quick_commit_s = 0.0 if what == "a slow disk" else 60.0
+    with quick_store(tmp_path, heard, quick_commit_s=quick_commit_s) as store:
+        data = bytes(100_000) if what == "much" else b"x"
+        store.append(1, "prices", 1, 2, [data], wake=False)
+        if what == "a state":
+            store.set_state(2, {"a": b"1"}, wake=False)
+        assert store.commit() is None
+        heard.wait_for([1])
+
+
+def test_while_the_thread_works_it_gets_everything(tmp_path: Path, outcomes: Any) -> None:
+    held = HeldStore(tmp_path, outcomes())
+    held.store.append(1, "prices", 1, 2, [b"x"], wake=False)
+    assert held.store.commit() is None
+    held.let_go()
+    held.outcomes.wait_for([1])
+    held.store.close()
+
+
+def test_a_bug_in_the_callers_thread_fails_what_waits_too(tmp_path: Path, outcomes: Any) -> None:
+    store = quick_store(tmp_path, outcomes())
+    store.append(1, "prices", 1, 2, ["not bytes"], wake=False)  # type: ignore[list-item]
+    commit = store.commit()
+    assert commit is not None
+    assert [(each.token, each.retriable) for each in commit.failed] == [(1, False)]
+    with pytest.raises(StoreClosed, match="open the store again"):
+        store.append(2, "prices", 3, 4, [b"x"])
+    store.close()

@@ -1,8 +1,8 @@
 """The publishing half of the client's protocol, without input or output.
 
-1. Rows gather in a parcel.  It is sealed when it is full, when nothing is on its way (an idle
-   producer sends at once), or when its first row has waited for ``linger_ns`` (a busy one fills
-   batches).  The more batches are on their way, the larger is the next.
+1. Rows gather in a parcel.  It is sealed when it is full, when few batches are on their way (a
+   producer that is not busy sends at once), or when its first row has waited for ``linger_ns`` (a
+   busy one fills batches).  The more batches are on their way, the larger is the next.
 2. A shipment gets its sequence numbers when it is first sent, and keeps them.  The numbers begin
    at the pubend's ``next_sequence``, or where the caller says.
 3. Until its receipt comes a shipment is in flight.  After a reconnection everything in flight is
@@ -30,7 +30,7 @@ from penstock.client.errors import (
     PublishUncertain,
 )
 from penstock.client.parcel import Parcel, Shipment, ship_batch, ship_rows
-from penstock.client.publish_limits import PublishLimits
+from penstock.client.publish_limits import BUSY_BATCHES, PublishLimits
 from penstock.client.receipts import BatchReceipt
 from penstock.client.row import Attributes, as_bytes, as_dict
 from penstock.content.batch import Batch
@@ -301,7 +301,7 @@ class Producer:
         return bool(self._wanted or self._filling.rows or self._ready or self._in_flight)
 
     def _due(self, now: Instant) -> bool:
-        idle = not self._in_flight and not self._ready
+        idle = not self._ready and len(self._in_flight) < BUSY_BATCHES
         if idle or self._urgent or self.is_full or self._limits.linger_ns == 0:
             return True
         if self._linger_until is None:

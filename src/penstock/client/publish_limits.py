@@ -13,7 +13,8 @@ MAX_BATCH_ROWS: Final = 4096
 """Beyond this a batch gains nothing, while whoever waits for its first row waits longer."""
 
 BUSY_BATCHES: Final = 4
-"""With so many batches on their way the next one waits for its turn in any case."""
+"""With so many batches on their way the next one waits for its turn in any case: a row may as well
+wait for company.  With fewer it leaves at once."""
 
 BUSY_TIMES: Final = 4
 """How many times as many rows a batch has then.  What a broker does for a batch hardly depends on
@@ -42,7 +43,7 @@ class PublishLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trip with an fsync (10 ms) at 800 MB/s, which is more than a disk writes."""
 
     linger_ns: NotNegative = 2 * MILLISECOND
-    """How long a row waits for company while earlier batches have no receipt yet."""
+    """How long a row waits for company while ``BUSY_BATCHES`` have no receipt yet."""
 
     def rows_at(self, batches_on_their_way: int) -> int:
         """How many rows the next batch has at most."""

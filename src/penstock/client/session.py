@@ -175,6 +175,8 @@ class Session:
                 for message in participant.outgoing(now, connection.writable_bytes):
                     connection.send(message)
                 self._deadlines.set(key, participant.next_deadline())
+        # The turn is over for everybody who shares the connection: nothing more joins these.
+        connection.flush()
         self._set_timer(now)
 
     def _set_timer(self, now: Instant) -> None:

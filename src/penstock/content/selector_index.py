@@ -26,7 +26,7 @@ import numpy as np
 from penstock.content.batch import Batch
 from penstock.content.bitset_segment import BitsetSegment, Scratch, SlottedBox
 from penstock.content.columns import Array, Mask
-from penstock.content.matches import Matches
+from penstock.content.matches import NO_ROWS, Matches
 from penstock.content.normal_form import EVERY_ROW, normal_form
 from penstock.content.row_view import Row, rows_of
 from penstock.content.selector import Selector
@@ -140,7 +140,9 @@ class SelectorIndex:
     def match(self, batch: Batch) -> Matches:
         """Which keys get which rows."""
         outcome = self._outcomes.get(batch)
-        if outcome is None:
+        if outcome is None and not self._current_segments():
+            outcome = Matches(len(batch), tuple(self._everything), (), (0,), NO_ROWS)
+        elif outcome is None:
             few = len(batch) <= FEW_ROWS
             outcome = self._matches_of_few(batch) if few else self._matches_of_many(batch)
             self._outcomes.keep(batch, outcome)

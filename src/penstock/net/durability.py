@@ -1,7 +1,8 @@
 """The machine's orders to the store, and the store's answers as facts.
 
-1. Appends and state changes go to the store's commit thread; its word comes back to the event loop
-   and becomes ``Persisted`` or ``PersistFailed``.
+1. Appends and state changes of one turn of the loop are ordered together.  Little of it on a quick
+   disk is committed at the end of the turn, here; else it is the store's commit thread that does
+   it, and its word comes back to the event loop.  Both become ``Persisted`` or ``PersistFailed``.
 2. Reads may wait for the disk, so they run on a thread of their own, a few at a time: what was
    read and not yet handed to the machine is bounded by ``READS_UNDER_WAY`` answers.
 3. What the store refuses at once (overload, too large a record) fails in the same way as what it
@@ -60,6 +61,7 @@ class Durability:
         self._reads_under_way = 0
         self._last_own_token = 0
         self._own_orders: dict[int, asyncio.Future[None]] = {}
+        self._commit_scheduled = False
 
     async def open(self, directory: Path, options: StoreOptions) -> None:
         """Open the store, recovering what an earlier run left; raises ``StoreError``."""
@@ -117,14 +119,18 @@ class Durability:
         chunks = encode(order.frame)
         try:
             note = not len(frame)
-            self._store.append(order.token, order.log, frame.low, frame.high, chunks, note=note)
+            self._store.append(
+                order.token, order.log, frame.low, frame.high, chunks, note=note, wake=False
+            )
+            self._commit_soon()
         except StoreError as error:
             self._fail_soon(order.token, error)
 
     def persist_state(self, order: PersistState) -> None:
         """Set named values."""
         try:
-            self._store.set_state(order.token, order.values)
+            self._store.set_state(order.token, order.values, wake=False)
+            self._commit_soon()
         except StoreError as error:
             self._fail_soon(order.token, error)
 
@@ -145,6 +151,18 @@ class Durability:
         self._loop.call_soon(self._on_facts, failed)
 
     # -- commits ----------------------------------------------------------------------------
+
+    def _commit_soon(self) -> None:
+        if not self._commit_scheduled:
+            self._commit_scheduled = True
+            self._loop.call_soon(self._commit)
+
+    def _commit(self) -> None:
+        self._commit_scheduled = False
+        if self._opened is not None:
+            commit = self._opened.commit()
+            if commit is not None:
+                self._committed(commit)
 
     def _commit_thread_reports(self, commit: Commit) -> None:
         self._loop.call_soon_threadsafe(self._committed, commit)

@@ -11,14 +11,19 @@
 4. Trimmed segments are given back before the next commit, which may need their space.  The trims
    themselves go to the state database with the next transaction, or when there is nothing else to
    do; until then a crash leaves the log starting lower than it need, which is harmless.
+5. On a disk that is quick a little work is done sooner by whoever ordered it than by a thread that
+   has to be woken and has to wake somebody in turn (``commit_here``), as long as that leaves the
+   caller most of its time.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from threading import Condition, Thread
+from typing import Final
 
 import msgspec
 
@@ -29,6 +34,15 @@ from penstock.store.spares import SparePool
 from penstock.store.state import StateDatabase, StateFailed
 
 logger = logging.getLogger(__name__)
+
+HERE_BYTES: Final = 64 * 1024
+"""More than that is not a little work."""
+
+REST_TIMES: Final = 3
+"""After a commit in its own thread the caller is free for so many times as long, at least."""
+
+COMMIT_MEMORY: Final = 0.2
+"""What the last commit counts for in the time that one is taken to need."""
 
 
 class CommitCounters(msgspec.Struct, frozen=True):
@@ -52,6 +66,7 @@ class GroupCommit:
         *,
         max_commit_bytes: int,
         max_pending_bytes: int,
+        quick_commit_s: float,
     ) -> None:
         """Start the thread; ``logs`` may gain logs later."""
         self._logs = logs
@@ -75,6 +90,10 @@ class GroupCommit:
         self._commits = 0
         self._orders = 0
         self._order_bytes = 0
+        self._quick_commit_s = quick_commit_s
+        # Until the disk has shown how quick it is, everything is the thread's.
+        self._commit_s: float | None = None
+        self._here_again_at = 0.0
         self._thread = Thread(target=self._run, name="penstock-commit", daemon=True)
         self._thread.start()
 
@@ -89,8 +108,8 @@ class GroupCommit:
         """How much has been accepted and not yet reported."""
         return self._pending_bytes
 
-    def submit(self, order: Order) -> None:
-        """Accept an order, or raise."""
+    def submit(self, order: Order, *, wake: bool = True) -> None:
+        """Accept an order, or raise; without ``wake`` somebody has to say ``wake`` later."""
         with self._changed:
             self._check_open()
             size_bytes = order.size_bytes
@@ -101,8 +120,47 @@ class GroupCommit:
                 )
             self._pending_bytes += size_bytes
             self._arrived.append(order)
-            if self._idle:
+            if wake and self._idle:
                 self._changed.notify()
+
+    def wake(self) -> None:
+        """Have the thread carry out what was accepted."""
+        with self._changed:
+            if self._idle and self._arrived:
+                self._changed.notify()
+
+    def commit_here(self) -> Commit | None:
+        """Carry out what was accepted in the caller's thread, if that is soon done.
+
+        None if it is not, or if the thread is at work: then it is the thread's.  The outcome is
+        returned and not reported.
+        """
+        if not self._idle or time.monotonic() < self._here_again_at:
+            return None
+        # The thread cannot leave its waiting meanwhile, nor the store be closed.
+        with self._changed:
+            if not self._idle or not self._arrived or not self._soon_done():
+                return None
+            orders, self._arrived = self._arrived, []
+            self._in_hand = orders
+            began = time.monotonic()
+            try:
+                commit = self._carry_out(orders)
+            except Exception as error:
+                return self._end_with(error)
+            ended = time.monotonic()
+            self._here_again_at = ended + REST_TIMES * (ended - began)
+            return commit
+
+    def _soon_done(self) -> bool:
+        return (
+            self._closed_because is None
+            and not self._trimmed
+            and self._commit_s is not None
+            and self._commit_s <= self._quick_commit_s
+            and self._pending_bytes <= HERE_BYTES
+            and all(isinstance(order, Append) for order in self._arrived)
+        )
 
     def note_trim(self, log: LogName) -> None:
         """Have the trimmed segments of a log given back, and its trim saved."""
@@ -129,17 +187,21 @@ class GroupCommit:
             while self._collect():
                 self._in_hand = self._next_orders()
                 if self._in_hand:
-                    self._commit(self._in_hand)
+                    self._report(self._carry_out(self._in_hand))
                 else:
                     self._save_trims()
             if self._unsaved_trims:
                 self._save_trims()
         except Exception as error:
-            logger.exception("the commit thread has ended; nothing more is accepted")
-            self._give_up(
-                f"the commit thread ended with {error!r}, so it is unknown what is durable; "
-                "open the store again"
-            )
+            self._report(self._end_with(error))
+
+    def _end_with(self, error: Exception) -> Commit:
+        """Something happened that nobody has foreseen."""
+        logger.exception("a commit was broken off; nothing more is accepted")
+        return self._give_up(
+            f"a commit was broken off by {error!r}, so it is unknown what is durable; "
+            "open the store again"
+        )
 
     def _collect(self) -> bool:
         """Wait for work and take it over; False when all is done and the store is closed."""
@@ -170,7 +232,16 @@ class GroupCommit:
             orders.append(self._waiting.popleft())
         return orders
 
-    def _commit(self, orders: list[Order]) -> None:
+    def _carry_out(self, orders: list[Order]) -> Commit:
+        began = time.monotonic()
+        failed = self._write(orders)
+        self._commits += 1
+        took_s = time.monotonic() - began
+        before_s = took_s if self._commit_s is None else self._commit_s
+        self._commit_s = before_s + COMMIT_MEMORY * (took_s - before_s)
+        return self._outcome(orders, failed)
+
+    def _write(self, orders: list[Order]) -> list[Failure]:
         appends: dict[LogName, list[Append]] = {}
         changes: list[StateChange] = []
         for order in orders:
@@ -183,8 +254,7 @@ class GroupCommit:
             failed.extend(self._logs[log].commit(of_log))
         if changes:
             failed.extend(self._change_state(changes))
-        self._commits += 1
-        self._report(orders, failed)
+        return failed
 
     def _change_state(self, changes: Sequence[StateChange]) -> list[Failure]:
         values: dict[str, bytes | None] = {}
@@ -217,8 +287,8 @@ class GroupCommit:
         self._unsaved_trims.clear()
         self._trims_due = False
 
-    def _report(self, orders: list[Order], failed: list[Failure]) -> None:
-        """Tell the driver how orders ended; they are no longer pending when it hears of it."""
+    def _outcome(self, orders: list[Order], failed: list[Failure]) -> Commit:
+        """How orders ended; they are no longer pending when the driver hears of it."""
         failed_tokens = {failure.token for failure in failed}
         durable = [order.token for order in orders if order.token not in failed_tokens]
         size_bytes = sum(order.size_bytes for order in orders)
@@ -227,20 +297,24 @@ class GroupCommit:
         self._in_hand = []
         with self._changed:
             self._pending_bytes -= size_bytes
+        return Commit(durable, failed)
+
+    def _report(self, commit: Commit) -> None:
         try:
-            self._on_commit(Commit(durable, failed))
+            self._on_commit(commit)
         except Exception:
             # The orders are carried out all the same, and others wait behind them.
-            logger.exception("on_commit failed for tokens %s", [order.token for order in orders])
+            logger.exception("on_commit failed for tokens %s", commit.durable)
 
-    def _give_up(self, reason: str) -> None:
+    def _give_up(self, reason: str) -> Commit:
         """Fail everything that was accepted, and accept nothing more."""
         with self._changed:
             self._closed_because = reason
             orders = [*self._in_hand, *self._waiting, *self._arrived]
             self._arrived.clear()
+            self._changed.notify()
         logs = [order.log if isinstance(order, Append) else None for order in orders]
-        self._report(
+        return self._outcome(
             orders,
             [
                 Failure(order.token, log, reason, retriable=False)
