@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.client.errors import InvalidAttribute, MessageTooLarge, PublishRefusedError
-from penstock.client.parcel import Parcel, Shipment, ship_batch, ship_rows
+from penstock.client.parcel import NO_ROWS, Parcel, Shipment, ship_batch, ship_rows
 from penstock.client.publish_limits import PublishLimits
 from penstock.client.receipts import BatchReceipt, Receipt
 from penstock.content.batch import Batch, Row
@@ -18,10 +18,10 @@ def settle_all(shipments: list[Shipment]) -> None:
 
 
 def filled(rows: list[Row]) -> Parcel:
-    parcel = Parcel(PlainRowBuffer())
+    waiting = PlainRowBuffer(len(rows), 0)
     for attributes, payload in rows:
-        parcel.rows.append(dict(attributes), bytes(payload))
-    return parcel
+        waiting.put(dict(attributes), bytes(payload))
+    return Parcel(waiting)
 
 
 def test_rows_that_fit_travel_together() -> None:
@@ -64,7 +64,7 @@ def test_a_message_that_is_too_large_says_which_limit() -> None:
     assert len(shipments) == 1
     with pytest.raises(MessageTooLarge, match="message_bytes"):
         parcel.receipt(1)
-    alone = Parcel()
+    alone = Parcel(NO_ROWS)
     assert ship_batch(alone, Batch.from_rows([({}, b"x" * 2000)]), limits) == []
     assert alone.settled
 
@@ -88,7 +88,7 @@ def test_rows_are_divided_until_they_fit(sizes: list[int]) -> None:
 
 
 def test_a_refusal_reaches_only_its_own_rows() -> None:
-    parcel = Parcel()
+    parcel = Parcel(NO_ROWS)
     batch = Batch.from_rows([({"n": n}, b"x" * 300) for n in range(4)])
     first, second = ship_batch(parcel, batch, PublishLimits(batch_bytes=1100))
     assert not second.settle(PublishRefusedError("p", 2, 2, "full"))

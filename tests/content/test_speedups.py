@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -13,13 +15,15 @@ from penstock.client.producer import Producer
 from penstock.client.publish_limits import PublishLimits
 from penstock.content.batch import Batch
 from penstock.content.block import CHECKSUM, MalformedBlock
-from penstock.content.columns import InvalidAttribute
-from penstock.content.row_buffer import PlainRowBuffer, new_row_buffer
-from penstock.content.speedups import COMPILED, CompiledRowBuffer, UnusualRow, extent
+from penstock.content.columns import InvalidAttribute, offsets_of
+from penstock.content.row_buffer import ROW_BYTES, PlainRowBuffer
+from penstock.content.speedups import COMPILED, CompiledRowBuffer, cut, extent
 
 compiled = pytest.mark.skipif(
     not COMPILED, reason="penstock-speedups is not installed: there was no C compiler"
 )
+
+UNLIMITED = (1 << 20, 1 << 30)
 
 NAMES = st.sampled_from(["a", "b", "topic", "größe", "z" * 300])
 VALUES = (
@@ -54,10 +58,11 @@ UNUSUAL: list[dict[Any, Any]] = [
 @example(rows=[({"n": f"value {n}"} if n % 3 else {}, bytes(n % 9)) for n in range(70_000)])
 @settings(deadline=None)
 def test_the_same_rows_give_the_same_bytes(rows: list[tuple[dict[str, Any], bytes]]) -> None:
-    buffer = CompiledRowBuffer()
+    buffer = CompiledRowBuffer(*UNLIMITED)
     for attributes, payload in rows:
-        buffer.append(attributes, payload)
+        assert buffer.offer(attributes, payload) == len(payload) + ROW_BYTES
     assert len(buffer) == len(rows)
+    assert buffer.weight == sum(len(payload) + ROW_BYTES for _, payload in rows)
     assert buffer.block() == Batch.from_rows(rows).encode()
 
 
@@ -67,20 +72,48 @@ def test_the_same_rows_give_the_same_bytes(rows: list[tuple[dict[str, Any], byte
 def test_a_row_that_is_not_taken_leaves_no_trace(
     rows: list[tuple[dict[str, Any], bytes]], at: int, odd: dict[Any, Any]
 ) -> None:
-    buffer = CompiledRowBuffer()
+    buffer = CompiledRowBuffer(*UNLIMITED)
     for number, (attributes, payload) in enumerate(rows):
         if number == at:
-            with pytest.raises(UnusualRow):
-                buffer.append({**attributes, "first": "only here", **odd}, payload)
-        buffer.append(attributes, payload)
+            assert not buffer.offer({**attributes, "first": "only here", **odd}, payload)
+        assert buffer.offer(attributes, payload)
+    assert buffer.weight == sum(len(payload) + ROW_BYTES for _, payload in rows)
     assert buffer.block() == Batch.from_rows(rows).encode()
 
 
 @compiled
+@given(
+    sizes=st.lists(st.integers(0, 200), max_size=20),
+    full_rows=st.integers(1, 10),
+    full_bytes=st.integers(1, 1000),
+)
+def test_both_are_full_at_the_same_row(sizes: list[int], full_rows: int, full_bytes: int) -> None:
+    plain, quick = (kind(full_rows, full_bytes) for kind in (PlainRowBuffer, CompiledRowBuffer))
+    for size in sizes:
+        assert plain.offer({"n": size}, bytes(size)) == quick.offer({"n": size}, bytes(size))
+        assert (len(plain), plain.weight, plain.is_full) == (
+            len(quick),
+            quick.weight,
+            quick.is_full,
+        )
+
+
+@compiled
+@pytest.mark.parametrize(
+    ("attributes", "payload"), [(MappingProxyType({"n": 1}), b""), ({}, bytearray(b"x"))]
+)
+def test_neither_takes_what_its_owner_could_change(attributes: Any, payload: Any) -> None:
+    for kind in (PlainRowBuffer, CompiledRowBuffer):
+        buffer = kind(*UNLIMITED)
+        assert buffer.offer(attributes, payload) == 0
+        assert len(buffer) == 0
+
+
+@compiled
 def test_a_row_is_the_buffers_own() -> None:
-    buffer = CompiledRowBuffer()
+    buffer = CompiledRowBuffer(*UNLIMITED)
     attributes: dict[str, Any] = {"n": 1}
-    buffer.append(attributes, b"x")
+    buffer.offer(attributes, b"x")
     attributes["n"] = 2
     assert Batch.decode(buffer.block()).attribute_rows() == [{"n": 1}]
 
@@ -152,18 +185,30 @@ def test_without_the_compiled_parts_rows_wait_as_they_are() -> None:
         "from penstock.content import row_buffer, speedups\n"
         "from penstock.content.batch import Batch\n"
         "assert not speedups.COMPILED\n"
-        "print(type(row_buffer.new_row_buffer()).__name__)\n"
-        "print(Batch.decode(Batch.from_rows([({'n': 1}, b'x')]).encode()).extent())\n"
+        "print(type(row_buffer.new_row_buffer(1, 1)).__name__)\n"
+        "batch = Batch.decode(Batch.from_rows([({'n': 1}, b'x'), ({}, b'yz')]).encode())\n"
+        "print(batch.extent(), *batch.payload_rows())\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert done.stdout.split() == [b"PlainRowBuffer", b"None"]
+    assert done.stdout.split() == [b"PlainRowBuffer", b"None", b"b'x'", b"b'yz'"]
 
 
 def test_plain_rows_are_copied() -> None:
-    buffer = PlainRowBuffer()
+    buffer = PlainRowBuffer(*UNLIMITED)
     attributes: dict[str, Any] = {"n": 1}
-    buffer.append(attributes, b"x")
+    buffer.offer(attributes, b"x")
     attributes["n"] = 2
     assert buffer.attributes == [{"n": 1}]
-    assert len(buffer) == 1
-    assert len(new_row_buffer()) == 0
+
+
+@compiled
+@given(pieces=st.lists(st.binary(max_size=20), max_size=30))
+def test_bytes_are_cut_where_they_were_joined(pieces: list[bytes]) -> None:
+    assert cut(b"".join(pieces), offsets_of(pieces)) == pieces
+
+
+@compiled
+@pytest.mark.parametrize("offsets", [[], [0, 5], [3, 2], [5, 6]])
+def test_bytes_are_not_cut_beyond_their_end(offsets: list[int]) -> None:
+    with pytest.raises(ValueError, match="offset"):
+        cut(b"four", np.array(offsets, "<u4"))

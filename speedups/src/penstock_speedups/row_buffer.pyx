@@ -9,8 +9,9 @@ row in between.
 2. Values are kept in eight bytes each and narrowed at the end; strings and byte strings as codes.
 3. A row that lacks a column's attribute gets a filler when the next value comes, or at the end, so
    that dictionaries come out in the order of first appearance, fillers included.
-4. A row is looked at as a whole before anything of it is kept: one that no block can carry, or that
-   would make this one too large, raises ``UnusualRow`` and leaves the buffer as it was.
+4. A row is looked at as a whole before anything of it is kept: one that does not go in, because the
+   buffer is full, because no block can carry it, or because it is not made of plain types, leaves
+   the buffer as it was.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -28,6 +29,7 @@ cdef extern from "Python.h":
     bint PyFloat_CheckExact(object)
     bint PyBool_Check(object)
     bint PyBytes_CheckExact(object)
+    bint PyDict_CheckExact(object)
     bint PyUnicode_IS_COMPACT_ASCII(object)
     const char *PyUnicode_AsUTF8AndSize(object, Py_ssize_t *) except NULL
     long long PyLong_AsLongLongAndOverflow(object, int *) except? -1
@@ -46,13 +48,14 @@ cdef enum:
     MAX_NAME_BYTES = 65535
     MAX_COLUMNS = 65535
     FIRST_ROWS = 64
+    ROW_BYTES = 64
 
 # Half of what offsets can reach: fillers, offsets and padding cannot double a block.
 cdef Py_ssize_t MAX_WEIGHT = 1 << 30
 
 
-class UnusualRow(Exception):
-    """This row has to be looked at on its own."""
+class _Unusual(Exception):
+    """This row does not go in."""
 
 
 cdef inline Py_ssize_t padded(Py_ssize_t length) noexcept:
@@ -239,9 +242,14 @@ cdef class RowBuffer:
     cdef int64_t *bits
     cdef Py_ssize_t bits_capacity
     cdef list payloads
-    cdef Py_ssize_t payload_bytes, rows, weight
+    cdef Py_ssize_t payload_bytes, rows, block_weight
+    cdef Py_ssize_t full_rows, full_bytes
+    cdef readonly Py_ssize_t weight
 
-    def __cinit__(self):
+    def __cinit__(self, Py_ssize_t full_rows, Py_ssize_t full_bytes):
+        self.full_rows = full_rows
+        self.full_bytes = full_bytes
+        self.block_weight = 0
         self.columns = []
         self.by_name = {}
         self.last = []
@@ -259,14 +267,31 @@ cdef class RowBuffer:
     def __len__(self):
         return self.rows
 
-    def append(self, dict attributes not None, bytes payload not None):
-        """Keep a row; raises ``UnusualRow`` if it does not go into this block."""
-        cdef Py_ssize_t weight, place, size = PyBytes_GET_SIZE(payload)
+    @property
+    def is_full(self):
+        """Whether no other row goes in, however small."""
+        return self.rows >= self.full_rows or self.weight >= self.full_bytes
+
+    def offer(self, attributes, payload):
+        """Keep a row; what it weighs, or 0 if it does not go in."""
+        cdef Py_ssize_t weight, block_weight, place, size
         cdef _Column column
-        weight = self.weight + size
-        if weight > MAX_WEIGHT:
-            raise UnusualRow
-        weight = self._look_at(attributes, weight)
+        if not PyBytes_CheckExact(payload) or not PyDict_CheckExact(attributes):
+            return 0
+        size = PyBytes_GET_SIZE(payload)
+        weight = size + ROW_BYTES
+        if self.rows and (self.rows >= self.full_rows or self.weight + weight > self.full_bytes):
+            return 0
+        block_weight = self.block_weight + size
+        if block_weight > MAX_WEIGHT:
+            return 0
+        try:
+            block_weight = self._look_at(<dict>attributes, block_weight)
+        except _Unusual:
+            # What was chosen before the fault was found is not what the last row had.
+            self.last.clear()
+            self.chosen.clear()
+            return 0
         place = 0
         for item in self.last:
             column = <_Column>item
@@ -275,7 +300,9 @@ cdef class RowBuffer:
         self.payloads.append(payload)
         self.payload_bytes += size
         self.rows += 1
-        self.weight = weight
+        self.block_weight = block_weight
+        self.weight += weight
+        return weight
 
     cdef Py_ssize_t _look_at(self, dict attributes, Py_ssize_t weight) except -1:
         """Choose a column for each value, and check that it can be kept there."""
@@ -305,7 +332,7 @@ cdef class RowBuffer:
                     try:
                         PyUnicode_AsUTF8AndSize(value, &size)
                     except UnicodeEncodeError:
-                        raise UnusualRow from None
+                        raise _Unusual from None
             elif value is None:
                 if self.by_name.get(key) is None:
                     self._new_name(key)
@@ -315,7 +342,7 @@ cdef class RowBuffer:
                 overflow = 0
                 self.bits[place] = PyLong_AsLongLongAndOverflow(value, &overflow)
                 if overflow:
-                    raise UnusualRow
+                    raise _Unusual
             elif PyFloat_CheckExact(value):
                 kind = FLOAT
                 number = PyFloat_AS_DOUBLE(value)
@@ -327,10 +354,10 @@ cdef class RowBuffer:
                 kind = BYTES
                 weight += PyBytes_GET_SIZE(value)
             else:
-                raise UnusualRow
+                raise _Unusual
             weight += 16
             if weight > MAX_WEIGHT:
-                raise UnusualRow
+                raise _Unusual
             if place < len(last):
                 if (<_Column>last[place]).name is not key or (<_Column>last[place]).kind != kind:
                     last[place] = self._column(key, kind)
@@ -352,7 +379,7 @@ cdef class RowBuffer:
         made = kinds.get(kind)
         if made is None:
             if len(self.columns) >= MAX_COLUMNS:
-                raise UnusualRow
+                raise _Unusual
             column = _Column(name, (<str>name).encode(), kind)
             kinds[kind] = column
             self.columns.append(column)
@@ -363,13 +390,13 @@ cdef class RowBuffer:
         cdef Py_ssize_t size
         cdef dict kinds
         if not PyUnicode_CheckExact(name):
-            raise UnusualRow
+            raise _Unusual
         try:
             PyUnicode_AsUTF8AndSize(name, &size)
         except UnicodeEncodeError:
-            raise UnusualRow from None
+            raise _Unusual from None
         if size > MAX_NAME_BYTES:
-            raise UnusualRow
+            raise _Unusual
         kinds = {}
         self.by_name[name] = kinds
         return kinds

@@ -189,7 +189,9 @@ class Message(msgspec.Struct, frozen=True, eq=False, gc=False):
     @property
     def payload(self) -> bytes:
         """Its payload."""
-        return self.batch.payloads[self.row]
+        # What most applications ask of every message: a second property would take as long again.
+        payloads = self.batch._payloads
+        return (self.batch.payloads if payloads is None else payloads)[self.row]
 
     @property
     def payload_view(self) -> memoryview:

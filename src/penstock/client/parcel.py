@@ -18,13 +18,13 @@ from penstock.client.receipts import BatchReceipt, Receipt
 from penstock.content.batch import Batch
 from penstock.content.block import BlockTooLarge
 from penstock.content.columns import AttributeValue, InvalidAttribute
-from penstock.content.row_buffer import PlainRowBuffer, RowBuffer, batch_of, new_row_buffer
+from penstock.content.row_buffer import PlainRowBuffer, RowBuffer, batch_of
 
 Outcome: TypeAlias = BatchReceipt | PenstockError | InvalidAttribute
 
 
-NO_ROWS: Final[RowBuffer] = PlainRowBuffer()
-"""What a parcel that was sealed is filled with; nobody adds to it."""
+NO_ROWS: Final[RowBuffer] = PlainRowBuffer(0, 0)
+"""What a parcel holds that is not filled row by row, or not any more; nobody adds to it."""
 
 
 class Parcel:
@@ -32,9 +32,9 @@ class Parcel:
 
     __slots__ = ("_first_rows", "_outcomes", "_unsettled_rows", "rows", "size")
 
-    def __init__(self, rows: RowBuffer | None = None) -> None:
+    def __init__(self, rows: RowBuffer) -> None:
         """To be filled through ``rows``."""
-        self.rows = new_row_buffer() if rows is None else rows
+        self.rows = rows
         self.size = 0
         self._unsettled_rows = -1
         self._first_rows: list[int] = []

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from enum import Enum
-from typing import Final
 
 from penstock.client.errors import (
     Disconnected,
@@ -29,14 +28,13 @@ from penstock.client.errors import (
     PublishRefusedError,
     PublishUncertain,
 )
-from penstock.client.parcel import Parcel, Shipment, ship_batch, ship_rows
+from penstock.client.parcel import NO_ROWS, Parcel, Shipment, ship_batch, ship_rows
 from penstock.client.publish_limits import BUSY_BATCHES, PublishLimits
 from penstock.client.receipts import BatchReceipt
 from penstock.client.row import Attributes, as_bytes, as_dict
 from penstock.content.batch import Batch
 from penstock.content.columns import AttributeValue, Buffer
-from penstock.content.row_buffer import PlainRowBuffer
-from penstock.content.speedups import UnusualRow
+from penstock.content.row_buffer import PlainRowBuffer, new_row_buffer
 from penstock.core.clock import Instant
 from penstock.core.machine import InvariantBroken
 from penstock.core.message import Message
@@ -49,9 +47,6 @@ from penstock.guaranteed.messages import (
     PublishRefused,
     ThrottleNotice,
 )
-
-ROW_BYTES: Final = 64
-"""What a row is taken to weigh beside its payload until its batch is built and weighed."""
 
 
 class Phase(Enum):
@@ -87,9 +82,6 @@ class Producer:
         self._pinned = bool(pubend)
         self._numbered_by_caller = first_sequence is not None
         self._next_sequence = first_sequence or 0
-        self._filling = Parcel()
-        self._filling_bytes = 0
-        self._full_rows = limits.batch_rows
         self._ready: deque[Shipment] = deque()
         self._in_flight: dict[int, Shipment] = {}
         self._resend: deque[Shipment] = deque()
@@ -98,6 +90,7 @@ class Producer:
         self._urgent = False
         self._wanted = False
         self._settled: list[Parcel] = []
+        self._begin(limits.batch_rows)
 
     # -- the application's side -------------------------------------------------------------
 
@@ -108,40 +101,38 @@ class Producer:
         """
         if self._held_bytes >= self._window_bytes:
             return None
-        if type(payload) is not bytes:
-            payload = as_bytes(payload)
-        if type(attributes) is not dict:
-            attributes = as_dict(attributes)
-        weight = len(payload) + ROW_BYTES
-        parcel = self._filling
-        if (
-            len(parcel.rows) >= self._full_rows
-            or self._filling_bytes + weight > self._limits.batch_bytes
-        ):
-            self._seal()
-            parcel = self._filling
-        try:
-            parcel.rows.append(attributes, payload)
-        except UnusualRow:
-            parcel = self._add_alone(attributes, payload)
-        self._filling_bytes += weight
+        weight = self._offer(attributes, payload)
+        if not weight:
+            weight = self._add_slowly(as_dict(attributes), as_bytes(payload))
         self._held_bytes += weight
-        return parcel
-
-    def _add_alone(self, attributes: dict[str, AttributeValue], payload: bytes) -> Parcel:
-        """Begin a parcel that holds this row and no other."""
-        self._seal()
-        self._filling = Parcel(PlainRowBuffer())
-        self._filling.rows.append(attributes, payload)
-        self._full_rows = 1
         return self._filling
+
+    def _begin(self, full_rows: int) -> None:
+        """A new parcel is filled."""
+        rows = new_row_buffer(full_rows, self._limits.batch_bytes)
+        self._filling = Parcel(rows)
+        self._offer = rows.offer
+
+    def _add_slowly(self, attributes: dict[str, AttributeValue], payload: bytes) -> int:
+        """Take a row that the parcel did not: it is full, or the row has to be alone."""
+        weight = self._offer(attributes, payload)
+        if weight:
+            return weight
+        self._seal()
+        weight = self._offer(attributes, payload)
+        if weight:
+            return weight
+        rows = PlainRowBuffer(1, 0)
+        self._filling = Parcel(rows)
+        self._offer = rows.offer
+        return rows.put(attributes, payload)
 
     def add_batch(self, batch: Batch) -> Parcel | None:
         """Take rows that are columns already, behind those that were added before."""
         if self._held_bytes >= self._window_bytes:
             return None
         self._seal()
-        parcel = Parcel()
+        parcel = Parcel(NO_ROWS)
         self._queue(parcel, ship_batch(parcel, batch, self._limits))
         return parcel
 
@@ -161,10 +152,7 @@ class Producer:
     @property
     def is_full(self) -> bool:
         """Whether the parcel that is being filled should go out now."""
-        return (
-            len(self._filling.rows) >= self._full_rows
-            or self._filling_bytes >= self._limits.batch_bytes
-        )
+        return self._filling.rows.is_full
 
     @property
     def held_bytes(self) -> int:
@@ -284,7 +272,7 @@ class Producer:
     def check_invariants(self) -> None:
         """The bytes held are those of the rows held, and numbers ascend without overlap."""
         weight = sum(shipment.weight for shipment in [*self._in_flight.values(), *self._ready])
-        if self._held_bytes != weight + self._filling_bytes:
+        if self._held_bytes != weight + self._filling.rows.weight:
             raise InvariantBroken(f"producer {self.name}: {self._held_bytes} bytes are held")
         at = 0
         for first, shipment in self._in_flight.items():
@@ -314,11 +302,9 @@ class Producer:
         self._urgent = False
         if not parcel.rows:
             return
-        self._filling = Parcel()
-        self._held_bytes -= self._filling_bytes
-        self._filling_bytes = 0
+        self._held_bytes -= parcel.rows.weight
         self._queue(parcel, ship_rows(parcel, self._limits))
-        self._full_rows = self._limits.rows_at(len(self._in_flight) + len(self._ready))
+        self._begin(self._limits.rows_at(len(self._in_flight) + len(self._ready)))
 
     def _queue(self, parcel: Parcel, shipments: Iterable[Shipment]) -> None:
         for shipment in shipments:

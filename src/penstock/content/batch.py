@@ -36,7 +36,7 @@ from penstock.content.columns import (
     offsets_of,
     sorted_names,
 )
-from penstock.content.speedups import extent
+from penstock.content.speedups import cut, extent
 
 Row = tuple[Mapping[str, AttributeValue], Buffer]
 
@@ -198,9 +198,7 @@ class Batch:
     def payload_rows(self) -> list[bytes]:
         """All rows' payloads, copied out."""
         offsets, data = self.payloads
-        bounds = offsets.tolist()
-        whole = bytes(data)
-        return [whole[low:high] for low, high in itertools.pairwise(bounds)]
+        return cut(data, offsets)
 
     def take(self, rows: Mask | Array) -> Batch:
         """A batch of the chosen rows: a boolean mask or ascending row indices."""

@@ -6,29 +6,33 @@ They give the same bytes and the same answers as the Python beside them, sooner
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock_speedups.block_check import extent as extent
+    from penstock_speedups.cutting import cut as cut
     from penstock_speedups.row_buffer import RowBuffer
-    from penstock_speedups.row_buffer import UnusualRow as UnusualRow
 
     CompiledRowBuffer = RowBuffer
     COMPILED: bool
 else:
     try:
         from penstock_speedups.block_check import extent
+        from penstock_speedups.cutting import cut
         from penstock_speedups.row_buffer import RowBuffer as CompiledRowBuffer
-        from penstock_speedups.row_buffer import UnusualRow
     except ImportError:
         COMPILED = False
         CompiledRowBuffer = None
 
-        class UnusualRow(Exception):
-            """Raised by nobody: rows in Python are looked at when their batch is built."""
-
         def extent(block):
             """Not known without reading the columns."""
             return None
+
+        def cut(data, offsets):
+            """The pieces between consecutive offsets."""
+            whole = bytes(data)
+            return [whole[low:high] for low, high in itertools.pairwise(offsets.tolist())]
+
     else:
         COMPILED = True

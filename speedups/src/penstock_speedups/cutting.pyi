@@ -1,0 +1,3 @@
+from typing import Any
+
+def cut(data: bytes | bytearray | memoryview, offsets: Any) -> list[bytes]: ...
