@@ -18,7 +18,7 @@ from penstock.client.errors import (
 )
 from penstock.client.parcel import Parcel
 from penstock.client.producer import Phase, Producer
-from penstock.client.publish_limits import BUSY_BATCHES, PublishLimits
+from penstock.client.publish_limits import BUSY_BATCHES, BUSY_TIMES, PublishLimits
 from penstock.client.receipts import Receipt
 from penstock.content.batch import Batch
 from penstock.core.clock import MILLISECOND
@@ -124,10 +124,10 @@ def test_a_full_batch_and_a_flush_do_not_wait() -> None:
 
 def test_batches_grow_while_many_are_on_their_way() -> None:
     producer = opened(PublishLimits(batch_rows=2))
-    for number in range(16):
+    for number in range(2 * BUSY_BATCHES + 2 * BUSY_TIMES):
         add(producer, number)
     sent = producer.outgoing(0, ROOM)
-    assert [len(rows) for rows in numbers(sent)] == [2, 2, 2, 2, 8]
+    assert [len(rows) for rows in numbers(sent)] == [2] * BUSY_BATCHES + [2 * BUSY_TIMES]
     for message in sent:
         confirm(producer, message)
     for number in range(16, 19):

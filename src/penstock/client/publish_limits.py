@@ -16,7 +16,7 @@ BUSY_BATCHES: Final = 4
 """With so many batches on their way the next one waits for its turn in any case: a row may as well
 wait for company.  With fewer it leaves at once."""
 
-BUSY_TIMES: Final = 4
+BUSY_TIMES: Final = 8
 """How many times as many rows a batch has then.  What a broker does for a batch hardly depends on
 its rows, so that a message costs it much less (benchmarks.single_messages tells how much)."""
 
