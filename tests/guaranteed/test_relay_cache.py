@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,6 +78,16 @@ def test_dropped_frames_leave_the_list() -> None:
     assert len(cache._frames) <= COMPACT_AT + 10
     end = 3 * COMPACT_AT
     assert cache.find(end - 12, end)[1] == [(end - 12, end - 10)]
+
+
+def test_a_dropped_frame_is_let_go_at_once() -> None:
+    cache = RelayCache(FRAME_HEADER_BYTES)
+    dropped = Frame(0, 10)
+    references = sys.getrefcount(dropped)
+    cache.add(dropped)
+    cache.add(Frame(10, 20))
+
+    assert sys.getrefcount(dropped) == references
 
 
 spans = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 5)), max_size=12)

@@ -8,12 +8,17 @@ the way; a frame that does not lie behind the last one is not kept.
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import Final
 
 from penstock.content.frame import Frame
 from penstock.core.intervals import Interval, Tick
 
-COMPACT_AT = 4096
-"""Dropped frames leave the front of the list together, so that dropping one costs nothing."""
+COMPACT_AT: Final = 4096
+"""The places of dropped frames leave the front of the list together, so that dropping one costs
+nothing."""
+
+DROPPED: Final = Frame(0, 0)
+"""Stands in such a place: the frame itself, which may be a megabyte, is let go at once."""
 
 
 class RelayCache:
@@ -40,6 +45,7 @@ class RelayCache:
         self.weight += frame.weight
         while self.weight > self._limit_bytes:
             self.weight -= self._frames[self._start].weight
+            self._frames[self._start] = DROPPED
             self._start += 1
         if self._start >= COMPACT_AT:
             del self._lows[: self._start], self._frames[: self._start]
