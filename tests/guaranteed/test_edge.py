@@ -44,6 +44,9 @@ def frame(low: int, high: int, *ticks: int) -> Frame:
     return Frame(low, high, np.array(ticks, dtype="<i8"), rows)
 
 
+ANSWER_BYTES = GuaranteedParameters().answer_bytes
+
+
 class Bench:
     """An edge with one source, whose relay is played by the test."""
 
@@ -246,7 +249,7 @@ def test_a_subscriber_that_starts_in_the_past_catches_up_and_joins_live() -> Non
     bench = Bench()
     bench.subscribe("s", "even = TRUE", start="earliest")
     bench.confirm(START, earliest=900)
-    assert bench.said(Nack) == [Nack("p", ((900, START),), "even = TRUE")]
+    assert bench.said(Nack) == [Nack("p", ((900, START),), "even = TRUE", ANSWER_BYTES)]
 
     bench.hear(frame(START, START + 10, 1002, 1003))
     bench.hear(frame(900, START, 902, 950), "even = TRUE")
@@ -263,9 +266,10 @@ def test_catching_up_goes_on_where_an_answer_stopped() -> None:
     bench.subscribe("s", start="earliest")
     bench.confirm(START, earliest=900)
     bench.said(Nack)
+    bench.now = 1
     bench.hear(frame(900, 940, 910), "TRUE", more=True)
 
-    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE")]
+    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", ANSWER_BYTES)]
 
 
 def test_a_subscriber_that_does_not_read_does_not_fetch_more_of_the_past() -> None:
@@ -277,7 +281,7 @@ def test_a_subscriber_that_does_not_read_does_not_fetch_more_of_the_past() -> No
     assert bench.said(Nack) == []
 
     bench.edge.taken("c", Taken("s", 1 << 20), 1, bench.out)
-    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE")]
+    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", ANSWER_BYTES)]
 
 
 def test_a_start_by_time_or_by_position() -> None:
@@ -416,7 +420,7 @@ def test_where_a_durable_subscription_starts_is_saved_before_it_is_announced() -
     restarted = Bench(saved=order.values)
     restarted.subscribe("s", durable=True)
     restarted.confirm(START + 500)
-    assert restarted.said(Nack) == [Nack("p", ((START, START + 500),), "TRUE")]
+    assert restarted.said(Nack) == [Nack("p", ((START, START + 500),), "TRUE", ANSWER_BYTES)]
 
 
 def test_a_durable_subscription_that_cannot_be_saved_is_refused() -> None:
@@ -451,7 +455,7 @@ def test_a_durable_subscription_resumes_at_what_was_consumed() -> None:
     bench.confirm(START + 10)
 
     assert bench.said(Subscribed) == [Subscribed("s", {"p": 1002})]
-    assert bench.said(Nack)[-1] == Nack("p", ((1002, START + 10),), "TRUE")
+    assert bench.said(Nack)[-1] == Nack("p", ((1002, START + 10),), "TRUE", ANSWER_BYTES)
 
 
 def test_the_claim_of_a_durable_subscription_follows_what_was_saved() -> None:

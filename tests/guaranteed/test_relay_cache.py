@@ -23,7 +23,7 @@ def test_what_was_kept_is_found_cut_to_what_was_asked_for() -> None:
     cache.add(frame(0, 10, 3, 7))
     cache.add(frame(10, 20, 12))
 
-    found, gaps = cache.find(5, 15)
+    found, gaps, _ = cache.find(5, 15)
     assert found == [frame(5, 10, 7), frame(10, 15, 12)]
     assert gaps == []
 
@@ -33,13 +33,13 @@ def test_gaps_are_told() -> None:
     cache.add(frame(10, 20))
     cache.add(frame(30, 40))
 
-    found, gaps = cache.find(0, 50)
+    found, gaps, _ = cache.find(0, 50)
     assert found == [frame(10, 20), frame(30, 40)]
     assert gaps == [(0, 10), (20, 30), (40, 50)]
 
 
 def test_an_empty_cache_finds_nothing() -> None:
-    assert RelayCache(1 << 20).find(5, 9) == ([], [(5, 9)])
+    assert RelayCache(1 << 20).find(5, 9) == ([], [(5, 9)], 9)
 
 
 def test_a_frame_that_does_not_lie_behind_the_last_is_not_kept() -> None:
@@ -66,7 +66,7 @@ def test_a_frame_larger_than_the_bound_is_not_kept() -> None:
     cache.add(Frame(0, 10))
 
     assert (len(cache), cache.weight) == (0, 0)
-    assert cache.find(0, 10) == ([], [(0, 10)])
+    assert cache.find(0, 10) == ([], [(0, 10)], 10)
 
 
 def test_dropped_frames_leave_the_list() -> None:
@@ -107,7 +107,7 @@ def test_found_and_gaps_are_the_whole_of_what_was_asked_for(
     known = set().union(*held[-kept:]) if held else set()
     asked = set(range(low, low + length))
 
-    found, gaps = cache.find(low, low + length)
+    found, gaps, _ = cache.find(low, low + length)
 
     assert {tick for part in found for tick in range(part.low, part.high)} == asked & known
     assert {tick for a, b in gaps for tick in range(a, b)} == asked - known

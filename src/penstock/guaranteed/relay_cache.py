@@ -51,17 +51,25 @@ class RelayCache:
             del self._lows[: self._start], self._frames[: self._start]
             self._start = 0
 
-    def find(self, low: Tick, high: Tick) -> tuple[list[Frame], list[Interval]]:
-        """What is known of ``[low, high)``, cut to it, and the gaps that remain."""
+    def find(
+        self, low: Tick, high: Tick, most: int = 0
+    ) -> tuple[list[Frame], list[Interval], Tick]:
+        """What is known of ``[low, high)``, cut to it, and the gaps that remain.
+
+        After ``most`` frames it stops, unless that is 0; the end of what was looked at is told too.
+        """
         found: list[Frame] = []
         gaps: list[Interval] = []
         at = low
         first = max(bisect_right(self._lows, low, self._start) - 1, self._start)
-        for frame in self._frames[first:]:
+        for number in range(first, len(self._frames)):
+            frame = self._frames[number]
             if frame.low >= high:
                 break
             if frame.high <= at:
                 continue
+            if most and len(found) == most:
+                return found, gaps, at
             if frame.low > at:
                 gaps.append((at, frame.low))
                 at = frame.low
@@ -69,7 +77,7 @@ class RelayCache:
             at = min(frame.high, high)
         if at < high:
             gaps.append((at, high))
-        return found, gaps
+        return found, gaps, high
 
     def __len__(self) -> int:
         """How many frames are kept."""

@@ -187,7 +187,8 @@ class Durability:
 
     def _read(self, order: ReadLog) -> LogRead:
         """On the reading thread, which alone uses the decoder."""
-        found = self._store.read(order.log, order.low, order.high, order.max_bytes)
+        limits = (order.max_bytes, order.max_frames)
+        found = self._store.read(order.log, order.low, order.high, *limits)
         entries = tuple(self._log_decoder.decode(record.data) for record in found.records)
         return LogRead(order.token, entries, found.complete_to, found.complete_from)
 
