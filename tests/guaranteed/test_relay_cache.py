@@ -80,6 +80,16 @@ def test_dropped_frames_leave_the_list() -> None:
     assert cache.find(end - 12, end)[1] == [(end - 12, end - 10)]
 
 
+def test_a_search_stops_after_as_many_frames_as_are_wanted() -> None:
+    cache = RelayCache(1 << 20)
+    for low in (0, 10, 30, 40):
+        cache.add(frame(low, low + 10, low))
+
+    assert cache.find(5, 45, 2) == ([frame(5, 10), frame(10, 20, 10)], [], 20)
+    assert cache.find(20, 45, 1) == ([frame(30, 40, 30)], [(20, 30)], 40)
+    assert cache.find(30, 45, 2) == ([frame(30, 40, 30), frame(40, 45, 40)], [], 45)
+
+
 def test_a_dropped_frame_is_let_go_at_once() -> None:
     cache = RelayCache(FRAME_HEADER_BYTES)
     dropped = Frame(0, 10)
