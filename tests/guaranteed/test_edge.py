@@ -44,6 +44,9 @@ def frame(low: int, high: int, *ticks: int) -> Frame:
     return Frame(low, high, np.array(ticks, dtype="<i8"), rows)
 
 
+ANSWER_BYTES = GuaranteedParameters().answer_bytes
+
+
 class Bench:
     """An edge with one source, whose relay is played by the test."""
 
@@ -246,7 +249,7 @@ def test_a_subscriber_that_starts_in_the_past_catches_up_and_joins_live() -> Non
     bench = Bench()
     bench.subscribe("s", "even = TRUE", start="earliest")
     bench.confirm(START, earliest=900)
-    assert bench.said(Nack) == [Nack("p", ((900, START),), "even = TRUE")]
+    assert bench.said(Nack) == [Nack("p", ((900, START),), "even = TRUE", ANSWER_BYTES)]
 
     bench.hear(frame(START, START + 10, 1002, 1003))
     bench.hear(frame(900, START, 902, 950), "even = TRUE")
@@ -263,9 +266,61 @@ def test_catching_up_goes_on_where_an_answer_stopped() -> None:
     bench.subscribe("s", start="earliest")
     bench.confirm(START, earliest=900)
     bench.said(Nack)
+    bench.now = 1
     bench.hear(frame(900, 940, 910), "TRUE", more=True)
 
-    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE")]
+    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", ANSWER_BYTES)]
+
+
+def test_what_becomes_ready_at_once_is_handed_over_in_slices() -> None:
+    bench = Bench(answer_frames=3)
+    bench.subscribe("s", start="earliest")
+    bench.confirm(START, earliest=900)
+    bench.said(Nack)
+    live = list(range(START, START + 80, 10))
+    for tick in live:
+        bench.hear(frame(tick, tick + 10, tick))
+    bench.now = 1
+    bench.hear(frame(900, START, 950), "TRUE")
+    assert bench.rows("s") == [950, *live[:2]]
+
+    assert (bench.edge.next_deadline() or 0) <= bench.now
+    bench.hear(frame(START + 80, START + 90, START + 85))
+    assert bench.rows("s") == [950, *live[:2]], "what arrives meanwhile makes no slice larger"
+    bench.deadline(1)
+    assert bench.rows("s") == [950, *live[:5]]
+    bench.deadline(1)
+    bench.deadline(1)
+    assert bench.rows("s") == [950, *live, START + 85]
+    (subscription,) = bench.edge.subscriptions()
+    assert list(subscription.live) == ["p"]
+
+
+def test_a_reader_that_makes_room_gets_the_next_slice() -> None:
+    bench = Bench(answer_frames=2)
+    bench.subscribe("s", start="earliest", window_bytes=600)
+    bench.confirm(START, earliest=900)
+    bench.hear(frame(START, START + 10, START))
+    bench.hear(frame(START + 10, START + 20, START + 10))
+    bench.hear(frame(900, START, *range(900, 960)), "TRUE")
+    bench.deadline(1)
+    assert START + 10 not in bench.rows("s")
+
+    bench.edge.taken("c", Taken("s", 1 << 20), 1, bench.out)
+    assert bench.rows("s")[-2:] == [START, START + 10]
+
+
+def test_what_was_answered_at_once_is_followed_by_a_request_in_the_next_turn() -> None:
+    bench = Bench()
+    bench.subscribe("s", start="earliest")
+    bench.confirm(START, earliest=900)
+    bench.said(Nack)
+    bench.hear(frame(900, 940, 910), "TRUE", more=True)
+    assert bench.said(Nack) == []
+
+    assert (bench.edge.next_deadline() or 0) <= bench.now
+    bench.deadline(bench.now)
+    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", ANSWER_BYTES)]
 
 
 def test_a_subscriber_that_does_not_read_does_not_fetch_more_of_the_past() -> None:
@@ -277,7 +332,7 @@ def test_a_subscriber_that_does_not_read_does_not_fetch_more_of_the_past() -> No
     assert bench.said(Nack) == []
 
     bench.edge.taken("c", Taken("s", 1 << 20), 1, bench.out)
-    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE")]
+    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", ANSWER_BYTES)]
 
 
 def test_a_start_by_time_or_by_position() -> None:
@@ -416,7 +471,7 @@ def test_where_a_durable_subscription_starts_is_saved_before_it_is_announced() -
     restarted = Bench(saved=order.values)
     restarted.subscribe("s", durable=True)
     restarted.confirm(START + 500)
-    assert restarted.said(Nack) == [Nack("p", ((START, START + 500),), "TRUE")]
+    assert restarted.said(Nack) == [Nack("p", ((START, START + 500),), "TRUE", ANSWER_BYTES)]
 
 
 def test_a_durable_subscription_that_cannot_be_saved_is_refused() -> None:
@@ -451,7 +506,7 @@ def test_a_durable_subscription_resumes_at_what_was_consumed() -> None:
     bench.confirm(START + 10)
 
     assert bench.said(Subscribed) == [Subscribed("s", {"p": 1002})]
-    assert bench.said(Nack)[-1] == Nack("p", ((1002, START + 10),), "TRUE")
+    assert bench.said(Nack)[-1] == Nack("p", ((1002, START + 10),), "TRUE", ANSWER_BYTES)
 
 
 def test_the_claim_of_a_durable_subscription_follows_what_was_saved() -> None:

@@ -326,6 +326,19 @@ def read(bench: Bench, low: int, high: int) -> ReadLog:
     return order
 
 
+def test_a_reader_of_the_past_is_answered_in_pieces_of_so_many_frames() -> None:
+    bench = Bench(answer_frames=7)
+    bench.now += 10
+    bench.store(0, 2)
+    out: list[Effect] = []
+    bench.pubend.request(START, START + 10, "TRUE", out, max_bytes=500)
+
+    (order,) = out
+    assert isinstance(order, ReadLog)
+    assert (order.max_bytes, order.max_frames) == (500, 7)
+    assert read(bench, START, START + 10).max_frames == 0
+
+
 def test_a_request_is_answered_with_contiguous_knowledge() -> None:
     bench = Bench()
     bench.now += 10

@@ -295,3 +295,19 @@ def test_the_cache_is_bounded() -> None:
         bench.live(frame(low, low + 10))
 
     assert bench.stream.cache_bytes <= 1000
+
+
+def test_one_who_reads_the_past_gets_so_many_frames_of_the_cache_and_asks_again() -> None:
+    bench = Bench({LOCAL_EDGE: ALL}, answer_frames=2)
+    for low in range(0, 50, 10):
+        bench.live(frame(low, low + 10, low))
+    out: list[Effect] = []
+    upward = bench.stream.request(LOCAL_EDGE, Nack("p", ((0, 50),), ALL, 1 << 20), 0, out)
+
+    assert upward is None
+    assert [effect.message for effect in sends(out)] == [
+        Knowledge("p", frame(0, 10, 0), ALL),
+        Knowledge("p", frame(10, 20, 10), ALL, more=True),
+    ]
+    _, found = bench.ask(LOCAL_EDGE, 0, 50)
+    assert len(found) == 5, "a live stream gets all that it asks for"

@@ -95,6 +95,21 @@ async def test_many_reads_are_all_answered_in_order(disk: Disk) -> None:
     assert [fact.token for fact in disk.facts] == list(range(1, 30))
 
 
+async def test_reads_of_the_past_rest_and_are_all_answered_in_order(disk: Disk) -> None:
+    for token, low in ((1, 100), (2, 110)):
+        disk.durability.persist(Persist(token, LOG, entry(low)))
+    await disk.heard(Persisted(2))
+
+    for token in range(3, 20):
+        most_frames = token % 3
+        disk.durability.read(ReadLog(token, LOG, 100, 120, 1 << 20, most_frames))
+
+    await disk.until(lambda: len(disk.facts) == 19)
+    answers = [fact for fact in disk.facts if isinstance(fact, LogRead)]
+    assert [answer.token for answer in answers] == list(range(3, 20))
+    assert [len(answer.frames) for answer in answers] == [token % 3 or 2 for token in range(3, 20)]
+
+
 async def test_state_is_saved(disk: Disk, tmp_path: Path) -> None:
     disk.durability.persist_state(PersistState(1, {"a": b"1", "b": b"2"}))
     disk.durability.persist_state(PersistState(2, {"a": None}))

@@ -142,6 +142,17 @@ async def test_control_passes_a_link_that_data_has_filled(ends: tuple[Sender, An
     assert sender.outbox.statistics().queued_messages == 1
 
 
+async def test_one_turn_sends_so_much_and_the_next_goes_on(ends: tuple[Sender, Any]) -> None:
+    sender, far = ends
+    for number in range(10):
+        sender.outbox.put(data(number, 100_000), DATA)
+    sender.outbox.pump(1)
+    assert sender.outbox.statistics().queued_messages == 9
+
+    await far.until(lambda: len(far.messages) == 10)
+    assert sender.outbox.statistics().queued_messages == 0
+
+
 async def test_what_waits_is_gone_with_the_connection(ends: tuple[Sender, Any]) -> None:
     sender, far = ends
     sender.outbox.set_rate(1)

@@ -69,10 +69,15 @@ class LogMachine(RuleBasedStateMachine):
             self.state[key] = value
         assert self.store.load_state() == self.state
 
-    @rule(low=st.integers(0, 120), width=st.integers(0, 60), max_bytes=st.integers(0, 20_000))
-    def read(self, low: int, width: int, max_bytes: int) -> None:
+    @rule(
+        low=st.integers(0, 120),
+        width=st.integers(0, 60),
+        max_bytes=st.integers(0, 20_000),
+        max_records=st.integers(0, 4),
+    )
+    def read(self, low: int, width: int, max_bytes: int, max_records: int) -> None:
         high = low + width
-        part = self.store.read(LOG, low, high, max_bytes)
+        part = self.store.read(LOG, low, high, max_bytes, max_records)
         complete_from = max(low, self.first_low)
         touching = [
             (at, end, data)
@@ -83,6 +88,7 @@ class LogMachine(RuleBasedStateMachine):
         assert found == touching[: len(found)]
         assert len(found) >= min(len(touching), 1)
         assert len(found) <= 1 or sum(len(data) for _, _, data in found) <= max_bytes
+        assert len(found) <= max_records or not max_records
         assert part.complete_from == complete_from
         if len(found) < len(touching):
             assert part.complete_to == touching[len(found)][0]

@@ -47,6 +47,19 @@ def test_a_slice_holds_the_records_that_touch(
     log.close()
 
 
+def test_a_small_part_of_what_was_read_keeps_nothing_else_alive(
+    tmp_path: Path, log_directory: Any, record: Any
+) -> None:
+    log = log_directory(tmp_path).open()
+    log.commit([record(tick, bytes(100)) for tick in range(50)])
+    part = log.read(10, 40, 1 << 20, 2)
+    assert ([found.low for found in part.records], part.complete_to) == ([10, 11], 12)
+    assert [len(found.data.obj) for found in part.records] == [100, 100]
+    whole = log.read(0, 50, 1 << 20)
+    assert len({id(found.data.obj) for found in whole.records}) == 1
+    log.close()
+
+
 def test_the_limit_on_bytes_cuts_a_slice_before_the_next_record(
     tmp_path: Path, log_directory: Any, record: Any
 ) -> None:

@@ -67,6 +67,10 @@ class KnowledgeMap:
         """The first tick at or above ``start`` of which nothing is known."""
         return self._known.prefix_end(start)
 
+    def end_of(self, count: int, otherwise: Tick) -> Tick:
+        """Where the first so many frames end, or something else if there are fewer."""
+        return self._frames[count - 1].high if len(self._frames) >= count else otherwise
+
     def forget_below(self, tick: Tick) -> None:
         """Drop whatever lies below the tick, cutting the frame that straddles it."""
         count = bisect_left(self._lows, tick)

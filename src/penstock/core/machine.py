@@ -147,13 +147,17 @@ class PersistState(Effect, frozen=True, gc=False):
 
 
 class ReadLog(Effect, frozen=True, gc=False):
-    """Read the frames of a log that touch ``[low, high)``; ``LogRead(token, …)`` follows."""
+    """Read the frames of a log that touch ``[low, high)``; ``LogRead(token, …)`` follows.
+
+    At most ``max_bytes`` of them, and ``max_frames`` unless that is 0; one in any case.
+    """
 
     token: int
     log: str
     low: int
     high: int
     max_bytes: int
+    max_frames: int = 0
 
 
 class TrimLog(Effect, frozen=True, gc=False):

@@ -86,7 +86,7 @@ class Edge:
         self._wanted: Counter[str] = Counter()
         self._index = SelectorIndex()
         self._requests = EdgeRequests()
-        self._past = PastReaders(parameters, self._requests, self._index)
+        self._past = PastReaders(parameters, self._requests, self._index, self._live_stream_of)
         self._overlay_settled = False
         self._controls: dict[str, EdgeControl] = {}
         self._sample_at: Instant | None = None
@@ -150,6 +150,9 @@ class Edge:
                 del self._waiting[key][message.root]
                 self._attach(self._by_key[key], view, now, out)
                 self._announce(self._by_key[key], out)
+
+    def _live_stream_of(self, pubend: str) -> EdgeStream:
+        return self._source_of[pubend].streams[pubend]
 
     def _live_stream(self, pubend: str, start: Tick, now: Instant) -> EdgeStream:
         parameters = self._parameters
@@ -397,7 +400,7 @@ class Edge:
         live = view.streams[message.pubend]
         if message.answer_for is None or message.answer_for == LIVE_FILTER:
             self._live(live, message, now, out)
-        self._past.knowledge(message, live, now, out)
+        self._past.knowledge(message, now, out)
 
     def _live(
         self, stream: EdgeStream, message: Knowledge, now: Instant, out: list[Effect]
@@ -450,8 +453,7 @@ class Edge:
         if subscription is not None:
             subscription.taken(message.count_bytes, out)
             if subscription.has_room:
-                for stream in subscription.catching_up.values():
-                    self._requests.ask(stream, now, out)
+                self._past.room_made(subscription, now, out)
 
     def consumed(self, session: LinkName, message: Consumed, now: Instant) -> None:
         """A client is done with a prefix."""
@@ -481,6 +483,7 @@ class Edge:
     def deadline(self, now: Instant, out: list[Effect]) -> None:
         """Repeat requests, save positions, acknowledge."""
         self._requests.repeat_due(now, out)
+        self._past.go_on(now, out)
         if self._sample_at is not None and now >= self._sample_at:
             self._sample_at = now + self._parameters.congestion.sample_interval_ns
             for control in self._controls.values():
@@ -498,6 +501,7 @@ class Edge:
         """The earliest thing that time alone brings about."""
         return earliest(
             self._requests.next_deadline(),
+            self._past.next_deadline(),
             self._acknowledge_at,
             self._durable.save_at,
             self._sample_at,

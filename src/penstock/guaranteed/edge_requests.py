@@ -8,7 +8,6 @@ from penstock.core.machine import Effect, Priority, Send
 from penstock.guaranteed.edge_stream import EdgeStream
 from penstock.guaranteed.links import LOCAL_RELAY
 from penstock.guaranteed.messages import Nack
-from penstock.guaranteed.read_window import ReadWindow
 
 
 class EdgeRequests:
@@ -22,8 +21,7 @@ class EdgeRequests:
         """Send what a stream has to ask for now, and look again when it may have more."""
         intervals = stream.requests_due(now)
         if intervals:
-            limit = stream.window.piece_bytes if isinstance(stream.window, ReadWindow) else 0
-            nack = Nack(stream.pubend, intervals, stream.filter, limit)
+            nack = Nack(stream.pubend, intervals, stream.filter, stream.window.piece_bytes)
             out.append(Send(LOCAL_RELAY, nack, Priority.CONTROL))
         self._deadlines.set(stream, stream.next_deadline())
 

@@ -58,10 +58,12 @@ class EdgeStream:
         receive_window: Duration,
         unit_ns: Duration | None = None,
         most_units: int = MAX_UNITS,
+        most_ready: int = 0,
     ) -> None:
         """Everything below ``start`` is none of this stream's business.
 
-        ``unit_ns`` is the smallest piece that is asked for, if not the usual one.
+        ``unit_ns`` is the smallest piece that is asked for, if not the usual one; ``most_ready`` is
+        how many frames are handed on at once, unless it is 0.
         """
         self.pubend = pubend
         self.filter = filter_text
@@ -73,6 +75,8 @@ class EdgeStream:
         self._receive_window = receive_window
         self._unit_ns = unit_ns or parameters.nack_unit_ns
         self._most_units = most_units
+        self._most_ready = most_ready
+        self.asked_at: Instant | None = None
         self._known = KnowledgeMap()
         self._requests: list[_Request] = []
         self._answered_sent_at: Instant = 0
@@ -103,15 +107,31 @@ class EdgeStream:
             ready = [frame.slice(self.horizon, frame.high)]
             self.horizon = frame.high
         else:
+            # What lies ready already is taken slice by slice, whatever arrives meanwhile.
+            interrupted = self.has_ready
             self._known.insert(frame)
-            end = self._known.prefix_end(self.horizon)
-            ready = self._known.slice(self.horizon, end) if end > self.horizon else []
-            if ready:
-                self.horizon = end
-                self._known.forget_below(end)
+            ready = [] if interrupted else self.take_ready()
         if self._requests:
             self._settle(frame, now)
         return ready
+
+    def take_ready(self) -> list[Frame]:
+        """What is contiguous with what was handed on before; not all at once, if so bounded."""
+        end = self._known.prefix_end(self.horizon)
+        if self._most_ready:
+            end = min(end, self._known.end_of(self._most_ready, end))
+        if end <= self.horizon:
+            return []
+        ready = self._known.slice(self.horizon, end)
+        self.horizon = end
+        self._known.forget_below(end)
+        return ready
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether there is more to be taken already."""
+        low = self._known.low
+        return low is not None and low <= self.horizon
 
     def answered(self, frame: Frame, *, more: bool, now: Instant) -> list[Frame]:
         """The same for the answer to a request."""
@@ -183,6 +203,7 @@ class EdgeStream:
         return made
 
     def _sent(self, due: list[_Request], now: Instant) -> tuple[Interval, ...]:
+        self.asked_at = now
         due.sort(key=lambda request: request.low)
         if any(request.attempts and now >= request.deadline for request in due):
             self._round_trip.repeated()
@@ -224,9 +245,10 @@ class EdgeStream:
         return self._known.weight
 
     def check_invariants(self) -> None:
-        """Nothing is held below the horizon, nor beyond the receive window."""
+        """Nothing is held that was handed on or should be, nor beyond the receive window."""
         low, high = self._known.low, self._known.high
-        if low is not None and low <= self.horizon:
+        lowest = self.horizon if self._most_ready else self.horizon + 1
+        if low is not None and low < lowest:
             raise InvariantBroken(f"{self.pubend}: holds {low} at or below {self.horizon}")
         if high is not None and high > self.horizon + self._receive_window:
             raise InvariantBroken(f"{self.pubend}: holds {high} beyond the receive window")

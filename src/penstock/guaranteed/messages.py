@@ -40,7 +40,8 @@ class Nack(Message, frozen=True, gc=False):
     """A request for unknown ticks, filtered as ``filter`` says.
 
     ``max_bytes`` is what the source should read for each interval at most, if less than usual: the
-    one who asks cannot know how dense the past is.
+    one who asks cannot know how dense the past is.  Who says it reads the past, and is answered in
+    pieces of a bounded number of frames too.
     """
 
     pubend: str

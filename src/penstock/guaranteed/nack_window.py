@@ -35,6 +35,11 @@ class NackWindow(Protocol):
         """The size at present, in ticks."""
         ...
 
+    @property
+    def piece_bytes(self) -> int:
+        """What a piece of it may bring; 0 for a live stream, of which the source decides."""
+        ...
+
     def recovery_began(self) -> None:
         """The edge has just entered recovery."""
         ...
@@ -57,6 +62,11 @@ class FixedNackWindow:
     def size_ns(self) -> Duration:
         """The size at present, in ticks."""
         return self._size
+
+    @property
+    def piece_bytes(self) -> int:
+        """The source decides."""
+        return 0
 
     def recovery_began(self) -> None:
         """Nothing to prepare."""
@@ -95,6 +105,11 @@ class RecoveryNackWindow:
     def size_ns(self) -> Duration:
         """The size at present, in ticks."""
         return self._size
+
+    @property
+    def piece_bytes(self) -> int:
+        """The source decides."""
+        return 0
 
     def recovery_began(self) -> None:
         """Start small."""
@@ -141,6 +156,11 @@ class CatchUpWindow:
     def size_ns(self) -> Duration:
         """The size at present, in ticks."""
         return self._size
+
+    @property
+    def piece_bytes(self) -> int:
+        """What one answer holds at most."""
+        return self._answer_bytes
 
     def recovery_began(self) -> None:
         """Nothing to prepare."""

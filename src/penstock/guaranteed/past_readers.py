@@ -5,9 +5,14 @@
 2. One that reads intervals is paced as a recovering edge is, since nobody waits for it: the network
    gives it what it can spare.  Where the broker hosts the pubend itself there is no network to
    spare, and the reader is the only limit.
+3. Neither may hold up others.  What is ready for one is handed over in slices of
+   ``answer_frames``, and what was answered at once, from a cache of this broker, is not followed by
+   the next request at once: both go on in the next turn, when others have had theirs.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from penstock.content.frame import Frame
 from penstock.content.selector_index import SelectorIndex
@@ -22,17 +27,27 @@ from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.read_window import PIECES, SMALLEST_SPAN, ReadWindow
 from penstock.guaranteed.subscription import Subscription
 
+LiveStream = Callable[[str], EdgeStream]
+"""The live stream of a pubend, which those who catch up will join."""
+
 
 class PastReaders:
     """All of them at one edge."""
 
     def __init__(
-        self, parameters: GuaranteedParameters, requests: EdgeRequests, index: SelectorIndex
+        self,
+        parameters: GuaranteedParameters,
+        requests: EdgeRequests,
+        index: SelectorIndex,
+        live: LiveStream,
     ) -> None:
         """``index`` has the selectors of everybody who will be live."""
         self._parameters = parameters
         self._requests = requests
         self._index = index
+        self._live = live
+        self._unfinished: dict[tuple[str, int], None] = {}
+        self._go_on_at: Instant | None = None
         self._of_pubend: dict[str, dict[int, Subscription]] = {}
 
     def streams(self, pubend: str) -> list[EdgeStream]:
@@ -57,6 +72,7 @@ class PastReaders:
             CatchUpWindow(self._parameters.answer_bytes),
             self._parameters,
             receive_window=NEVER,
+            most_ready=self._parameters.answer_frames,
         )
         stream.highest = highest
         self._begin(subscription, stream, now, out)
@@ -85,6 +101,7 @@ class PastReaders:
             receive_window=NEVER,
             unit_ns=SMALLEST_SPAN,
             most_units=PIECES,
+            most_ready=self._parameters.answer_frames,
         )
         stream.highest = end
         self._begin(subscription, stream, now, out)
@@ -114,58 +131,90 @@ class PastReaders:
         self._requests.forget(subscription.catching_up.pop(pubend))
         del self._of_pubend[pubend][subscription.key]
 
-    def knowledge(
-        self, message: Knowledge, live: EdgeStream, now: Instant, out: list[Effect]
-    ) -> None:
-        """A piece of a stream arrived; ``live`` is the stream that those who catch up will join."""
-        for subscription in list(self._of_pubend.get(message.pubend, {}).values()):
-            if subscription.ends:
-                self._interval(subscription, message, now, out)
-            else:
-                self._catching_up(subscription, message, live, now, out)
+    # -- what arrives ----------------------------------------------------------------------
 
-    def _catching_up(
+    def knowledge(self, message: Knowledge, now: Instant, out: list[Effect]) -> None:
+        """A piece of a stream arrived."""
+        for subscription in list(self._of_pubend.get(message.pubend, {}).values()):
+            stream = subscription.catching_up[message.pubend]
+            if subscription.ends:
+                ready = self._of_interval(subscription, stream, message, now)
+            else:
+                ready = self._of_past(subscription, stream, message, now)
+            if ready is not None:
+                self._advance(subscription, stream, ready, now, out)
+
+    def _of_past(
+        self, subscription: Subscription, stream: EdgeStream, message: Knowledge, now: Instant
+    ) -> list[Frame] | None:
+        frame = message.frame
+        if message.answer_for == stream.filter:
+            return stream.answered(frame, more=message.more, now=now)
+        if message.answer_for is not None:
+            return []
+        stream.highest = max(stream.highest, frame.high)
+        if frame.low < subscription.confirmed_at[stream.pubend] or not subscription.has_room:
+            return []
+        rows = self._index.match(frame.batch).rows_of(subscription.key)
+        return stream.receive(frame.select(rows), now)
+
+    def _of_interval(
+        self, subscription: Subscription, stream: EdgeStream, message: Knowledge, now: Instant
+    ) -> list[Frame] | None:
+        frame, end = message.frame, subscription.ends[stream.pubend]
+        if message.answer_for != stream.filter or frame.low >= end or frame.high <= stream.horizon:
+            # Live, or the answer to another reader of the same selector.
+            return None
+        part = frame.slice(stream.horizon, end)
+        return stream.answered(part, more=message.more, now=now)
+
+    # -- how a reader goes on --------------------------------------------------------------
+
+    def _advance(
         self,
         subscription: Subscription,
-        message: Knowledge,
-        live: EdgeStream,
+        stream: EdgeStream,
+        ready: list[Frame],
         now: Instant,
         out: list[Effect],
     ) -> None:
-        pubend = message.pubend
-        stream = subscription.catching_up[pubend]
-        ready: list[Frame] = []
-        if message.answer_for == stream.filter:
-            ready = stream.answered(message.frame, more=message.more, now=now)
-        elif message.answer_for is None:
-            stream.highest = max(stream.highest, message.frame.high)
-            frame = message.frame
-            if frame.low >= subscription.confirmed_at[pubend] and subscription.has_room:
-                rows = self._index.match(frame.batch).rows_of(subscription.key)
-                ready = stream.receive(frame.select(rows), now)
+        """Hand over what is ready; then it is done, or there is more to hand over or to ask for."""
+        pubend = stream.pubend
         for frame in ready:
             subscription.deliver(pubend, frame, out)
-        if stream.horizon >= max(live.horizon, subscription.confirmed_at[pubend]):
+        if subscription.ends:
+            if stream.horizon >= subscription.ends[pubend]:
+                self._finish(subscription, pubend)
+                return
+        elif stream.horizon >= max(self._live(pubend).horizon, subscription.confirmed_at[pubend]):
             subscription.live[pubend] = None
             subscription.positions[pubend] = max(subscription.positions[pubend], stream.horizon)
             self._finish(subscription, pubend)
-        elif subscription.has_room:
-            self._requests.ask(stream, now, out)
-
-    def _interval(
-        self, subscription: Subscription, message: Knowledge, now: Instant, out: list[Effect]
-    ) -> None:
-        pubend = message.pubend
-        stream = subscription.catching_up[pubend]
-        end = subscription.ends[pubend]
-        frame = message.frame
-        if message.answer_for != stream.filter or frame.low >= end or frame.high <= stream.horizon:
-            # Live, or the answer to another reader of the same selector.
             return
-        part = frame.slice(stream.horizon, end)
-        for ready in stream.answered(part, more=message.more, now=now):
-            subscription.deliver(pubend, ready, out)
-        if stream.horizon >= end:
-            self._finish(subscription, pubend)
-        elif subscription.has_room:
-            self._requests.ask(stream, now, out)
+        if subscription.has_room:
+            if stream.has_ready or stream.asked_at == now:
+                self._unfinished[pubend, subscription.key] = None
+                self._go_on_at = now
+            else:
+                self._requests.ask(stream, now, out)
+
+    def room_made(self, subscription: Subscription, now: Instant, out: list[Effect]) -> None:
+        """The reader took something: hand over more, if there is any, and ask for more."""
+        for stream in list(subscription.catching_up.values()):
+            self._advance(subscription, stream, stream.take_ready(), now, out)
+
+    def go_on(self, now: Instant, out: list[Effect]) -> None:
+        """The next slice for everybody who was interrupted."""
+        if self._go_on_at is None or now < self._go_on_at:
+            return
+        unfinished, self._unfinished, self._go_on_at = self._unfinished, {}, None
+        for pubend, key in unfinished:
+            subscription = self._of_pubend[pubend].get(key)
+            if subscription is not None and subscription.has_room:
+                stream = subscription.catching_up[pubend]
+                stream.asked_at = None
+                self._advance(subscription, stream, stream.take_ready(), now, out)
+
+    def next_deadline(self) -> Instant | None:
+        """When somebody who was interrupted goes on."""
+        return self._go_on_at

@@ -334,12 +334,11 @@ class Pubend:
         token = self._tokens.take(self.log)
         self._reads[token] = ((low, high), filter_text)
         parameters = self._parameters
-        most = (
-            min(max_bytes, parameters.local_answer_bytes)
-            if max_bytes > 0
-            else parameters.answer_bytes
-        )
-        out.append(ReadLog(token, self.log, low, high, most))
+        if max_bytes > 0:
+            most = min(max_bytes, parameters.local_answer_bytes)
+            out.append(ReadLog(token, self.log, low, high, most, parameters.answer_frames))
+        else:
+            out.append(ReadLog(token, self.log, low, high, parameters.answer_bytes))
 
     def log_read(self, fact: LogRead, now: Instant, out: list[Effect]) -> LogAnswer | None:
         """The store answered: either the recovery of the producers, or somebody's request."""

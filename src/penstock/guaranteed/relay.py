@@ -6,7 +6,8 @@
 2. The latest live knowledge is cached, up to a bound.
 3. A request is answered from the cache as far as the cache is complete for the requester; the rest
    goes up once for all who wait for the same or for less, and goes up again only after a pause.
-   What goes up names the selectors that wait (``request_filter``).
+   What goes up names the selectors that wait (``request_filter``).  One who reads the past gets
+   so many frames of the cache and asks again.
 4. An answer from above goes to those who wait for it and to nobody else, filtered for each of
    them.  A request that named a selector is answered for that selector alone.
 """
@@ -105,11 +106,14 @@ class RelayStream:
         for low, high in nack.intervals:
             missing = [(low, min(high, complete))] if low < complete else []
             if high > complete:
-                found, gaps = self._cache.find(max(low, complete), high)
+                most = self._parameters.answer_frames if nack.max_bytes else 0
+                found, gaps, end = self._cache.find(max(low, complete), high, most)
                 missing += gaps
                 chosen = [self._chosen(registration, nack.filter, frame) for frame in found]
-                for frame in fold_silence(chosen):
-                    self._tell(link, Knowledge(self.pubend, frame, nack.filter), out)
+                frames = fold_silence(chosen)
+                for number, frame in enumerate(frames, 1):
+                    more = end < high and number == len(frames)
+                    self._tell(link, Knowledge(self.pubend, frame, nack.filter, more), out)
             for part in missing:
                 under_way = self._under_way(asked, part, now)
                 self._wait(_Waiting(link, *part, nack.filter, under_way or asked))

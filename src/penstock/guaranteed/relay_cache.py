@@ -8,12 +8,17 @@ the way; a frame that does not lie behind the last one is not kept.
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import Final
 
 from penstock.content.frame import Frame
 from penstock.core.intervals import Interval, Tick
 
-COMPACT_AT = 4096
-"""Dropped frames leave the front of the list together, so that dropping one costs nothing."""
+COMPACT_AT: Final = 4096
+"""The places of dropped frames leave the front of the list together, so that dropping one costs
+nothing."""
+
+DROPPED: Final = Frame(0, 0)
+"""Stands in such a place: the frame itself, which may be a megabyte, is let go at once."""
 
 
 class RelayCache:
@@ -40,22 +45,31 @@ class RelayCache:
         self.weight += frame.weight
         while self.weight > self._limit_bytes:
             self.weight -= self._frames[self._start].weight
+            self._frames[self._start] = DROPPED
             self._start += 1
         if self._start >= COMPACT_AT:
             del self._lows[: self._start], self._frames[: self._start]
             self._start = 0
 
-    def find(self, low: Tick, high: Tick) -> tuple[list[Frame], list[Interval]]:
-        """What is known of ``[low, high)``, cut to it, and the gaps that remain."""
+    def find(
+        self, low: Tick, high: Tick, most: int = 0
+    ) -> tuple[list[Frame], list[Interval], Tick]:
+        """What is known of ``[low, high)``, cut to it, and the gaps that remain.
+
+        After ``most`` frames it stops, unless that is 0; the end of what was looked at is told too.
+        """
         found: list[Frame] = []
         gaps: list[Interval] = []
         at = low
         first = max(bisect_right(self._lows, low, self._start) - 1, self._start)
-        for frame in self._frames[first:]:
+        for number in range(first, len(self._frames)):
+            frame = self._frames[number]
             if frame.low >= high:
                 break
             if frame.high <= at:
                 continue
+            if most and len(found) == most:
+                return found, gaps, at
             if frame.low > at:
                 gaps.append((at, frame.low))
                 at = frame.low
@@ -63,7 +77,7 @@ class RelayCache:
             at = min(frame.high, high)
         if at < high:
             gaps.append((at, high))
-        return found, gaps
+        return found, gaps, high
 
     def __len__(self) -> int:
         """How many frames are kept."""

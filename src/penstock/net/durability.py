@@ -7,7 +7,9 @@
    read and not yet handed to the machine is bounded by ``READS_UNDER_WAY`` answers.
 3. What the store refuses at once (overload, too large a record) fails in the same way as what it
    refuses later, never inside the call that gave the order.
-4. A read that fails is answered after a pause, as one that got nowhere: whoever asked will ask
+4. Between two reads for those who read the past the loop has a moment to sleep.  A thread that
+   never sleeps is made to wait by the scheduler when others have work, and so is live traffic.
+5. A read that fails is answered after a pause, as one that got nowhere: whoever asked will ask
    again, and the log of the broker says why until the file is mended.
 """
 
@@ -43,6 +45,9 @@ logger = logging.getLogger(__name__)
 READS_UNDER_WAY: Final = 4
 """One that is read, one that is handed over, and two so that neither side waits for the other."""
 
+PAST_PAUSE_S: Final = 0.001
+"""The shortest sleep of an event loop; most of it passes while what was read before is sent."""
+
 FAILED_READ_PAUSE_S: Final = 1.0
 """A damaged file does not mend itself: once a second is often enough, and keeps the log legible."""
 
@@ -59,6 +64,7 @@ class Durability:
         self._log_decoder = log_decoder()
         self._waiting_reads: deque[ReadLog] = deque()
         self._reads_under_way = 0
+        self._past_rests = False
         self._last_own_token = 0
         self._own_orders: dict[int, asyncio.Future[None]] = {}
         self._commit_scheduled = False
@@ -198,6 +204,8 @@ class Durability:
 
     def _start_reads(self) -> None:
         while self._waiting_reads and self._reads_under_way < READS_UNDER_WAY:
+            if self._past_rests and self._waiting_reads[0].max_frames:
+                return
             order = self._waiting_reads.popleft()
             self._reads_under_way += 1
             reading = self._loop.run_in_executor(self._reader, self._read, order)
@@ -205,12 +213,16 @@ class Durability:
 
     def _read(self, order: ReadLog) -> LogRead:
         """On the reading thread, which alone uses the decoder."""
-        found = self._store.read(order.log, order.low, order.high, order.max_bytes)
+        limits = (order.max_bytes, order.max_frames)
+        found = self._store.read(order.log, order.low, order.high, *limits)
         entries = tuple(self._log_decoder.decode(record.data) for record in found.records)
         return LogRead(order.token, entries, found.complete_to, found.complete_from)
 
     def _read_done(self, order: ReadLog, done: asyncio.Future[LogRead]) -> None:
         self._reads_under_way -= 1
+        if order.max_frames and not self._past_rests:
+            self._past_rests = True
+            self._loop.call_later(PAST_PAUSE_S, self._past_rested)
         try:
             answer = done.result()
         except (StoreError, MalformedMessage, OSError) as error:
@@ -219,5 +231,10 @@ class Durability:
             self._loop.call_later(FAILED_READ_PAUSE_S, self._on_facts, nothing)
         else:
             self._on_facts([answer])
+        if self._opened is not None:
+            self._start_reads()
+
+    def _past_rested(self) -> None:
+        self._past_rests = False
         if self._opened is not None:
             self._start_reads()

@@ -80,7 +80,7 @@ class Neighbours:
         closing = []
         for link in self._links.values():
             if link.connection is not None:
-                link.outbox.pump()
+                link.outbox.pump_all()
                 link.connection.close(reason)
                 closing.append(link.connection)
         return closing

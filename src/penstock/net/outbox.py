@@ -9,6 +9,8 @@ anything of it is sent, so that a control message overtakes the data that was or
 from __future__ import annotations
 
 import asyncio
+import sys
+from typing import Final
 
 from penstock.content.columns import Buffer
 from penstock.content.wire import encode
@@ -19,6 +21,10 @@ from penstock.net.connection import Connection
 from penstock.net.shaping import UNLIMITED, LinkPacer
 from penstock.net.wall_clock import WallClock
 from penstock.overlay.link_queue import LinkQueue, LinkStatistics
+
+TURN_BYTES: Final = 1 << 20
+"""What one connection is given in one turn of the event loop: a peer that reads as fast as we copy
+(a megabyte in half a millisecond) must not keep the loop from everybody else."""
 
 
 class Outbox:
@@ -50,9 +56,8 @@ class Outbox:
         """Queue a message; False if there was no room for it."""
         pieces = encode(message)
         taken = self._queue.offer(pieces, sum(map(len, pieces)), priority, flow)
-        if taken and not self._pump_scheduled:
-            self._pump_scheduled = True
-            self._loop.call_soon(self._scheduled_pump)
+        if taken:
+            self._pump_soon()
         return taken
 
     @property
@@ -80,23 +85,36 @@ class Outbox:
         """What waits and what went out."""
         return self._queue.statistics()
 
-    def pump(self) -> None:
-        """Send what may go now."""
+    def pump(self, most_bytes: int = TURN_BYTES) -> None:
+        """Send what may go now, about so much of it; the rest follows in the next turn."""
         connection = self._connection
-        while connection is not None and self._fill(connection):
+        while connection is not None and (sent_bytes := self._fill(connection)):
             # As long as the kernel takes everything there is no reason to wait for a turn.
             connection.flush()
+            most_bytes -= sent_bytes
+            if most_bytes <= 0:
+                self._pump_soon()
+                return
+
+    def pump_all(self) -> None:
+        """The same for everything, before the end."""
+        self.pump(sys.maxsize)
+
+    def _pump_soon(self) -> None:
+        if not self._pump_scheduled:
+            self._pump_scheduled = True
+            self._loop.call_soon(self._scheduled_pump)
 
     def _scheduled_pump(self) -> None:
         self._pump_scheduled = False
         self.pump()
 
-    def _fill(self, connection: Connection) -> bool:
-        """Hand messages over until the room or the time is used up; False if there were none."""
+    def _fill(self, connection: Connection) -> int:
+        """Hand messages over until the room or the time is used up; how many bytes they were."""
         queue, pacer = self._queue, self._pacer
         limited = pacer.rate_bytes_per_s != UNLIMITED
         now = self._clock.now() if limited else 0
-        any_sent = False
+        sent_bytes = 0
         while connection.writable_bytes and (priority := queue.next_priority()) is not None:
             if limited and pacer.ready_at(priority) > now:
                 self._wake_at(pacer.ready_at(priority), now)
@@ -104,8 +122,8 @@ class Outbox:
             pieces, size_bytes = queue.take()
             connection.send_encoded(pieces)
             pacer.sent(size_bytes, priority, now)
-            any_sent = True
-        return any_sent
+            sent_bytes += size_bytes
+        return sent_bytes
 
     def _wake_at(self, ready_at: Instant, now: Instant) -> None:
         self._cancel_timer()

@@ -147,7 +147,7 @@ class Sessions:
         sessions = list(self._by_name.values())
         for session in sessions:
             # What was promised goes out before the farewell.
-            session.outbox.pump()
+            session.outbox.pump_all()
             session.close(reason)
         return [session.connection for session in sessions]
 

@@ -89,7 +89,8 @@ class SimDisk:
 
     def read(self, effect: ReadLog) -> None:
         """Carry out an order to read."""
-        found = self.store.read(effect.log, effect.low, effect.high, effect.max_bytes)
+        limits = (effect.max_bytes, effect.max_frames)
+        found = self.store.read(effect.log, effect.low, effect.high, *limits)
         frames = tuple(record.data for record in found.records)
         fact = LogRead(effect.token, frames, found.complete_to, found.complete_from)
         at = self._scheduler.now + self.model.read_ns

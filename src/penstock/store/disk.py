@@ -215,10 +215,14 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
             front.epoch = failure.epoch + 1
             front.accepted_high = front.log.end_high
 
-    def read(self, log: LogName, low: Tick, high: Tick, max_bytes: int) -> LogSlice[memoryview]:
+    def read(
+        self, log: LogName, low: Tick, high: Tick, max_bytes: int, max_records: int = 0
+    ) -> LogSlice[memoryview]:
         """The durable records that touch ``[low, high)``."""
         found = self._logs.get(log)
-        return LogSlice([], low, low) if found is None else found.read(low, high, max_bytes)
+        if found is None:
+            return LogSlice([], low, low)
+        return found.read(low, high, max_bytes, max_records)
 
     def trim(self, log: LogName, below: Tick) -> None:
         """Allow everything below a tick to be given back."""

@@ -142,10 +142,14 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
             log.epoch = failure.epoch + 1
             log.accepted_high = log.end_high()
 
-    def read(self, log: LogName, low: Tick, high: Tick, max_bytes: int) -> LogSlice[Data]:
+    def read(
+        self, log: LogName, low: Tick, high: Tick, max_bytes: int, max_records: int = 0
+    ) -> LogSlice[Data]:
         """The durable records that touch ``[low, high)``."""
         found = self._logs.get(log)
-        return LogSlice([], low, low) if found is None else found.read(low, high, max_bytes)
+        if found is None:
+            return LogSlice([], low, low)
+        return found.read(low, high, max_bytes, max_records)
 
     def trim(self, log: LogName, below: Tick) -> None:
         """Give back what lies below a tick."""

@@ -156,10 +156,13 @@ class LogStore(Protocol[Written, Stored]):
         """Say that a failure is known, so that later appends to its log are tried again."""
         ...
 
-    def read(self, log: LogName, low: Tick, high: Tick, max_bytes: int) -> LogSlice[Stored]:
+    def read(
+        self, log: LogName, low: Tick, high: Tick, max_bytes: int, max_records: int = 0
+    ) -> LogSlice[Stored]:
         """The durable records that touch ``[low, high)``.
 
-        At least one record is given if there is one, and then as many as fit into ``max_bytes``.
+        At least one record is given if there is one, and then as many as fit into ``max_bytes``, up
+        to ``max_records`` unless that is 0.
         """
         ...
 

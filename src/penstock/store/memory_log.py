@@ -65,7 +65,7 @@ class MemoryLog(Generic[Data]):
         """The end of everything that was stored, durable or not."""
         return max(self.records[-1].high if self.records else 0, self.first_low)
 
-    def read(self, low: Tick, high: Tick, max_bytes: int) -> LogSlice[Data]:
+    def read(self, low: Tick, high: Tick, max_bytes: int, max_records: int = 0) -> LogSlice[Data]:
         """The durable records that touch ``[low, high)``."""
         complete_from = max(low, self.first_low)
         limit = min(high, self.durable_high())
@@ -78,7 +78,7 @@ class MemoryLog(Generic[Data]):
             position = self.visible  # an empty interval touches nothing
         while position < self.visible and self.lows[position] < limit:
             taken_bytes += self.sizes[position]
-            if found and taken_bytes > max_bytes:
+            if found and (taken_bytes > max_bytes or len(found) == max_records):
                 return LogSlice(found, complete_from, self.lows[position])
             found.append(self.records[position])
             position += 1

@@ -179,10 +179,12 @@ class SegmentLog:
         self._writer.close()
         self._writer = None
 
-    def read(self, low: Tick, high: Tick, max_bytes: int) -> LogSlice[memoryview]:
+    def read(
+        self, low: Tick, high: Tick, max_bytes: int, max_records: int = 0
+    ) -> LogSlice[memoryview]:
         """The durable records that touch ``[low, high)``."""
         while True:
-            log_slice = self._try_read(low, high, max_bytes)
+            log_slice = self._try_read(low, high, max_bytes, max_records)
             if log_slice is not None:
                 return log_slice
 
@@ -275,12 +277,14 @@ class SegmentLog:
             for append in appends
         ]
 
-    def _try_read(self, low: Tick, high: Tick, max_bytes: int) -> LogSlice[memoryview] | None:
+    def _try_read(
+        self, low: Tick, high: Tick, max_bytes: int, max_records: int
+    ) -> LogSlice[memoryview] | None:
         """One attempt to read; None if a segment was dropped meanwhile."""
         with self._lock:
             complete_from = max(low, self._first_low)
             limit = min(high, self._record_high)
-        reader = SliceReader(complete_from, limit, max_bytes)
+        reader = SliceReader(complete_from, limit, max_bytes, max_records)
         at = complete_from
         while at < limit:
             extent = self._open_extent(at, limit)
@@ -301,9 +305,9 @@ class SegmentLog:
             finally:
                 os.close(extent.descriptor)
             if cut is not None:
-                return LogSlice(reader.records, complete_from, cut)
+                return LogSlice(reader.taken(), complete_from, cut)
             at = extent.high
-        return LogSlice(reader.records, complete_from, max(low, limit))
+        return LogSlice(reader.taken(), complete_from, max(low, limit))
 
     def _open_extent(self, at: Tick, limit: Tick) -> _Extent | None:
         """Where to read for ``[at, limit)``; None if that part was dropped meanwhile."""

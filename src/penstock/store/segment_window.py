@@ -23,7 +23,15 @@ LARGEST_WINDOW_BYTES: Final = 4 << 20
 class SegmentWindow:
     """Reads record headers and data of one segment, at ascending offsets for the best speed."""
 
-    __slots__ = ("_block", "_descriptor", "_end", "_identity", "_start", "_window_bytes")
+    __slots__ = (
+        "_block",
+        "_descriptor",
+        "_end",
+        "_identity",
+        "_start",
+        "_window_bytes",
+        "read_bytes",
+    )
 
     def __init__(
         self,
@@ -37,6 +45,7 @@ class SegmentWindow:
         self._identity = identity
         self._end = end
         self._window_bytes = window_bytes
+        self.read_bytes = 0
         self._block = b""
         self._start = 0
 
@@ -65,4 +74,5 @@ class SegmentWindow:
             return
         wanted = min(max(stop - start, self._window_bytes), self._end - start)
         self._block = os.pread(self._descriptor, max(wanted, 0), start)
+        self.read_bytes += len(self._block)
         self._start = start
