@@ -11,10 +11,12 @@ The same object runs in the simulator and in the client library.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from penstock.core.clock import NEVER, Instant, earliest
-from penstock.core.datagrams import SendBestEffort
+from penstock.core.datagrams import ReceivedTogether, SendBestEffort
 from penstock.core.machine import (
     DeadlineReached,
     Effect,
@@ -142,6 +144,8 @@ class DatagramPeer:
         match fact:
             case Received(message=message):
                 return self._received(message, now)
+            case ReceivedTogether(messages=messages):
+                return self._received_together(messages, now)
             case DeadlineReached():
                 return self._due(now)
             case LinkUp():
@@ -153,7 +157,7 @@ class DatagramPeer:
 
     def _received(self, message: Message, now: Instant) -> list[Effect]:
         if type(message) is Publication:
-            return self._publication(message, now)
+            return self._publications((message,), now)
         if isinstance(message, DatagramOpened):
             return self._opened(message, now)
         if self.publishing is None or self.subscribing is None:
@@ -175,11 +179,25 @@ class DatagramPeer:
                 return [Send(BROKER, DatagramWhyAnswer(token, document), Priority.CONTROL)]
         return []
 
-    def _publication(self, publication: Publication, now: Instant) -> list[Effect]:
+    def _received_together(self, messages: Sequence[Message], now: Instant) -> list[Effect]:
+        publications = [each for each in messages if type(each) is Publication]
+        out = self._publications(publications, now)
+        if len(publications) < len(messages):
+            # Reports and echoes may overtake publications, here as everywhere.
+            for each in messages:
+                if type(each) is not Publication:
+                    out += self._received(each, now)
+        return out
+
+    def _publications(self, publications: Sequence[Publication], now: Instant) -> list[Effect]:
         if self.subscribing is None:
             return []
-        matched = self.subscribing.received(publication, now)
-        return [DeliverPublication(publication, tuple(matched))] if matched else []
+        matched = self.subscribing.received(publications, now)
+        return [
+            DeliverPublication(publication, filter_ids)
+            for publication, filter_ids in zip(publications, matched, strict=True)
+            if filter_ids
+        ]
 
     def _opened(self, message: DatagramOpened, now: Instant) -> list[Effect]:
         if message.problem:
