@@ -60,7 +60,8 @@ class DatagramSubscription:
         self._unread: deque[DatagramMessage] = deque()
         self._unread_limit = unread_messages
         self._deadline_s = deadline_s
-        self._arrived = asyncio.Event()
+        self._readers: list[asyncio.Future[None]] = []
+        """Those who wait for a message."""
         self._ended: PenstockError | None = None
 
     async def __aenter__(self) -> Self:
@@ -91,13 +92,27 @@ class DatagramSubscription:
 
     async def next(self, *, deadline_s: float = math.inf) -> DatagramMessage:
         """The next message; raises ``DeadlineExceeded`` if none comes in time."""
-        while not self._unread:
-            if self._ended is not None:
-                raise self._ended
-            self._arrived.clear()
-            async with deadline(deadline_s, lambda: f"no message of {self.selector!r} came"):
-                await self._arrived.wait()
+        if not self._unread:
+            await self._wait(deadline_s)
         return self._unread.popleft()
+
+    async def next_batch(self, *, deadline_s: float = math.inf) -> list[DatagramMessage]:
+        """Everything that is there, at least one message; raises ``DeadlineExceeded``."""
+        if not self._unread:
+            await self._wait(deadline_s)
+        batch = list(self._unread)
+        self._unread.clear()
+        return batch
+
+    async def _wait(self, deadline_s: float) -> None:
+        """Until something is unread."""
+        async with deadline(deadline_s, lambda: f"no message of {self.selector!r} came"):
+            while not self._unread:
+                if self._ended is not None:
+                    raise self._ended
+                arrived = asyncio.get_running_loop().create_future()
+                self._readers.append(arrived)
+                await arrived
 
     async def __aiter__(self) -> AsyncIterator[DatagramMessage]:
         """The messages, until the subscription is closed."""
@@ -113,9 +128,16 @@ class DatagramSubscription:
         if len(self._unread) > self._unread_limit:
             self._unread.popleft()
             self.missed += 1
-        self._arrived.set()
+        if self._readers:
+            self._wake_readers()
 
     def end(self, error: PenstockError) -> None:
         """No message follows."""
         self._ended = error
-        self._arrived.set()
+        self._wake_readers()
+
+    def _wake_readers(self) -> None:
+        readers, self._readers = self._readers, []
+        for each in readers:
+            if not each.done():
+                each.set_result(None)

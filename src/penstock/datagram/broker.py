@@ -183,21 +183,21 @@ class DatagramBroker:
 
     def _publications(self, link: LinkName, publications: Sequence[Publication]) -> list[Effect]:
         client = self._clients.of_session(link)
+        interests = self._interests.get(self.name)
         going: dict[LinkName, list[Publication]] = {}
         for publication in publications:
             if client is None:
                 interests = self._interests.get(broker_of(publication.source))
                 accepted = interests is not None and interests.upstream == link
             else:
-                interests = self._interests.get(self.name)
                 accepted = client.publishes and publication.source == client.address
             if not accepted:
                 self.refused_messages += 1
                 continue
-            attributes = publication.attributes
-            links = interests.links_wanting(attributes) if interests is not None else ()
-            wanting = [each for each in links if each != link]
-            wanting += self._clients.sessions_wanting(attributes)
+            wanting = self._clients.sessions_wanting(publication.attributes)
+            links = () if interests is None else interests.links_wanting(publication.attributes)
+            if links:
+                wanting = (*(each for each in links if each != link), *wanting)
             self.forwarded_messages += len(wanting)
             for each in wanting:
                 if each in going:

@@ -34,7 +34,6 @@ from penstock.datagram.publication_record import NOTHING_LOST, RecordReading, re
 from penstock.datagram.rate_meter import RateMeter
 from penstock.datagram.round_trip import RoundTripEstimate
 
-
 NO_TAGS: Final[Mapping[int, FlowTag]] = {}
 
 
@@ -78,7 +77,8 @@ class SubscriberSession:
         self._parameters = parameters
         self._states: dict[int, FilterState] = {}
         self._meter = RateMeter(now)
-        self._last_sequence: int | None = None
+        self._last_sequence = 0
+        """Publications are numbered from one; nothing was received yet."""
         self._delay_decides = True
         self._decided_at = now
         self._decide_at: Instant | None = None
@@ -97,7 +97,7 @@ class SubscriberSession:
         self.received_messages += len(publications)
         one_ways: list[Duration] = []
         for publication, filter_ids in zip(publications, matched, strict=True):
-            tags = self._own_tags(publication)
+            tags = self._own_tags(publication) if publication.flows else NO_TAGS
             self._meter.add(now)
             for filter_id in filter_ids:
                 state = self._states.get(filter_id)
@@ -109,8 +109,12 @@ class SubscriberSession:
             if not self.round_trip.publication(publication.sent_at, now, delay):
                 self._clock_was_set(one_ways, now)
             one_ways.append(now - publication.sent_at)
-            self._count(self._read(publication, tags, filters, now), now)
-            self._last_sequence = max(self._last_sequence or 0, publication.sequence)
+            reading = self._read(publication, tags, filters, now)
+            if reading.lost_messages:
+                self._lost(reading.lost_messages, now)
+            self.losses.arrived(reading.weight)
+            if publication.sequence > self._last_sequence:
+                self._last_sequence = publication.sequence
             if self._decide_at is None and self.round_trip.smoothed_ns is not None:
                 interval = max(self._parameters.report_interval_ns, self.round_trip.smoothed_ns)
                 self._decide_at = max(now, self._decided_at + interval)
@@ -119,8 +123,6 @@ class SubscriberSession:
 
     def _own_tags(self, publication: Publication) -> Mapping[int, FlowTag]:
         """The tags of the flows that this subscriber limits, by its own number for the filter."""
-        if not publication.flows:
-            return NO_TAGS
         return {tag.filter_id: tag for tag in publication.flows if tag.receiver == self._address}
 
     def _clock_was_set(self, one_ways: list[Duration], now: Instant) -> None:
@@ -141,7 +143,7 @@ class SubscriberSession:
         if tags and self._parameters.detection == "flow":
             return self._gap_in_flows(tags, now)
         last = self._last_sequence
-        if last is None or publication.sequence <= last + 1:
+        if not last or publication.sequence <= last + 1:
             return NOTHING_LOST
         rate = publication.publish_rate_msgs_per_s
         return read_record(
@@ -164,12 +166,10 @@ class SubscriberSession:
                 state.last_sequence = tag.sequence
         return RecordReading(lost, 1.0) if lost else NOTHING_LOST
 
-    def _count(self, reading: RecordReading, now: Instant) -> None:
-        if reading.lost_messages:
-            self.lost_messages += reading.lost_messages
-            if self._event(now) and self.delay_law is not None:
-                self.delay_law.loss_event(now)
-        self.losses.arrived(reading.weight)
+    def _lost(self, messages: int, now: Instant) -> None:
+        self.lost_messages += messages
+        if self._event(now) and self.delay_law is not None:
+            self.delay_law.loss_event(now)
 
     def _event(self, now: Instant) -> bool:
         round_trip = self.round_trip.at_loss_ns
