@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -55,6 +56,7 @@ from penstock.datagram.parameters import DatagramParameters
 from penstock.datagram.peer import (
     DatagramPeer,
     DeliverPublication,
+    DeliverTogether,
     NotOpen,
     PeerOpened,
     PeerSubscribed,
@@ -313,10 +315,11 @@ class Datagrams:
             self._opened.set_result(None)
 
     def _take_in(self, effect: Effect) -> None:
-        if type(effect) is DeliverPublication:
-            self._deliver(effect.publication, effect.filter_ids)
-            return
         match effect:
+            case DeliverTogether(publications, filter_ids):
+                self._deliver(publications, filter_ids)
+            case DeliverPublication(publication, matched):
+                self._deliver((publication,), (matched,))
             case PublicationSettled(token, sent):
                 self._settled(token, sent)
             case PeerOpened(address, problem):
@@ -324,18 +327,27 @@ class Datagrams:
             case PeerSubscribed(filter_id, problem):
                 self._peer_subscribed(filter_id, problem)
 
-    def _deliver(self, publication: Publication, filter_ids: tuple[int, ...]) -> None:
-        told = DatagramMessage(
-            publication.source,
-            publication.sequence,
-            publication.sent_at,
-            publication.attributes,
-            publication.payload,
-        )
-        for filter_id in filter_ids:
+    def _deliver(
+        self, publications: Sequence[Publication], filter_ids: Sequence[tuple[int, ...]]
+    ) -> None:
+        told: dict[int, list[DatagramMessage]] = {}
+        for publication, matched in zip(publications, filter_ids, strict=True):
+            message = DatagramMessage(
+                publication.source,
+                publication.sequence,
+                publication.sent_at,
+                publication.attributes,
+                publication.payload,
+            )
+            for filter_id in matched:
+                if filter_id in told:
+                    told[filter_id].append(message)
+                else:
+                    told[filter_id] = [message]
+        for filter_id, messages in told.items():
             subscription = self._subscriptions.get(filter_id)
             if subscription is not None:
-                subscription.deliver(told)
+                subscription.deliver(messages)
 
     def _settled(self, token: int, sent: bool) -> None:
         waiting = self._settling.pop(token, None)

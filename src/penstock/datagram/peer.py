@@ -78,6 +78,13 @@ class DeliverPublication(Effect, frozen=True, gc=False):
     filter_ids: tuple[int, ...]
 
 
+class DeliverTogether(Effect, frozen=True, gc=False):
+    """Messages for the application that came at once, and the filters that each matches, if any."""
+
+    publications: Sequence[Publication]
+    filter_ids: Sequence[tuple[int, ...]]
+
+
 class PublicationSettled(Effect, frozen=True, gc=False):
     """A message that waited has gone, or was given up."""
 
@@ -141,11 +148,11 @@ class DatagramPeer:
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
         """Take one fact in and give the orders that follow from it."""
+        if type(fact) is ReceivedTogether:
+            return self._received_together(fact.messages, now)
         match fact:
             case Received(message=message):
                 return self._received(message, now)
-            case ReceivedTogether(messages=messages):
-                return self._received_together(messages, now)
             case DeadlineReached():
                 return self._due(now)
             case LinkUp():
@@ -193,6 +200,8 @@ class DatagramPeer:
         if self.subscribing is None:
             return []
         matched = self.subscribing.received(publications, now)
+        if len(publications) > 1:
+            return [DeliverTogether(publications, matched)]
         return [
             DeliverPublication(publication, filter_ids)
             for publication, filter_ids in zip(publications, matched, strict=True)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import deque
 from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
-from typing import Final
+from typing import Final, NoReturn
 
 import msgspec
 
@@ -148,17 +148,17 @@ class PublisherControl:
 
     def check_size(self, attributes: dict[str, Attribute], payload: bytes) -> None:
         """Raise ``TooLarge`` if a message does not fit into one datagram."""
-        self._check_size(self._reading.of(attributes).size_bytes + len(payload))
+        content_bytes = self._reading.of(attributes).size_bytes + len(payload)
+        if self._head_bytes + content_bytes > self._size_limit_bytes:
+            self._refuse_size(content_bytes)
 
-    def _check_size(self, content_bytes: int) -> None:
-        size_bytes, limit = self._head_bytes + content_bytes, self._size_limit_bytes
-        if size_bytes > limit:
-            raise TooLarge(
-                f"a message of {size_bytes} bytes with its header; one datagram carries at most "
-                f"{limit} (datagram_bytes = {self.parameters.datagram_bytes}): shorten the "
-                "payload, raise datagram_bytes if the network carries larger datagrams, or use "
-                "the guaranteed service"
-            )
+    def _refuse_size(self, content_bytes: int) -> NoReturn:
+        raise TooLarge(
+            f"a message of {self._head_bytes + content_bytes} bytes with its header; one datagram "
+            f"carries at most {self._size_limit_bytes} (datagram_bytes = "
+            f"{self.parameters.datagram_bytes}): shorten the payload, raise datagram_bytes if the "
+            "network carries larger datagrams, or use the guaranteed service"
+        )
 
     def offer(
         self,
@@ -170,8 +170,9 @@ class PublisherControl:
     ) -> Publication | None:
         """A publication to send at once; None if it waits; raises ``QueueFull``, ``TooLarge``."""
         read = self._reading.of(attributes)
-        self._check_size(read.size_bytes + len(payload))
-        flows = self.table.matching(read.bits, attributes)
+        if self._head_bytes + read.size_bytes + len(payload) > self._size_limit_bytes:
+            self._refuse_size(read.size_bytes + len(payload))
+        flows = self.table.matching(read.bits, attributes) if self.table.flows else []
         if not flows or all(not flow.waiting and flow.tokens.ready(now) for flow in flows):
             return self._send(attributes, payload, read, flows, now)
         slowest = max(

@@ -7,8 +7,7 @@ are at most ``MAX_SESSIONS``: publications of further publishers are delivered a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 from penstock.content.bloom import encode_filter
@@ -47,9 +46,22 @@ Matched: TypeAlias = tuple[int, ...]
 """The numbers of the filters that a publication matches."""
 
 
-def _stream_of(pair: tuple[Publication, Matched]) -> tuple[ClientAddress, int]:
-    """What is numbered together: one incarnation of one publisher."""
-    return pair[0].source, pair[0].incarnation
+def _by_stream(
+    wanted: list[tuple[Publication, Matched]],
+) -> Iterable[list[tuple[Publication, Matched]]]:
+    """Runs of what is numbered together: of one incarnation of one publisher."""
+    run: list[tuple[Publication, Matched]] = []
+    for pair in wanted:
+        publication = pair[0]
+        if run and (
+            publication.source != run[0][0].source
+            or publication.incarnation != run[0][0].incarnation
+        ):
+            yield run
+            run = []
+        run.append(pair)
+    if run:
+        yield run
 
 
 class SubscriberControl:
@@ -82,18 +94,17 @@ class SubscriberControl:
         matched = [self._matching.of(each.attributes) for each in publications]
         if self._parameters.law != "none":
             wanted = [pair for pair in zip(publications, matched, strict=True) if pair[1]]
-            for (source, _), some in groupby(wanted, key=_stream_of):
-                self._measure(source, list(some), now)
+            for some in _by_stream(wanted):
+                self._measure(some, now)
         return matched
 
     def _match(self, attributes: dict[str, Attribute]) -> Matched:
         return tuple(self._index.match_row(attributes))
 
-    def _measure(
-        self, source: ClientAddress, some: list[tuple[Publication, Matched]], now: Instant
-    ) -> None:
+    def _measure(self, some: list[tuple[Publication, Matched]], now: Instant) -> None:
         """Take in what one incarnation of a publisher sent."""
         publication = some[0][0]
+        source = publication.source
         session = self.sessions.get(source)
         if session is None or session.incarnation < publication.incarnation:
             if session is None and len(self.sessions) >= MAX_SESSIONS:
@@ -105,8 +116,7 @@ class SubscriberControl:
         elif session.incarnation > publication.incarnation:
             # Stragglers of the time before the publisher was started anew.
             return
-        publications, matched = zip(*some, strict=True)
-        session.received(publications, matched, self._filters, now)
+        session.received(some, self._filters, now)
         self._arm(source, session)
 
     def echoed(self, reply: EchoReply, now: Instant) -> None:

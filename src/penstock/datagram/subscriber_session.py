@@ -87,16 +87,15 @@ class SubscriberSession:
 
     def received(
         self,
-        publications: Sequence[Publication],
-        matched: Sequence[Sequence[int]],
+        some: Sequence[tuple[Publication, Sequence[int]]],
         filters: Mapping[int, Filter],
         now: Instant,
     ) -> None:
-        """Publications came at once; each matches the filters at its place in ``matched``."""
+        """Publications came at once, each with the filters that it matches."""
         self.heard_at = now
-        self.received_messages += len(publications)
+        self.received_messages += len(some)
         one_ways: list[Duration] = []
-        for publication, filter_ids in zip(publications, matched, strict=True):
+        for publication, filter_ids in some:
             tags = self._own_tags(publication) if publication.flows else NO_TAGS
             self._meter.add(now)
             for filter_id in filter_ids:
