@@ -79,11 +79,10 @@ class ClientDatagramSocket:
 
     def send(self, message: Message) -> None:
         """Send a message, at the end of this turn of the loop or before."""
-        self._packer.put(encode_message(message))
         if not self.sent_in_turn:
             self._loop.call_soon(self._flush)
-            self._packer.flush()
         self.sent_in_turn += 1
+        self._packer.put(encode_message(message))
 
     def _flush(self) -> None:
         self.sent_in_turn = 0

@@ -73,8 +73,8 @@ class Driver:
         self._timer_at: Instant = NEVER
         self._orders: dict[type[Effect], Callable[[Any], None]] = {
             Send: peers.send,
-            SendBestEffort: peers.send_best_effort,
-            SendTogether: peers.send_best_effort,
+            SendBestEffort: lambda effect: peers.send_best_effort(effect),
+            SendTogether: lambda effect: peers.send_best_effort(effect),
             Persist: durability.persist,
             PersistState: durability.persist_state,
             ReadLog: durability.read,
