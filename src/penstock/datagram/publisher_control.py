@@ -40,8 +40,9 @@ from penstock.datagram.publication_record import ENCODING_BYTES
 from penstock.datagram.rate_meter import RateMeter
 from penstock.datagram.remembered import Remembered
 
-HEAD_BYTES: Final = 24 + 8 + 13 + 80
-"""The envelope, its padding, the tag, and the fields of a publication that are always there."""
+HEAD_BYTES: Final = 32 + 13 + 80
+"""At most what a datagram's own header, the tag, and the fields of a publication that are always
+there take."""
 
 ATTRIBUTE_BYTES: Final = 12
 """What an attribute takes beside its name and a text: two heads and a number."""
