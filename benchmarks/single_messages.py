@@ -4,6 +4,7 @@
 2. One message at a time, with nothing else going on: until the receipt, and until the delivery; for
    publish/subscribe, a group, and datagrams, of which one is sent every millisecond.
 3. Processor time of producer, broker and consumer for a message, one call each at full speed.
+4. The same for datagrams at two steady rates, and how many of them arrived.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from benchmarks.harness.clients import client
 from benchmarks.harness.server import Server
 from benchmarks.harness.subscriptions import subscriptions
 from benchmarks.harness.usage import cpu_s
+from benchmarks.measures.pace import Arrivals, consume_steadily, produce_steadily
 from benchmarks.measures.throughput import consume, produce, whole_bursts
-from benchmarks.peers import ourselves
+from benchmarks.peers import ourselves, ourselves_unkept
 
 SYNCS: Final = 1000
 SYNCED_BYTES: Final = 400
@@ -36,6 +38,11 @@ STAMP_BYTES: Final = 8
 REST: Final = bytes(92)
 FULL_SPEED: Final = 1_000_000
 PATIENCE_S: Final = 120.0
+STEADY_S: Final = 5.0
+STARTED_S: Final = 1.6
+"""A process has started and connected by then, and sends at its rate."""
+
+ENDING_S: Final = 0.5
 
 
 def _shown(name: str, delays_s: list[float]) -> None:
@@ -150,6 +157,33 @@ def full_speed(server: Server) -> None:
         print(f"{variant.name:36} {rate:>11,.0f} messages/s; µs: {shown}", flush=True)
 
 
+def steady_datagrams(server: Server, rate: int) -> None:
+    """Processor time of each side for a datagram, while nobody starts or ends."""
+    variant = next(each for each in ourselves_unkept.VARIANTS if each.loses)
+    count = round(rate * STEADY_S)
+    with client(consume_steadily, variant, server, "one", count, 100) as consumer:
+        consumer.wait_ready(PATIENCE_S)
+        with client(produce_steadily, variant, server, rate, count, 100) as producer:
+            sides = {
+                "producer": producer.process,
+                "broker": server.process,
+                "consumer": consumer.process,
+            }
+            time.sleep(STARTED_S)
+            began_ns, before = time.monotonic_ns(), [cpu_s(each) for each in sides.values()]
+            time.sleep(STEADY_S - STARTED_S - ENDING_S)
+            after, ended_ns = [cpu_s(each) for each in sides.values()], time.monotonic_ns()
+            producer.result(PATIENCE_S)
+            time.sleep(ENDING_S)
+            consumer.stop()
+            arrivals: Arrivals = consumer.result(PATIENCE_S).value
+    came = len(arrivals.between(began_ns, ended_ns).instants_ns)
+    spent = [(high - low) / came * 1e6 for low, high in zip(before, after, strict=True)]
+    shown = ", ".join(f"{name} {each:.1f}" for name, each in zip(sides, spent, strict=True))
+    arrived = len(arrivals.instants_ns)
+    print(f"datagrams, {rate:,}/s: {arrived:,} of {count:,} arrived; µs: {shown}", flush=True)
+
+
 def main() -> None:
     """Measure, and print."""
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name:
@@ -157,6 +191,8 @@ def main() -> None:
         with ourselves.start(Path(name)) as server:
             uvloop.run(alone(server))
             full_speed(server)
+            for rate in (5_000, 50_000):
+                steady_datagrams(server, rate)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,12 @@ class Client:
         self._signals = signals
         self._told = told
 
+    @property
+    def process(self) -> int:
+        """The number of its process."""
+        assert self._process.pid is not None, "it was started"
+        return self._process.pid
+
     def wait_ready(self, timeout_s: float) -> None:
         """Until it says that it is ready; raises ``ClientFailed`` if it fails before."""
         until = time.monotonic() + timeout_s

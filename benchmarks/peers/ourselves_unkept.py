@@ -73,15 +73,16 @@ class DatagramSender:
 
 
 class DatagramReceiver:
-    """Message after message."""
+    """Whatever is there, message by message."""
 
     def __init__(self, subscription: DatagramSubscription) -> None:
         """The subscription is in force."""
         self._subscription = subscription
 
     async def receive(self) -> list[bytes]:
-        """The next one."""
-        return [(await self._subscription.next(deadline_s=PATIENCE_S)).payload]
+        """The payloads of a batch."""
+        batch = await self._subscription.next_batch(deadline_s=PATIENCE_S)
+        return [message.payload for message in batch]
 
     async def settle(self) -> None:
         """Nothing is acknowledged."""

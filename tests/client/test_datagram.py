@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.client.datagram import DatagramsRefused
+from penstock.client.datagram import TURN_MESSAGES, DatagramsRefused
 from penstock.client.datagram_subscription import DatagramSubscription
 from penstock.client.errors import (
     DeadlineExceeded,
@@ -174,6 +174,46 @@ async def test_an_application_that_does_not_read_loses_the_oldest(tmp_path: Path
         assert (await few.next()).payload == b"7"
 
 
+async def test_a_batch_has_everything_that_is_there(tmp_path: Path) -> None:
+    async with (
+        two_brokers(tmp_path) as (near, _),
+        penstock.connect(near) as client,
+        client.datagram("both") as both,
+        both.subscribe("kind = 'reading'") as readings,
+    ):
+        for number in range(20):
+            await both.publish({"kind": "reading"}, b"%d" % number)
+        payloads: list[bytes] = []
+        while len(payloads) < 20:
+            batch = await readings.next_batch(deadline_s=PATIENCE_S)
+            assert batch
+            payloads += [message.payload for message in batch]
+        assert payloads == [b"%d" % number for number in range(20)]
+        with pytest.raises(DeadlineExceeded, match="no message of"):
+            await readings.next_batch(deadline_s=0.01)
+        with pytest.raises(DeadlineExceeded, match="no message of"):
+            await readings.next(deadline_s=0.0)
+
+
+async def test_who_only_publishes_gives_the_loop_its_turns(tmp_path: Path) -> None:
+    async with (
+        two_brokers(tmp_path) as (near, _),
+        penstock.connect(near) as client,
+        client.datagram("sensor") as sensor,
+    ):
+        turns = 0
+
+        def turn() -> None:
+            nonlocal turns
+            turns += 1
+            asyncio.get_running_loop().call_soon(turn)
+
+        turn()
+        for _ in range(4 * TURN_MESSAGES):
+            await sensor.publish({"kind": "reading"}, b"")
+        assert turns >= 4
+
+
 def test_programs_without_an_event_loop(tmp_path: Path) -> None:
     ready: list[str] = []
 
@@ -193,6 +233,10 @@ def test_programs_without_an_event_loop(tmp_path: Path) -> None:
             assert both.try_publish({"kind": "reading"}, b"two")
             received = [readings.next(deadline_s=PATIENCE_S).payload for _ in range(2)]
             assert received == [b"one", b"two"]
+            both.publish({"kind": "reading"}, b"three")
+            assert [each.payload for each in readings.next_batch(deadline_s=PATIENCE_S)] == [
+                b"three"
+            ]
             assert both.why().flows == ()
             assert client.why_datagrams("both")["publisher"] == "both@near"
             assert readings.missed == 0

@@ -29,9 +29,9 @@ STEP_NS = 50 * MILLISECOND
 def law_with_delay(queueing: int, offset: int = 0) -> DelayLaw:
     """A law that has seen an empty queue, and then this delay for a while."""
     law = DelayLaw()
-    law.arrived(offset, SECOND)
+    law.arrived([offset], SECOND)
     for step in range(60):
-        law.arrived(offset + queueing, SECOND + (step + 1) * MILLISECOND)
+        law.arrived([offset + queueing], SECOND + (step + 1) * MILLISECOND)
     return law
 
 
@@ -75,7 +75,7 @@ def test_a_thick_flow_gains_a_step_and_a_thin_one_less() -> None:
 
 def test_a_burst_is_no_standing_queue() -> None:
     law = law_with_delay(0)
-    law.arrived(50 * MILLISECOND, SECOND + 61 * MILLISECOND)
+    law.arrived([50 * MILLISECOND], SECOND + 61 * MILLISECOND)
     assert law.queueing_ns == 0
 
 
@@ -98,7 +98,7 @@ def test_the_losses_of_one_congestion_do_not() -> None:
 def test_a_clock_that_was_set_starts_the_delay_anew() -> None:
     law = law_with_delay(40 * MILLISECOND)
     law.clock_was_set()
-    law.arrived(3600 * SECOND, 2 * SECOND)
+    law.arrived([3600 * SECOND], 2 * SECOND)
     assert law.queueing_ns == 0
 
 
@@ -125,7 +125,7 @@ def decide(law: DelayLaw, rates: Sequence[float], queueing: Sequence[int], now: 
     """Decisions 50 ms apart; the delay of each is seen before it, and the queue is never empty."""
     for rate, delay in zip(rates, queueing, strict=True):
         now += STEP_NS
-        law.arrived(delay, now)
+        law.arrived([delay], now)
         law.allowed_rate(rate, now)
     return now
 
@@ -155,7 +155,7 @@ def test_a_queue_that_drains_for_a_moment_does_not_begin_another_episode() -> No
     now = decide(law, [80.0] * 4, [TARGET_NS] * 4, now)
     for _ in range(3):
         now += STANDING_NS + 1
-        law.arrived(HIGH_NS, now)
+        law.arrived([HIGH_NS], now)
     assert law.allowed_rate(80.0, now) >= LEAST_PART * 200.0
 
 

@@ -12,9 +12,9 @@ def test_links_are_named_once_and_only_where_somebody_wants_it() -> None:
     interests = SourceInterests("far")
     for link, selector in (("x", A), ("x", WIDE), ("y", B)):
         interests.add(link, selector)
-    assert interests.links_wanting({"kind": "a"}) == ["x"]
+    assert interests.links_wanting({"kind": "a"}) == ("x",)
     assert sorted(interests.links_wanting({"kind": "b"})) == ["x", "y"]
-    assert interests.links_wanting({"kind": "c"}) == []
+    assert interests.links_wanting({"kind": "c"}) == ()
 
 
 def test_what_is_covered_is_not_told_upstream() -> None:

@@ -52,7 +52,7 @@ def receive(
     for sequence in sequences:
         now += 10 * MILLISECOND
         flows = tag(sequence) if tagged else ()
-        made.received(publication(sequence, sent_at=now, flows=flows), [1], filters, now)
+        made.received([(publication(sequence, sent_at=now, flows=flows), [1])], filters, now)
     return now
 
 
@@ -78,8 +78,8 @@ def test_numbers_of_a_flow_that_is_set_up_anew_are_no_loss() -> None:
 def test_a_record_shows_the_loss_of_an_uncontrolled_flow() -> None:
     made = session(detection="record")
     record = write_record([encode_message({"kind": "wanted"})])
-    made.received(publication(1, sent_at=NOW), [1], ONE, NOW)
-    made.received(publication(3, sent_at=NOW, record=record), [1], ONE, NOW)
+    made.received([(publication(1, sent_at=NOW), [1])], ONE, NOW)
+    made.received([(publication(3, sent_at=NOW, record=record), [1])], ONE, NOW)
     assert made.lost_messages == 1
 
 
@@ -114,7 +114,7 @@ def test_the_improved_law_gives_way_to_a_standing_queue() -> None:
     for sequence in range(30, 60):
         now += 10 * MILLISECOND
         late = publication(sequence, sent_at=now - 150 * MILLISECOND)
-        made.received(late, [1], ONE, now)
+        made.received([(late, [1])], ONE, now)
     (request,) = made.decide(ONE, now)
     assert request.quota_msgs_per_s < request.reception_msgs_per_s
     assert made.lost_messages == 0
@@ -128,7 +128,7 @@ def test_what_is_scarce_is_divided_by_priority() -> None:
         number = 1 + sequence % 2
         # Every tenth message of each flow is lost.
         flows = tag(sequence + sequence // 10, number)
-        made.received(publication(sequence, sent_at=now, flows=flows), [number], TWO, now)
+        made.received([(publication(sequence, sent_at=now, flows=flows), [number])], TWO, now)
     quotas = {each.filter_id: each.quota_msgs_per_s for each in made.decide(TWO, now)}
     assert quotas[2] == pytest.approx(3 * quotas[1])
 

@@ -6,10 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.content.wire import MalformedMessage, encode
+from penstock.content.wire import MalformedMessage
 from penstock.datagram.messages import AddressBound, BindAddress
-from penstock.net.datagram_packing import packed, unpacked
-from penstock.overlay.wire import datagram_decoder
+from penstock.net.datagram_packing import (
+    OVERHEAD_BYTES,
+    Packer,
+    Unpacker,
+    datagram_of,
+    encode_message,
+)
 
 MESSAGES = st.lists(st.binary(max_size=300).map(BindAddress), max_size=12)
 
@@ -19,31 +24,56 @@ MESSAGES = st.lists(st.binary(max_size=300).map(BindAddress), max_size=12)
 def test_what_is_packed_comes_out_again_and_no_datagram_is_too_large(
     messages: list[BindAddress],
 ) -> None:
-    encoded = [b"".join(encode(each)) for each in messages]
-    datagrams = packed(encoded, 800)
-    assert all(len(each) <= 800 for each in datagrams)
-    decoder = datagram_decoder()
-    assert [each for data in datagrams for each in unpacked(data, decoder)] == messages
+    datagrams: list[bytes] = []
+    packer = Packer(800, datagrams.append)
+    assert packer.put_all(messages) == sum(len(encode_message(each)) for each in messages)
+    packer.flush()
+    packer.flush()
+    assert all(OVERHEAD_BYTES < len(each) <= 800 for each in datagrams)
+    reader = Unpacker()
+    assert [each for data in datagrams for each in reader.unpacked(data)] == messages
+
+
+def test_a_full_datagram_leaves_before_it_is_flushed() -> None:
+    datagrams: list[bytes] = []
+    packer = Packer(OVERHEAD_BYTES + 10, datagrams.append)
+    for piece in (b"aaaa", b"bbbb", b"cccc"):
+        packer.put(piece)
+    assert datagrams == [datagram_of([b"aaaa", b"bbbb"])]
 
 
 def test_a_message_that_is_too_large_goes_alone() -> None:
-    assert packed([b"a", b"b" * 900, b"c"], 800) == [b"a", b"b" * 900, b"c"]
+    datagrams: list[bytes] = []
+    packer = Packer(800, datagrams.append)
+    for piece in (b"a", b"b" * 900, b"c"):
+        packer.put(piece)
+    packer.flush()
+    assert datagrams == [datagram_of([each]) for each in (b"a", b"b" * 900, b"c")]
 
 
 @given(st.binary(max_size=200))
 @settings(deadline=None)
 def test_anything_else_is_malformed_and_nothing_worse(data: bytes) -> None:
+    with pytest.raises(MalformedMessage):
+        Unpacker().unpacked(data)
+
+
+@given(st.binary(max_size=200))
+@settings(deadline=None)
+def test_a_right_checksum_makes_no_message(piece: bytes) -> None:
+    data = datagram_of([piece])
     try:
-        messages = unpacked(data, datagram_decoder())
+        messages = Unpacker().unpacked(data)
     except MalformedMessage:
         return
-    assert messages == []
+    assert [encode_message(each) for each in messages] == [piece]
 
 
 @given(st.integers(0, 10_000), st.integers(1, 255))
 @settings(deadline=None)
 def test_a_damaged_datagram_is_dropped_whole(at: int, flip: int) -> None:
-    data = bytearray(b"".join(encode(AddressBound())) + b"".join(encode(BindAddress(b"secret"))))
+    pieces = [encode_message(AddressBound()), encode_message(BindAddress(b"secret"))]
+    data = bytearray(datagram_of(pieces))
     data[at % len(data)] ^= flip
     with pytest.raises(MalformedMessage):
-        unpacked(bytes(data), datagram_decoder())
+        Unpacker().unpacked(bytes(data))

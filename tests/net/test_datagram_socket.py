@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from penstock.content.wire import encode
-from penstock.core.datagrams import SendBestEffort
+from penstock.core.datagrams import ReceivedTogether, SendBestEffort, SendTogether
 from penstock.core.machine import Fact, Received, SessionClosed
 from penstock.core.message import Message
 from penstock.datagram.messages import AddressBound, BindAddress, EchoRequest
-from penstock.net.datagram_packing import unpacked
+from penstock.net.datagram_packing import Unpacker, datagram_of, encode_message
 from penstock.net.datagram_socket import DatagramSocket
 from penstock.net.wall_clock import WallClock
-from penstock.overlay.wire import datagram_decoder
 
 ECHO = EchoRequest("p@near", "s@near", 1)
 PATIENCE_S = 60
@@ -27,17 +25,19 @@ class Client(asyncio.DatagramProtocol):
 
     def __init__(self) -> None:
         self.heard: asyncio.Queue[Message] = asyncio.Queue()
+        self.datagrams = 0
         self.transport: Any = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
 
     def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
-        for message in unpacked(data, datagram_decoder()):
+        self.datagrams += 1
+        for message in Unpacker().unpacked(data):
             self.heard.put_nowait(message)
 
     def send(self, *messages: Message) -> None:
-        self.transport.sendto(b"".join(b"".join(encode(each)) for each in messages))
+        self.transport.sendto(datagram_of([encode_message(each) for each in messages]))
 
     async def next(self) -> Message:
         return await asyncio.wait_for(self.heard.get(), PATIENCE_S)
@@ -79,11 +79,30 @@ async def broker() -> AsyncIterator[Broker]:
 async def test_who_shows_the_secret_is_heard_and_answered(broker: Broker) -> None:
     client = await broker.bound_client("client/1")
     client.send(ECHO, ECHO)
-    for _ in range(2):
-        fact = await asyncio.wait_for(broker.facts.get(), PATIENCE_S)
-        assert fact == Received("client/1", ECHO)
+    fact = await asyncio.wait_for(broker.facts.get(), PATIENCE_S)
+    assert fact == ReceivedTogether("client/1", [ECHO, ECHO])
+    client.send(ECHO)
+    assert await asyncio.wait_for(broker.facts.get(), PATIENCE_S) == Received("client/1", ECHO)
     broker.socket.send(SendBestEffort("client/1", ECHO))
     assert await client.next() == ECHO
+    client.transport.close()
+
+
+async def test_what_one_turn_brings_for_one_client_shares_a_datagram(broker: Broker) -> None:
+    client = await broker.bound_client("client/1")
+    before = client.datagrams
+    broker.socket.send(SendBestEffort("client/1", ECHO))
+    broker.socket.send(SendTogether("client/1", [ECHO, ECHO]))
+    assert [await client.next() for _ in range(3)] == [ECHO] * 3
+    assert client.datagrams == before + 1
+    client.transport.close()
+
+
+async def test_a_datagram_without_messages_changes_nothing(broker: Broker) -> None:
+    client = await broker.bound_client("client/1")
+    client.send()
+    client.send(ECHO)
+    assert await asyncio.wait_for(broker.facts.get(), PATIENCE_S) == Received("client/1", ECHO)
     client.transport.close()
 
 

@@ -11,16 +11,20 @@
    this process; how long that takes is decided by the rate that its flows are allowed.
 2. A message whose flows are at their limit waits, up to ``queue_messages`` in a flow; then
    ``publish`` waits for a place, until its deadline.
-3. After a lost connection subscriptions are made again; what waited is given up.
-4. All publishers and subscriptions of a client share one address, ``name@broker``.
+3. A message that may go now goes without waiting for anything; what is published in one turn of
+   the event loop shares datagrams.  After ``TURN_MESSAGES`` the loop has a turn, so that a program
+   that does nothing but publish still hears the reports that slow it down.
+4. After a lost connection subscriptions are made again; what waited is given up.
+5. All publishers and subscriptions of a client share one address, ``name@broker``.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from penstock.client.datagram_driver import DatagramDriver
 from penstock.client.datagram_row import checked_attributes
@@ -52,12 +56,16 @@ from penstock.datagram.parameters import DatagramParameters
 from penstock.datagram.peer import (
     DatagramPeer,
     DeliverPublication,
+    DeliverTogether,
     NotOpen,
     PeerOpened,
     PeerSubscribed,
     PublicationSettled,
 )
 from penstock.datagram.publisher_control import QueueFull, TooLarge
+
+TURN_MESSAGES: Final = 256
+"""Messages that may be published before the event loop has a turn: a few milliseconds of work."""
 
 
 class DatagramsRefused(PenstockError):
@@ -156,44 +164,70 @@ class Datagrams:
         back.
         """
         limit_s = self._deadline_s if deadline_s is None else deadline_s
-        row, body = checked_attributes(attributes), as_bytes(payload)
-        expires_at = self._clock.now() + seconds(limit_s) if limit_s < 1e9 else NEVER
+        row = checked_attributes(attributes)
+        body = payload if type(payload) is bytes else as_bytes(payload)
+        now = self._clock.now()
+        expires_at = now + seconds(limit_s) if limit_s < 1e9 else NEVER
+        try:
+            waiting = self._submit(row, body, now, expires_at)
+        except QueueFull:
+            await self._publish_later(row, body, expires_at, limit_s)
+            return
+        if waiting is not None:
+            async with deadline(limit_s, self._why_waiting):
+                await self._settle(waiting, limit_s)
+        elif self._driver.sent_in_turn >= TURN_MESSAGES:
+            await asyncio.sleep(0)
+
+    async def _publish_later(
+        self, row: dict[str, Attribute], body: bytes, expires_at: Instant, limit_s: float
+    ) -> None:
+        """Wait for a place in the flow's queue, and then for the message's turn."""
         async with deadline(limit_s, self._why_waiting):
             while True:
+                place = self._loop.create_future()
+                self._places.append(place)
+                await place
                 try:
-                    waiting = self._submit(row, body, expires_at)
+                    waiting = self._submit(row, body, self._clock.now(), expires_at)
                     break
                 except QueueFull:
-                    place = self._loop.create_future()
-                    self._places.append(place)
-                    await place
-            if waiting is not None and not await waiting:
-                self._raise_if_ended()
-                raise DeadlineExceeded(f"after {limit_s:g} s: {self._why_waiting()}")
+                    continue
+            if waiting is not None:
+                await self._settle(waiting, limit_s)
+
+    async def _settle(self, waiting: asyncio.Future[bool], limit_s: float) -> None:
+        """Until a message that waits has gone; raises ``DeadlineExceeded`` if it was given up."""
+        if not await waiting:
+            self._raise_if_ended()
+            raise DeadlineExceeded(f"after {limit_s:g} s: {self._why_waiting()}")
 
     def try_publish(self, attributes: Attributes | None = None, payload: Buffer = b"") -> bool:
         """Send a message, now or when its turn comes; False if too many wait already."""
         try:
-            self._submit(checked_attributes(attributes), as_bytes(payload), NEVER)
+            row, body = checked_attributes(attributes), as_bytes(payload)
+            self._submit(row, body, self._clock.now(), NEVER)
         except QueueFull:
             return False
         return True
 
     def _submit(
-        self, attributes: dict[str, Attribute], payload: bytes, expires_at: Instant
+        self, attributes: dict[str, Attribute], payload: bytes, now: Instant, expires_at: Instant
     ) -> asyncio.Future[bool] | None:
         """Hand a message to the machine; a future if it waits."""
-        self._raise_if_ended()
+        if self._ended is not None:
+            self._raise_if_ended()
         self._last_token += 1
         try:
             effects = self._peer.publish(
-                self._last_token, attributes, payload, now=self._clock.now(), expires_at=expires_at
+                self._last_token, attributes, payload, now=now, expires_at=expires_at
             )
         except TooLarge as error:
             raise MessageTooLarge(str(error)) from None
         except NotOpen as error:
             raise Disconnected(f"{error}; {self._session.describe()}") from None
-        self._driver.carry_out(effects)
+        # A message that goes at once changes no deadline; one that waits may.
+        self._driver.carry_out(effects, deadlines_changed=not effects)
         if effects:
             return None
         waiting: asyncio.Future[bool] = self._loop.create_future()
@@ -282,8 +316,10 @@ class Datagrams:
 
     def _take_in(self, effect: Effect) -> None:
         match effect:
-            case DeliverPublication(publication, filter_ids):
-                self._deliver(publication, filter_ids)
+            case DeliverTogether(publications, filter_ids):
+                self._deliver(publications, filter_ids)
+            case DeliverPublication(publication, matched):
+                self._deliver((publication,), (matched,))
             case PublicationSettled(token, sent):
                 self._settled(token, sent)
             case PeerOpened(address, problem):
@@ -291,17 +327,27 @@ class Datagrams:
             case PeerSubscribed(filter_id, problem):
                 self._peer_subscribed(filter_id, problem)
 
-    def _deliver(self, publication: Publication, filter_ids: tuple[int, ...]) -> None:
-        told = DatagramMessage(
-            publication.source,
-            publication.sequence,
-            publication.sent_at,
-            publication.attributes,
-            publication.payload,
-        )
-        for filter_id in filter_ids:
-            if filter_id in self._subscriptions:
-                self._subscriptions[filter_id].deliver(told)
+    def _deliver(
+        self, publications: Sequence[Publication], filter_ids: Sequence[tuple[int, ...]]
+    ) -> None:
+        told: dict[int, list[DatagramMessage]] = {}
+        for publication, matched in zip(publications, filter_ids, strict=True):
+            message = DatagramMessage(
+                publication.source,
+                publication.sequence,
+                publication.sent_at,
+                publication.attributes,
+                publication.payload,
+            )
+            for filter_id in matched:
+                if filter_id in told:
+                    told[filter_id].append(message)
+                else:
+                    told[filter_id] = [message]
+        for filter_id, messages in told.items():
+            subscription = self._subscriptions.get(filter_id)
+            if subscription is not None:
+                subscription.deliver(messages)
 
     def _settled(self, token: int, sent: bool) -> None:
         waiting = self._settling.pop(token, None)

@@ -54,6 +54,10 @@ class DatagramSubscription:
         """The next message; raises ``DeadlineExceeded`` if none comes in time."""
         return self._thread.call(self._subscription.next(deadline_s=deadline_s))
 
+    def next_batch(self, *, deadline_s: float = math.inf) -> list[DatagramMessage]:
+        """Everything that is there, at least one message; raises ``DeadlineExceeded``."""
+        return self._thread.call(self._subscription.next_batch(deadline_s=deadline_s))
+
     def __iter__(self) -> Iterator[DatagramMessage]:
         """The messages, until the subscription is closed."""
         while True:

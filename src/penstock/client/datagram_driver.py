@@ -17,7 +17,7 @@ from penstock.client.datagram_socket import ClientDatagramSocket
 from penstock.client.errors import PenstockError
 from penstock.client.session import DATAGRAMS, Session
 from penstock.core.clock import NEVER, Instant, in_seconds
-from penstock.core.datagrams import SendBestEffort
+from penstock.core.datagrams import ReceivedTogether, SendBestEffort
 from penstock.core.machine import DeadlineReached, Effect, Fact, LinkDown, LinkUp, Received, Send
 from penstock.core.message import Message
 from penstock.datagram.messages import DatagramSocketOffer, DatagramSocketRequest
@@ -66,18 +66,23 @@ class DatagramDriver:
         self._unsent.append(message)
         self._session.wake(DATAGRAMS)
 
-    def carry_out(self, effects: list[Effect]) -> None:
+    @property
+    def sent_in_turn(self) -> int:
+        """How many messages went into datagrams since the event loop had its last turn."""
+        return 0 if self._socket is None else self._socket.sent_in_turn
+
+    def carry_out(self, effects: list[Effect], *, deadlines_changed: bool = True) -> None:
         """Do what the machine orders."""
         for effect in effects:
-            match effect:
-                case SendBestEffort(message=message):
-                    if self._socket is not None:
-                        self._socket.send(message)
-                case Send(message=message):
-                    self.say(message)
-                case _:
-                    self._on_effect(effect)
-        self._arm()
+            if type(effect) is SendBestEffort:
+                if self._socket is not None:
+                    self._socket.send(effect.message)
+            elif type(effect) is Send:
+                self.say(effect.message)
+            else:
+                self._on_effect(effect)
+        if deadlines_changed:
+            self._arm()
 
     def close(self) -> None:
         """Datagrams neither come nor go any more; the connection is left alone."""
@@ -126,7 +131,7 @@ class DatagramDriver:
 
     async def _open_socket(self, offer: DatagramSocketOffer) -> None:
         limit_bytes = self.peer.parameters.datagram_bytes
-        socket = ClientDatagramSocket(offer, limit_bytes, self._datagram)
+        socket = ClientDatagramSocket(offer, limit_bytes, self._datagrams)
         self._close_socket()
         self._socket = socket
         try:
@@ -142,8 +147,8 @@ class DatagramDriver:
             self._socket.close()
             self._socket = None
 
-    def _datagram(self, message: Message) -> None:
-        self._tell(Received(BROKER, message))
+    def _datagrams(self, messages: list[Message]) -> None:
+        self._tell(ReceivedTogether(BROKER, messages))
 
     def _arm(self) -> None:
         due = self.peer.next_deadline()

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, Self
 
 import msgspec
 
-from penstock.client.errors import Disconnected, PenstockError
+from penstock.client.errors import DeadlineExceeded, Disconnected, PenstockError
 from penstock.client.waiting import deadline
+from penstock.client.waiting_readers import WaitingReaders
 from penstock.core.clock import Instant, in_seconds
 from penstock.datagram.messages import Attribute
 
@@ -21,7 +22,7 @@ UNREAD_MESSAGES: Final = 10_000
 """What an application may leave unread; beyond that the oldest is dropped and counted."""
 
 
-class DatagramMessage(msgspec.Struct, frozen=True):
+class DatagramMessage(msgspec.Struct, frozen=True, gc=False):
     """One message; ``sequence`` counts everything that its publisher has published."""
 
     publisher: str
@@ -60,7 +61,8 @@ class DatagramSubscription:
         self._unread: deque[DatagramMessage] = deque()
         self._unread_limit = unread_messages
         self._deadline_s = deadline_s
-        self._arrived = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._readers = WaitingReaders(self._loop)
         self._ended: PenstockError | None = None
 
     async def __aenter__(self) -> Self:
@@ -91,13 +93,28 @@ class DatagramSubscription:
 
     async def next(self, *, deadline_s: float = math.inf) -> DatagramMessage:
         """The next message; raises ``DeadlineExceeded`` if none comes in time."""
+        if not self._unread:
+            await self._wait(deadline_s)
+        return self._unread.popleft()
+
+    async def next_batch(self, *, deadline_s: float = math.inf) -> list[DatagramMessage]:
+        """Everything that is there, at least one message; raises ``DeadlineExceeded``."""
+        if not self._unread:
+            await self._wait(deadline_s)
+        batch = list(self._unread)
+        self._unread.clear()
+        return batch
+
+    async def _wait(self, deadline_s: float) -> None:
+        """Until something is unread; raises ``DeadlineExceeded``."""
+        until_s = self._loop.time() + deadline_s
         while not self._unread:
             if self._ended is not None:
                 raise self._ended
-            self._arrived.clear()
-            async with deadline(deadline_s, lambda: f"no message of {self.selector!r} came"):
-                await self._arrived.wait()
-        return self._unread.popleft()
+            if not await self._readers.wait(until_s):
+                raise DeadlineExceeded(
+                    f"after {deadline_s:g} s: no message of {self.selector!r} came"
+                )
 
     async def __aiter__(self) -> AsyncIterator[DatagramMessage]:
         """The messages, until the subscription is closed."""
@@ -107,15 +124,15 @@ class DatagramSubscription:
             except Disconnected:
                 return
 
-    def deliver(self, message: DatagramMessage) -> None:
-        """A message came."""
-        self._unread.append(message)
-        if len(self._unread) > self._unread_limit:
+    def deliver(self, messages: Sequence[DatagramMessage]) -> None:
+        """Messages came."""
+        self._unread.extend(messages)
+        while len(self._unread) > self._unread_limit:
             self._unread.popleft()
             self.missed += 1
-        self._arrived.set()
+        self._readers.wake()
 
     def end(self, error: PenstockError) -> None:
         """No message follows."""
         self._ended = error
-        self._arrived.set()
+        self._readers.wake()

@@ -7,10 +7,16 @@ world ``host:port``, in the simulator the peer's name.
 ``SendBestEffort`` is the same promise on a link of the overlay, or to a client's session: the
 message shares the link's bandwidth, waits in a short queue of its own, and is dropped if that is
 full.
+
+Where messages come faster than a process wakes up, several arrive at once.  ``ReceivedTogether``
+tells a machine of all of them in one fact, and ``SendTogether`` orders several messages for one
+link in one effect.  Both mean exactly what the same messages one after another mean at that
+instant; they only cost less.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from penstock.core.machine import Effect, Fact, LinkName
@@ -38,3 +44,21 @@ class SendBestEffort(Effect, frozen=True, gc=False):
 
     link: LinkName
     message: Message
+
+
+class ReceivedTogether(Fact, frozen=True, gc=False):
+    """Messages arrived on a link at once, in this order."""
+
+    link: LinkName
+    messages: Sequence[Message]
+
+
+class SendTogether(Effect, frozen=True, gc=False):
+    """Send messages on a link as datagrams, once, in this order, in as few as they fit into."""
+
+    link: LinkName
+    messages: Sequence[Message]
+
+
+BestEffort: TypeAlias = SendBestEffort | SendTogether
+"""What a driver may be ordered to send without any promise."""

@@ -15,7 +15,7 @@ Everything but registration goes as best effort; no message is kept, repeated or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -23,7 +23,7 @@ import msgspec
 from penstock.content.covering_table import CoveringChange
 from penstock.content.selector_error import SelectorError
 from penstock.core.clock import Instant
-from penstock.core.datagrams import SendBestEffort
+from penstock.core.datagrams import SendBestEffort, SendTogether
 from penstock.core.machine import Effect, LinkName, LogRead, Priority, Send
 from penstock.core.message import Message
 from penstock.core.trace import TraceRecord
@@ -140,7 +140,7 @@ class DatagramBroker:
     def received(self, link: LinkName, message: Message, now: Instant) -> list[Effect]:
         """A message from a neighbour or a client."""
         if type(message) is Publication:
-            return self._publication(link, message)
+            return self._publications(link, (message,))
         match message:
             case Feedback() | EchoRequest() | EchoReply():
                 return self._unicast(link, message)
@@ -162,29 +162,52 @@ class DatagramBroker:
                 return self._questions.answer(link, message)
         return self._refuse()
 
+    def received_together(
+        self, link: LinkName, messages: Sequence[Message], now: Instant
+    ) -> list[Effect]:
+        """Messages that came at once, from a neighbour or a client."""
+        publications = [each for each in messages if type(each) is Publication]
+        out = self._publications(link, publications)
+        if len(publications) < len(messages):
+            # Reports and echoes may overtake publications, here as everywhere.
+            for each in messages:
+                if type(each) is not Publication:
+                    out += self.received(link, each, now)
+        return out
+
     def _refuse(self) -> list[Effect]:
         self.refused_messages += 1
         return []
 
     # -- datagrams --------------------------------------------------------------------------
 
-    def _publication(self, link: LinkName, publication: Publication) -> list[Effect]:
+    def _publications(self, link: LinkName, publications: Sequence[Publication]) -> list[Effect]:
         client = self._clients.of_session(link)
-        if client is not None:
-            if publication.source != client.address or not client.publishes:
-                return self._refuse()
-            interests = self._interests.get(self.name)
-        else:
-            interests = self._interests.get(broker_of(publication.source))
-            if interests is None or interests.upstream != link:
-                return self._refuse()
-        attributes = publication.attributes
-        links = interests.links_wanting(attributes) if interests is not None else ()
-        out: list[Effect] = [SendBestEffort(each, publication) for each in links if each != link]
-        sessions = self._clients.sessions_wanting(attributes)
-        out += [SendBestEffort(each, publication) for each in sessions]
-        self.forwarded_messages += len(out)
-        return out
+        interests = self._interests.get(self.name)
+        going: dict[LinkName, list[Publication]] = {}
+        for publication in publications:
+            if client is None:
+                interests = self._interests.get(broker_of(publication.source))
+                accepted = interests is not None and interests.upstream == link
+            else:
+                accepted = client.publishes and publication.source == client.address
+            if not accepted:
+                self.refused_messages += 1
+                continue
+            wanting = self._clients.sessions_wanting(publication.attributes)
+            links = () if interests is None else interests.links_wanting(publication.attributes)
+            if links:
+                wanting = (*(each for each in links if each != link), *wanting)
+            self.forwarded_messages += len(wanting)
+            for each in wanting:
+                if each in going:
+                    going[each].append(publication)
+                else:
+                    going[each] = [publication]
+        return [
+            SendTogether(to, some) if len(some) > 1 else SendBestEffort(to, some[0])
+            for to, some in going.items()
+        ]
 
     def _unicast(self, link: LinkName, message: Unicast) -> list[Effect]:
         client = self._clients.of_session(link)

@@ -16,6 +16,7 @@ from penstock.content.selector_error import SelectorError
 from penstock.content.selector_index import SelectorIndex
 from penstock.core.machine import InvariantBroken, LinkName
 from penstock.datagram.messages import Attribute, address_of
+from penstock.datagram.remembered import Remembered
 from penstock.datagram.selectors import read_selector
 
 MAX_FILTERS_OF_SESSION: Final = 1024
@@ -53,6 +54,7 @@ class Clients:
         self._by_session: dict[LinkName, Client] = {}
         self._by_name: dict[str, Client] = {}
         self._index = SelectorIndex()
+        self._wanting = Remembered(self._match)
         self._session_of_key: dict[int, LinkName] = {}
         self._last_key = 0
 
@@ -80,11 +82,13 @@ class Clients:
             for _, selector in client.filters.values():
                 yield selector
 
-    def sessions_wanting(self, attributes: dict[str, Attribute]) -> Iterable[LinkName]:
+    def sessions_wanting(self, attributes: dict[str, Attribute]) -> tuple[LinkName, ...]:
         """The sessions that subscribe to a message, each once."""
-        if not self._session_of_key:
-            return ()
-        return dict.fromkeys(self._session_of_key[key] for key in self._index.match_row(attributes))
+        return self._wanting.of(attributes) if self._session_of_key else ()
+
+    def _match(self, attributes: dict[str, Attribute]) -> tuple[LinkName, ...]:
+        found = self._index.match_row(attributes)
+        return tuple(dict.fromkeys(self._session_of_key[key] for key in found))
 
     def open(self, session: LinkName, name: str, publishes: bool) -> Client:
         """A session wants to use the service under a name; raises ``Refused``."""
@@ -121,6 +125,7 @@ class Clients:
         client.filters[filter_id] = (self._last_key, selector)
         client.texts[selector.text] = client.texts.get(selector.text, 0) + 1
         self._index.add(self._last_key, selector)
+        self._wanting.forget()
         self._session_of_key[self._last_key] = session
         return selector
 
@@ -135,6 +140,7 @@ class Clients:
         if not client.texts[selector.text]:
             del client.texts[selector.text]
         self._index.remove(key)
+        self._wanting.forget()
         del self._session_of_key[key]
         return selector
 

@@ -37,6 +37,7 @@ A policy: it takes delays, rates and instants, and returns rates.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 from typing import Final
 
@@ -186,8 +187,18 @@ class DelayLaw:
         self._standing.reset()
         self._fullest.reset()
 
-    def arrived(self, one_way_ns: Duration, now: Instant) -> None:
-        """A message took so long, by the two clocks."""
+    def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
+        """Messages that came at once took so long, by the two clocks.
+
+        The first and the quickest say it all: within one instant the least delays only fall, so the
+        first gives the fullest queue and the quickest the standing one.
+        """
+        if one_ways_ns:
+            self._look(one_ways_ns[0], now)
+            if len(one_ways_ns) > 1:
+                self._look(min(one_ways_ns), now)
+
+    def _look(self, one_way_ns: Duration, now: Instant) -> None:
         queueing_ns = one_way_ns - self._base.of(one_way_ns, now)
         self.queueing_ns = self._standing.of(queueing_ns, now)
         self._fullest_ns = -self._fullest.of(-self.queueing_ns, now)

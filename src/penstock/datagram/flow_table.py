@@ -36,6 +36,7 @@ from penstock.content.selector_index import SelectorIndex
 from penstock.core.clock import Duration, Instant
 from penstock.datagram.messages import Attribute, ClientAddress, Feedback, FlowRequest, FlowTag
 from penstock.datagram.parameters import DatagramParameters
+from penstock.datagram.remembered import Remembered
 from penstock.datagram.selectors import ReadSelector, read_selector
 from penstock.datagram.token_bucket import FlowTokens
 
@@ -126,14 +127,19 @@ class FlowTable:
         self.refused_requests = 0
         self._parameters = parameters
         self._index = SelectorIndex()
+        self._matching = Remembered(self._match)
         self._by_key: dict[int, Flow] = {}
         self._last_key = 0
 
     def matching(self, bits: int, attributes: dict[str, Attribute]) -> list[Flow]:
         """The flows that a message is part of; ``bits`` is its encoding, which screens it."""
-        if any(flow.encoding.matches(bits) for flow in self.flows):
-            return [self._by_key[key] for key in self._index.match_row(attributes)]
+        for flow in self.flows:
+            if flow.encoding.matches(bits):
+                return self._matching.of(attributes)
         return []
+
+    def _match(self, attributes: dict[str, Attribute]) -> list[Flow]:
+        return [self._by_key[key] for key in self._index.match_row(attributes)]
 
     def feedback(self, feedback: Feedback, now: Instant) -> None:
         """Take a report in."""
@@ -207,6 +213,7 @@ class FlowTable:
             self.flows.append(added)
             self._by_key[added.key] = added
             self._index.add(added.key, selector)
+            self._matching.forget()
         for flow in [each for each in self.flows if each is not added]:
             if (
                 flow.quota_msgs_per_s >= quota
@@ -219,6 +226,7 @@ class FlowTable:
         self.flows.remove(flow)
         del self._by_key[flow.key]
         self._index.remove(flow.key)
+        self._matching.forget()
         if heir is not None:
             heir.waiting.extend(flow.waiting)
             for report in (*flow.successors.values(), flow.report):

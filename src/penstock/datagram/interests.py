@@ -13,6 +13,7 @@ from penstock.content.selector import Selector
 from penstock.content.selector_index import SelectorIndex
 from penstock.core.machine import LinkName
 from penstock.datagram.messages import Attribute
+from penstock.datagram.remembered import Remembered
 
 NO_CHANGE = CoveringChange()
 
@@ -26,6 +27,7 @@ class SourceInterests:
         self.upstream: LinkName | None = None
         self._covering = CoveringTable()
         self._index = SelectorIndex()
+        self._wanting = Remembered(self._match)
         self._links: dict[int, LinkName] = {}
         self._keys: dict[LinkName, dict[str, int]] = {}
         self._last_key = 0
@@ -35,9 +37,13 @@ class SourceInterests:
         """What the neighbour upstream must know."""
         return tuple(selector.text for selector in self._covering.advertised)
 
-    def links_wanting(self, attributes: dict[str, Attribute]) -> list[LinkName]:
+    def links_wanting(self, attributes: dict[str, Attribute]) -> tuple[LinkName, ...]:
         """The links behind which somebody wants a message, each once."""
-        return list(dict.fromkeys(self._links[key] for key in self._index.match_row(attributes)))
+        return self._wanting.of(attributes) if self._links else ()
+
+    def _match(self, attributes: dict[str, Attribute]) -> tuple[LinkName, ...]:
+        found = self._index.match_row(attributes)
+        return tuple(dict.fromkeys(self._links[key] for key in found))
 
     def selectors_of(self, link: LinkName) -> list[str]:
         """What is wanted behind a link."""
@@ -64,6 +70,7 @@ class SourceInterests:
         keys[selector.text] = self._last_key
         self._links[self._last_key] = link
         self._index.add(self._last_key, selector)
+        self._wanting.forget()
         return self._covering.add(selector)
 
     def remove(self, link: LinkName, text: str) -> CoveringChange:
@@ -73,5 +80,6 @@ class SourceInterests:
             return NO_CHANGE
         selector = self._index.selector(key)
         self._index.remove(key)
+        self._wanting.forget()
         del self._links[key]
         return self._covering.remove(selector)

@@ -11,10 +11,12 @@ The same object runs in the simulator and in the client library.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from penstock.core.clock import NEVER, Instant, earliest
-from penstock.core.datagrams import SendBestEffort
+from penstock.core.datagrams import ReceivedTogether, SendBestEffort
 from penstock.core.machine import (
     DeadlineReached,
     Effect,
@@ -74,6 +76,13 @@ class DeliverPublication(Effect, frozen=True, gc=False):
 
     publication: Publication
     filter_ids: tuple[int, ...]
+
+
+class DeliverTogether(Effect, frozen=True, gc=False):
+    """Messages for the application that came at once, and the filters that each matches, if any."""
+
+    publications: Sequence[Publication]
+    filter_ids: Sequence[tuple[int, ...]]
 
 
 class PublicationSettled(Effect, frozen=True, gc=False):
@@ -139,6 +148,8 @@ class DatagramPeer:
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
         """Take one fact in and give the orders that follow from it."""
+        if type(fact) is ReceivedTogether:
+            return self._received_together(fact.messages, now)
         match fact:
             case Received(message=message):
                 return self._received(message, now)
@@ -153,7 +164,7 @@ class DatagramPeer:
 
     def _received(self, message: Message, now: Instant) -> list[Effect]:
         if type(message) is Publication:
-            return self._publication(message, now)
+            return self._publications((message,), now)
         if isinstance(message, DatagramOpened):
             return self._opened(message, now)
         if self.publishing is None or self.subscribing is None:
@@ -175,11 +186,27 @@ class DatagramPeer:
                 return [Send(BROKER, DatagramWhyAnswer(token, document), Priority.CONTROL)]
         return []
 
-    def _publication(self, publication: Publication, now: Instant) -> list[Effect]:
+    def _received_together(self, messages: Sequence[Message], now: Instant) -> list[Effect]:
+        publications = [each for each in messages if type(each) is Publication]
+        out = self._publications(publications, now)
+        if len(publications) < len(messages):
+            # Reports and echoes may overtake publications, here as everywhere.
+            for each in messages:
+                if type(each) is not Publication:
+                    out += self._received(each, now)
+        return out
+
+    def _publications(self, publications: Sequence[Publication], now: Instant) -> list[Effect]:
         if self.subscribing is None:
             return []
-        matched = self.subscribing.received(publication, now)
-        return [DeliverPublication(publication, tuple(matched))] if matched else []
+        matched = self.subscribing.received(publications, now)
+        if len(publications) > 1:
+            return [DeliverTogether(publications, matched)]
+        return [
+            DeliverPublication(publication, filter_ids)
+            for publication, filter_ids in zip(publications, matched, strict=True)
+            if filter_ids
+        ]
 
     def _opened(self, message: DatagramOpened, now: Instant) -> list[Effect]:
         if message.problem:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import deque
 from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
-from typing import Final
+from typing import Final, NoReturn
 
 import msgspec
 
@@ -38,9 +38,11 @@ from penstock.datagram.messages import (
 from penstock.datagram.parameters import DatagramParameters
 from penstock.datagram.publication_record import ENCODING_BYTES
 from penstock.datagram.rate_meter import RateMeter
+from penstock.datagram.remembered import Remembered
 
-HEAD_BYTES: Final = 24 + 8 + 13 + 80
-"""The envelope, its padding, the tag, and the fields of a publication that are always there."""
+HEAD_BYTES: Final = 32 + 13 + 80
+"""At most what a datagram's own header, the tag, and the fields of a publication that are always
+there take."""
 
 ATTRIBUTE_BYTES: Final = 12
 """What an attribute takes beside its name and a text: two heads and a number."""
@@ -61,17 +63,24 @@ def _attribute_bits(name: str, value: Attribute) -> int:
     return encode_message({name: value})
 
 
-def _most_bytes(attributes: dict[str, Attribute]) -> int:
-    """What attributes take at most: a character is four bytes or less.
+class AttributesRead(msgspec.Struct, frozen=True, gc=False):
+    """What the control needs to know of a message's attributes."""
 
-    Nearly every message is far below the limit, and needs no exact count.
-    """
-    characters = 0
+    bits: int
+    encoding: bytes
+    """The same as they stand in a record."""
+    size_bytes: int
+    """What they take in a datagram, at most."""
+
+
+def _read_attributes(attributes: dict[str, Attribute]) -> AttributesRead:
+    bits = size_bytes = 0
     for name, value in attributes.items():
-        characters += len(name)
-        if type(value) is str:
-            characters += len(value)
-    return ATTRIBUTE_BYTES * len(attributes) + 4 * characters
+        bits |= _attribute_bits(name, value)
+        size_bytes += ATTRIBUTE_BYTES + len(name.encode())
+        if isinstance(value, str):
+            size_bytes += len(value.encode())
+    return AttributesRead(bits, encoding_bytes(bits), size_bytes)
 
 
 class TooLarge(ValueError):
@@ -98,7 +107,7 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
     """Its place in the order in which messages began to wait."""
     attributes: dict[str, Attribute]
     payload: bytes
-    bits: int
+    read: AttributesRead
     expires_at: Instant
 
 
@@ -128,6 +137,7 @@ class PublisherControl:
         record_bytes = parameters.record_messages * ENCODING_BYTES
         self._head_bytes = HEAD_BYTES + record_bytes + len(address.encode())
         self._size_limit_bytes = parameters.datagram_bytes - ROOM_FOR_TAGS_BYTES
+        self._reading = Remembered(_read_attributes)
         self._meter = RateMeter(now)
         self._rate = 0.0
         self._rate_until: Instant = 0
@@ -139,21 +149,17 @@ class PublisherControl:
 
     def check_size(self, attributes: dict[str, Attribute], payload: bytes) -> None:
         """Raise ``TooLarge`` if a message does not fit into one datagram."""
-        size_bytes = self._head_bytes + len(payload)
-        if size_bytes + _most_bytes(attributes) <= self._size_limit_bytes:
-            return
-        for name, value in attributes.items():
-            size_bytes += ATTRIBUTE_BYTES + len(name.encode())
-            if isinstance(value, str):
-                size_bytes += len(value.encode())
-        limit = self._size_limit_bytes
-        if size_bytes > limit:
-            raise TooLarge(
-                f"a message of {size_bytes} bytes with its header; one datagram carries at most "
-                f"{limit} (datagram_bytes = {self.parameters.datagram_bytes}): shorten the "
-                "payload, raise datagram_bytes if the network carries larger datagrams, or use "
-                "the guaranteed service"
-            )
+        content_bytes = self._reading.of(attributes).size_bytes + len(payload)
+        if self._head_bytes + content_bytes > self._size_limit_bytes:
+            self._refuse_size(content_bytes)
+
+    def _refuse_size(self, content_bytes: int) -> NoReturn:
+        raise TooLarge(
+            f"a message of {self._head_bytes + content_bytes} bytes with its header; one datagram "
+            f"carries at most {self._size_limit_bytes} (datagram_bytes = "
+            f"{self.parameters.datagram_bytes}): shorten the payload, raise datagram_bytes if the "
+            "network carries larger datagrams, or use the guaranteed service"
+        )
 
     def offer(
         self,
@@ -164,13 +170,12 @@ class PublisherControl:
         expires_at: Instant = NEVER,
     ) -> Publication | None:
         """A publication to send at once; None if it waits; raises ``QueueFull``, ``TooLarge``."""
-        self.check_size(attributes, payload)
-        bits = 0
-        for name, value in attributes.items():
-            bits |= _attribute_bits(name, value)
-        flows = self.table.matching(bits, attributes)
-        if all(not flow.waiting and flow.tokens.ready(now) for flow in flows):
-            return self._send(attributes, payload, bits, flows, now)
+        read = self._reading.of(attributes)
+        if self._head_bytes + read.size_bytes + len(payload) > self._size_limit_bytes:
+            self._refuse_size(read.size_bytes + len(payload))
+        flows = self.table.matching(read.bits, attributes) if self.table.flows else []
+        if not flows or all(not flow.waiting and flow.tokens.ready(now) for flow in flows):
+            return self._send(attributes, payload, read, flows, now)
         slowest = max(
             (flow for flow in flows if flow.waiting or not flow.tokens.ready(now)),
             key=lambda flow: (1 + len(flow.waiting)) / flow.quota_msgs_per_s,
@@ -181,7 +186,7 @@ class PublisherControl:
             raise QueueFull(slowest)
         self._arrivals += 1
         slowest.waiting.append(
-            Waiting(token, self._arrivals, attributes, payload, bits, expires_at)
+            Waiting(token, self._arrivals, attributes, payload, read, expires_at)
         )
         self._wakes_at_known = False
         return None
@@ -190,7 +195,7 @@ class PublisherControl:
         self,
         attributes: dict[str, Attribute],
         payload: bytes,
-        bits: int,
+        read: AttributesRead,
         flows: list[Flow],
         now: Instant,
     ) -> Publication:
@@ -202,7 +207,7 @@ class PublisherControl:
             self._rate = self._meter.per_second(now)
             self._rate_until = now + self.parameters.report_interval_ns
         record = b"".join(self._record)
-        self._record.appendleft(encoding_bytes(bits))
+        self._record.appendleft(read.encoding)
         return Publication(
             self.address,
             self._incarnation,
@@ -210,7 +215,7 @@ class PublisherControl:
             now,
             self._rate,
             record,
-            self._tags(flows, attributes, payload),
+            self._tags(flows, attributes, payload) if flows else (),
             attributes,
             payload,
         )
@@ -219,8 +224,6 @@ class PublisherControl:
         self, flows: list[Flow], attributes: dict[str, Attribute], payload: bytes
     ) -> tuple[FlowTag, ...]:
         """The tags of as many flows as fit; the others' numbers do not advance."""
-        if not flows:
-            return ()
         used = self._head_bytes + len(payload) + 2 * ATTRIBUTE_BYTES * len(attributes)
         room = max(ROOM_FOR_TAGS_BYTES, self.parameters.datagram_bytes - 2 * used)
         tags = []
@@ -269,11 +272,11 @@ class PublisherControl:
                 self.expired_messages += 1
                 out.append(Outcome(head.token, None))
             else:
-                flows = self.table.matching(head.bits, head.attributes)
+                flows = self.table.matching(head.read.bits, head.attributes)
                 if not all(each.tokens.ready(now) for each in flows):
                     heappop(heads)
                     continue
-                sent = self._send(head.attributes, head.payload, head.bits, flows, now)
+                sent = self._send(head.attributes, head.payload, head.read, flows, now)
                 out.append(Outcome(head.token, sent))
             flow.waiting.popleft()
             if flow.waiting:
@@ -294,7 +297,7 @@ class PublisherControl:
         for flow in self.table.flows:
             if flow.waiting:
                 head: Waiting = flow.waiting[0]
-                flows = self.table.matching(head.bits, head.attributes)
+                flows = self.table.matching(head.read.bits, head.attributes)
                 ready_at = max(each.tokens.ready_at() for each in flows) if flows else 0
                 first = earliest(first, min(ready_at, head.expires_at))
         return first

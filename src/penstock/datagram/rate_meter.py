@@ -21,7 +21,7 @@ ENOUGH_MESSAGES: Final = 16
 LONGEST_NS: Final[Duration] = 2 * SECOND
 
 REMEMBERED_MESSAGES: Final = 4096
-"""Bound on what is remembered: at more than 20,000 messages a second the window is shorter."""
+"""Bound on what is remembered: at more than 40,000 messages a second the window is shorter."""
 
 
 class RateMeter:
@@ -31,7 +31,7 @@ class RateMeter:
 
     def __init__(self, now: Instant) -> None:
         """Nothing has come."""
-        self._arrivals: deque[Instant] = deque(maxlen=REMEMBERED_MESSAGES)
+        self._arrivals: deque[Instant] = deque()
         self._began = now
         self.total = 0
 
@@ -40,8 +40,13 @@ class RateMeter:
         arrivals = self._arrivals
         arrivals.append(now)
         self.total += 1
-        while len(arrivals) > ENOUGH_MESSAGES and arrivals[0] < now - WINDOW_NS:
-            arrivals.popleft()
+        if arrivals[0] < now - WINDOW_NS:
+            while len(arrivals) > ENOUGH_MESSAGES and arrivals[0] < now - WINDOW_NS:
+                arrivals.popleft()
+        if len(arrivals) > REMEMBERED_MESSAGES:
+            # The window begins behind what is forgotten; a rate over the whole of it would not
+            # rise beyond what is remembered.
+            self._began = arrivals.popleft()
 
     def per_second(self, now: Instant) -> float:
         """The rate at present."""

@@ -7,7 +7,8 @@ are at most ``MAX_SESSIONS``: publications of further publishers are delivered a
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
 
 from penstock.content.bloom import encode_filter
 from penstock.content.selector import Selector
@@ -16,6 +17,7 @@ from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.deadlines import Deadlines
 from penstock.core.message import Message
 from penstock.datagram.messages import (
+    Attribute,
     ClientAddress,
     EchoReply,
     EchoRequest,
@@ -24,6 +26,7 @@ from penstock.datagram.messages import (
     Publication,
 )
 from penstock.datagram.parameters import DatagramParameters
+from penstock.datagram.remembered import Remembered
 from penstock.datagram.subscriber_session import Filter, SubscriberSession
 
 SILENT_NS: Final[Duration] = 10 * SECOND
@@ -39,6 +42,28 @@ REQUEST_OVERHEAD_BYTES: Final = 32
 """What a request takes beside its selector."""
 
 
+Matched: TypeAlias = tuple[int, ...]
+"""The numbers of the filters that a publication matches."""
+
+
+def _by_stream(
+    wanted: list[tuple[Publication, Matched]],
+) -> Iterable[list[tuple[Publication, Matched]]]:
+    """Runs of what is numbered together: of one incarnation of one publisher."""
+    run: list[tuple[Publication, Matched]] = []
+    for pair in wanted:
+        publication = pair[0]
+        if run and (
+            publication.source != run[0][0].source
+            or publication.incarnation != run[0][0].incarnation
+        ):
+            yield run
+            run = []
+        run.append(pair)
+    if run:
+        yield run
+
+
 class SubscriberControl:
     """All sessions of one subscriber."""
 
@@ -49,38 +74,50 @@ class SubscriberControl:
         self._parameters = parameters
         self._filters: dict[int, Filter] = {}
         self._index = SelectorIndex()
+        self._matching = Remembered(self._match)
         self._deadlines: Deadlines[ClientAddress] = Deadlines()
 
     def add_filter(self, filter_id: int, selector: Selector, priority: float = 1.0) -> None:
         """Messages that this selector selects are wanted."""
         self._filters[filter_id] = Filter(filter_id, selector, encode_filter(selector), priority)
         self._index.add(filter_id, selector)
+        self._matching.forget()
 
     def remove_filter(self, filter_id: int) -> None:
         """They are not wanted any more."""
         if self._filters.pop(filter_id, None) is not None:
             self._index.remove(filter_id)
+            self._matching.forget()
 
-    def received(self, publication: Publication, now: Instant) -> list[int]:
-        """A publication came; the filters that it matches, none if it is not wanted."""
-        matched = self._index.match_row(publication.attributes)
-        if not matched or self._parameters.law == "none":
-            return matched
+    def received(self, publications: Sequence[Publication], now: Instant) -> list[Matched]:
+        """Publications came at once; the filters that each matches, none if it is not wanted."""
+        matched = [self._matching.of(each.attributes) for each in publications]
+        if self._parameters.law != "none":
+            wanted = [pair for pair in zip(publications, matched, strict=True) if pair[1]]
+            for some in _by_stream(wanted):
+                self._measure(some, now)
+        return matched
+
+    def _match(self, attributes: dict[str, Attribute]) -> Matched:
+        return tuple(self._index.match_row(attributes))
+
+    def _measure(self, some: list[tuple[Publication, Matched]], now: Instant) -> None:
+        """Take in what one incarnation of a publisher sent."""
+        publication = some[0][0]
         source = publication.source
         session = self.sessions.get(source)
         if session is None or session.incarnation < publication.incarnation:
             if session is None and len(self.sessions) >= MAX_SESSIONS:
-                return matched
+                return
             session = SubscriberSession(
                 self.address, publication.incarnation, self._parameters, now
             )
             self.sessions[source] = session
         elif session.incarnation > publication.incarnation:
-            # A straggler of the time before the publisher was started anew.
-            return matched
-        session.received(publication, matched, self._filters, now)
+            # Stragglers of the time before the publisher was started anew.
+            return
+        session.received(some, self._filters, now)
         self._arm(source, session)
-        return matched
 
     def echoed(self, reply: EchoReply, now: Instant) -> None:
         """The answer to an echo; one that nobody asked for changes nothing."""

@@ -17,6 +17,7 @@ a publisher that is idle is not throttled for being idle.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -32,6 +33,8 @@ from penstock.datagram.parameters import DatagramParameters
 from penstock.datagram.publication_record import NOTHING_LOST, RecordReading, read_record
 from penstock.datagram.rate_meter import RateMeter
 from penstock.datagram.round_trip import RoundTripEstimate
+
+NO_TAGS: Final[Mapping[int, FlowTag]] = {}
 
 
 class Filter(msgspec.Struct, frozen=True):
@@ -74,7 +77,8 @@ class SubscriberSession:
         self._parameters = parameters
         self._states: dict[int, FilterState] = {}
         self._meter = RateMeter(now)
-        self._last_sequence: int | None = None
+        self._last_sequence = 0
+        """Publications are numbered from one; nothing was received yet."""
         self._delay_decides = True
         self._decided_at = now
         self._decide_at: Instant | None = None
@@ -83,38 +87,49 @@ class SubscriberSession:
 
     def received(
         self,
-        publication: Publication,
-        matched: Sequence[int],
+        some: Sequence[tuple[Publication, Sequence[int]]],
         filters: Mapping[int, Filter],
         now: Instant,
     ) -> None:
-        """A publication that matches these filters came."""
+        """Publications came at once, each with the filters that it matches."""
         self.heard_at = now
-        self.received_messages += 1
-        self._meter.add(now)
-        tags = {tag.filter_id: tag for tag in publication.flows if tag.receiver == self._address}
-        for filter_id in matched:
-            state = self._states.get(filter_id)
-            if state is None:
-                state = self._states[filter_id] = FilterState(now)
-            state.meter.add(now)
-            state.limiting = filter_id in tags
-        self._measure(publication, tags, now)
-        reading = self._read(publication, tags, filters, now)
-        self._last_sequence = max(self._last_sequence or 0, publication.sequence)
-        self._count(reading, now)
-        round_trip = self.round_trip.smoothed_ns
-        if self._decide_at is None and round_trip is not None:
-            interval = max(self._parameters.report_interval_ns, round_trip)
-            self._decide_at = max(now, self._decided_at + interval)
-
-    def _measure(self, publication: Publication, tags: Mapping[int, FlowTag], now: Instant) -> None:
-        delay = next((tag.feedback_delay_ns for tag in tags.values()), None)
-        believed = self.round_trip.publication(publication.sent_at, now, delay)
+        self.received_messages += len(some)
+        one_ways: list[Duration] = []
+        for publication, filter_ids in some:
+            tags = self._own_tags(publication) if publication.flows else NO_TAGS
+            self._meter.add(now)
+            for filter_id in filter_ids:
+                state = self._states.get(filter_id)
+                if state is None:
+                    state = self._states[filter_id] = FilterState(now)
+                state.meter.add(now)
+                state.limiting = filter_id in tags
+            delay = next(iter(tags.values())).feedback_delay_ns if tags else None
+            if not self.round_trip.publication(publication.sent_at, now, delay):
+                self._clock_was_set(one_ways, now)
+            one_ways.append(now - publication.sent_at)
+            reading = self._read(publication, tags, filters, now)
+            if reading.lost_messages:
+                self._lost(reading.lost_messages, now)
+            self.losses.arrived(reading.weight)
+            if publication.sequence > self._last_sequence:
+                self._last_sequence = publication.sequence
+            if self._decide_at is None and self.round_trip.smoothed_ns is not None:
+                interval = max(self._parameters.report_interval_ns, self.round_trip.smoothed_ns)
+                self._decide_at = max(now, self._decided_at + interval)
         if self.delay_law is not None:
-            if not believed:
-                self.delay_law.clock_was_set()
-            self.delay_law.arrived(now - publication.sent_at, now)
+            self.delay_law.arrived(one_ways, now)
+
+    def _own_tags(self, publication: Publication) -> Mapping[int, FlowTag]:
+        """The tags of the flows that this subscriber limits, by its own number for the filter."""
+        return {tag.filter_id: tag for tag in publication.flows if tag.receiver == self._address}
+
+    def _clock_was_set(self, one_ways: list[Duration], now: Instant) -> None:
+        """What was measured before, in this batch too, is of another clock."""
+        if self.delay_law is not None:
+            self.delay_law.arrived(one_ways, now)
+            self.delay_law.clock_was_set()
+        one_ways.clear()
 
     def _read(
         self,
@@ -126,12 +141,13 @@ class SubscriberSession:
         """What was lost before this publication."""
         if tags and self._parameters.detection == "flow":
             return self._gap_in_flows(tags, now)
-        if self._last_sequence is None:
+        last = self._last_sequence
+        if not last or publication.sequence <= last + 1:
             return NOTHING_LOST
         rate = publication.publish_rate_msgs_per_s
         return read_record(
             publication.record,
-            publication.sequence - self._last_sequence - 1,
+            publication.sequence - last - 1,
             (each.encoding for each in filters.values()),
             self._meter.per_second(now) / rate if rate > 0 else 1.0,
         )
@@ -147,14 +163,12 @@ class SubscriberSession:
             # A flow that is set up anew counts from one again.
             if tag.sequence > state.last_sequence or tag.sequence == 1:
                 state.last_sequence = tag.sequence
-        return RecordReading(lost, 1.0)
+        return RecordReading(lost, 1.0) if lost else NOTHING_LOST
 
-    def _count(self, reading: RecordReading, now: Instant) -> None:
-        if reading.lost_messages:
-            self.lost_messages += reading.lost_messages
-            if self._event(now) and self.delay_law is not None:
-                self.delay_law.loss_event(now)
-        self.losses.arrived(reading.weight)
+    def _lost(self, messages: int, now: Instant) -> None:
+        self.lost_messages += messages
+        if self._event(now) and self.delay_law is not None:
+            self.delay_law.loss_event(now)
 
     def _event(self, now: Instant) -> bool:
         round_trip = self.round_trip.at_loss_ns

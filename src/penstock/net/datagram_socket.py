@@ -8,6 +8,7 @@
 3. Datagrams from anywhere else, and those that are not messages, are counted and dropped: no answer
    is ever sent to an address that did not show a secret.
 4. A client speaks only as a client does: a ``BindAddress`` and the service's own datagrams.
+5. What one wake-up brings from one sender is one fact, and what it leads to is packed together.
 """
 
 from __future__ import annotations
@@ -16,11 +17,10 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from socket import SO_RCVBUF, SOCK_DGRAM, SOL_SOCKET, socket
-from typing import Any, Final, cast
+from typing import Final
 
-from penstock.content.wire import MalformedMessage, encode
-from penstock.core.datagrams import SendBestEffort
+from penstock.content.wire import MalformedMessage
+from penstock.core.datagrams import BestEffort, ReceivedTogether, SendTogether
 from penstock.core.machine import (
     Fact,
     LinkDown,
@@ -31,6 +31,7 @@ from penstock.core.machine import (
     Send,
     SessionClosed,
 )
+from penstock.core.message import Message
 from penstock.datagram.messages import (
     AddressBound,
     BindAddress,
@@ -38,30 +39,21 @@ from penstock.datagram.messages import (
     DatagramSocketOffer,
 )
 from penstock.net.datagram_outbox import DatagramOutbox
-from penstock.net.datagram_packing import unpacked
+from penstock.net.datagram_packing import Unpacker, datagram_of, encode_message
+from penstock.net.drained_socket import DrainedSocket, SocketAddress, bound_socket
 from penstock.net.link import Link
 from penstock.net.shaping import LinkPacer
 from penstock.net.wall_clock import WallClock
-from penstock.overlay.drop_tail import DropTail
-from penstock.overlay.wire import datagram_decoder
 
 logger = logging.getLogger(__name__)
-
-RECEIVE_BUFFER_BYTES: Final = 4 << 20
-"""What the kernel may hold while the broker is busy: a second of 4,000 messages."""
 
 DATAGRAM_BYTES: Final = 1400
 """No datagram of several messages is larger: it passes an Ethernet link in one piece."""
 
-CLIENT_QUEUE_MESSAGES: Final = 1024
-"""What one turn of the event loop may bring for one client; there is no limit on the pace."""
-
 SECRET_BYTES: Final = 16
 
-SocketAddress = tuple[str, int]
 
-
-class DatagramSocket(asyncio.DatagramProtocol):
+class DatagramSocket:
     """The socket, and who is behind which address."""
 
     def __init__(self, clock: WallClock, feed: Callable[[Iterable[Fact]], None]) -> None:
@@ -70,13 +62,17 @@ class DatagramSocket(asyncio.DatagramProtocol):
         self.dropped_datagrams = 0
         self._clock = clock
         self._feed = feed
-        self._decoder = datagram_decoder()
+        self._unpacker = Unpacker()
         self._links: Mapping[LinkName, Link] = {}
         self._senders: dict[SocketAddress, LinkName] = {}
         self._outboxes: dict[LinkName, DatagramOutbox] = {}
         self._addresses: dict[LinkName, SocketAddress] = {}
         self._secrets: dict[bytes, LinkName] = {}
-        self._transport: asyncio.DatagramTransport | None = None
+        self._socket: DrainedSocket | None = None
+        self._arrived: list[tuple[LinkName, list[Message]]] = []
+        """What this wake-up has brought: runs of messages from one sender."""
+        self._unflushed: dict[DatagramOutbox, None] = {}
+        self._draining = False
 
     async def open(self, host: str, port: int, *, required: bool) -> None:
         """Bind the socket; if the port is taken and not ``required``, take any.
@@ -84,14 +80,13 @@ class DatagramSocket(asyncio.DatagramProtocol):
         Raises ``OSError``.
         """
         try:
-            bound = await _bound(host, port)
+            bound = await bound_socket(host, port)
         except OSError:
             if required:
                 raise
             logger.warning("UDP port %d is taken; datagrams use another", port)
-            bound = await _bound(host, 0)
-        loop = asyncio.get_running_loop()
-        await loop.create_datagram_endpoint(lambda: self, sock=bound)
+            bound = await bound_socket(host, 0)
+        self._socket = DrainedSocket(bound, self._datagram, self._drained)
         self.port = int(bound.getsockname()[1])
 
     def watch(self, links: Mapping[LinkName, Link]) -> None:
@@ -102,8 +97,9 @@ class DatagramSocket(asyncio.DatagramProtocol):
         """Fall silent."""
         for outbox in self._outboxes.values():
             outbox.close()
-        if self._transport is not None:
-            self._transport.close()
+        self._unflushed.clear()
+        if self._socket is not None:
+            self._socket.close()
 
     # -- what is said on connections --------------------------------------------------------
 
@@ -136,17 +132,14 @@ class DatagramSocket(asyncio.DatagramProtocol):
         if link is None or link.connection is None or not 0 < port <= 65_535:
             return
         host = link.connection.peer_address.rpartition(":")[0].strip("[]")
-        queue: DropTail[bytes] = DropTail()
-        self._connect(name, (host, port), link.outbox.pacer, queue)
+        self._connect(name, (host, port), link.outbox.pacer)
 
-    def _connect(
-        self, name: LinkName, address: SocketAddress, pacer: LinkPacer, queue: DropTail[bytes]
-    ) -> None:
+    def _connect(self, name: LinkName, address: SocketAddress, pacer: LinkPacer) -> None:
         self._forget(name, keep_secret=True)
         self._senders[address] = name
         self._addresses[name] = address
         self._outboxes[name] = DatagramOutbox(
-            self._clock, pacer, queue, lambda data: self._transmit(data, address), DATAGRAM_BYTES
+            self._clock, pacer, lambda data: self._transmit(data, address), DATAGRAM_BYTES
         )
 
     def _forget(self, name: LinkName, *, keep_secret: bool = False) -> None:
@@ -156,46 +149,78 @@ class DatagramSocket(asyncio.DatagramProtocol):
         outbox = self._outboxes.pop(name, None)
         if outbox is not None:
             outbox.close()
+            self._unflushed.pop(outbox, None)
         if not keep_secret:
             self._secrets = {key: each for key, each in self._secrets.items() if each != name}
 
     # -- datagrams --------------------------------------------------------------------------
 
-    def send(self, effect: SendBestEffort) -> None:
-        """Queue a message for a neighbour or a client whose address is known; others get none."""
+    def send(self, effect: BestEffort) -> None:
+        """Send to a neighbour or a client whose address is known; others get nothing."""
         outbox = self._outboxes.get(effect.link)
-        if outbox is not None:
-            outbox.put(effect.message)
+        if outbox is None:
+            return
+        outbox.put(effect.messages if isinstance(effect, SendTogether) else (effect.message,))
+        if not self._unflushed and not self._draining:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._unflushed[outbox] = None
+
+    def _flush(self) -> None:
+        unflushed, self._unflushed = self._unflushed, {}
+        for outbox in unflushed:
+            outbox.flush()
 
     def _transmit(self, data: bytes, address: SocketAddress) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.sendto(data, address)
+        if self._socket is not None and not self._socket.is_closed:
+            self._socket.send(data, address)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is there."""
-        # The loops' own transports derive from no common class.
-        self._transport = cast(asyncio.DatagramTransport, transport)
-
-    def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
+    def _datagram(self, data: memoryview, address: SocketAddress) -> None:
         """A datagram came."""
-        address = (addr[0], addr[1])
-        sender = self._senders.get(address)
         try:
-            messages = unpacked(data, self._decoder)
+            messages = self._unpacker.unpacked(data)
         except MalformedMessage as error:
             self.dropped_datagrams += 1
-            logger.debug("a datagram from %s is no message: %s", addr[0], error)
+            logger.debug("a datagram from %s is no message: %s", address[0], error)
             return
-        facts: list[Fact] = []
+        sender = self._senders.get(address)
+        if sender is None or (messages and type(messages[0]) is BindAddress):
+            messages = self._introduction(messages, address)
+            sender = self._senders.get(address)
+        if sender is None or not messages:
+            return
+        if self._arrived and self._arrived[-1][0] == sender:
+            self._arrived[-1][1].extend(messages)
+        else:
+            self._arrived.append((sender, messages))
+
+    def _drained(self) -> None:
+        """This was all that had come."""
+        arrived, self._arrived = self._arrived, []
+        if not arrived:
+            return
+        self._draining = True
+        try:
+            self._feed(
+                ReceivedTogether(sender, messages)
+                if len(messages) > 1
+                else Received(sender, messages[0])
+                for sender, messages in arrived
+            )
+        finally:
+            self._draining = False
+            self._flush()
+
+    def _introduction(self, messages: list[Message], address: SocketAddress) -> list[Message]:
+        """Hear who a sender is; what else it says, and what strangers say."""
+        rest: list[Message] = []
         for message in messages:
             if isinstance(message, BindAddress):
                 self._bind(message, address)
-            elif sender is None:
-                self.dropped_datagrams += 1
+            elif address in self._senders:
+                rest.append(message)
             else:
-                facts.append(Received(sender, message))
-        if facts:
-            self._feed(facts)
+                self.dropped_datagrams += 1
+        return rest
 
     def _bind(self, message: BindAddress, address: SocketAddress) -> None:
         session = self._secrets.get(message.secret)
@@ -203,25 +228,5 @@ class DatagramSocket(asyncio.DatagramProtocol):
             self.dropped_datagrams += 1
             return
         if self._addresses.get(session) != address:
-            queue: DropTail[bytes] = DropTail(CLIENT_QUEUE_MESSAGES)
-            self._connect(session, address, LinkPacer(), queue)
-        self._transmit(b"".join(encode(AddressBound())), address)
-
-    def error_received(self, exc: Exception) -> None:
-        """Nobody listens at the other end any more: the connection will tell."""
-        logger.debug("a datagram was not delivered: %s", exc)
-
-
-async def _bound(host: str, port: int) -> socket:
-    """A UDP socket at this address; raises ``OSError``, and leaves nothing open then."""
-    loop = asyncio.get_running_loop()
-    family, kind, protocol, _, address = (await loop.getaddrinfo(host, port, type=SOCK_DGRAM))[0]
-    made = socket(family, kind, protocol)
-    try:
-        made.setblocking(False)
-        made.setsockopt(SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-        made.bind(address)
-    except OSError:
-        made.close()
-        raise
-    return made
+            self._connect(session, address, LinkPacer())
+        self._transmit(datagram_of([encode_message(AddressBound())]), address)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 from penstock.core.clock import NEVER, Instant, in_seconds
-from penstock.core.datagrams import SendBestEffort
+from penstock.core.datagrams import BestEffort, SendBestEffort, SendTogether
 from penstock.core.machine import (
     CloseSession,
     DeadlineReached,
@@ -44,8 +44,8 @@ class Peers(Protocol):
     def send(self, effect: Send) -> None:
         """Queue a message for a neighbour or a client; one that is gone gets nothing."""
 
-    def send_best_effort(self, effect: SendBestEffort) -> None:
-        """The same as a datagram, without any promise."""
+    def send_best_effort(self, effect: BestEffort) -> None:
+        """The same as datagrams, without any promise."""
 
     def close_session(self, effect: CloseSession) -> None:
         """End a client's connection."""
@@ -74,6 +74,7 @@ class Driver:
         self._orders: dict[type[Effect], Callable[[Any], None]] = {
             Send: peers.send,
             SendBestEffort: lambda effect: peers.send_best_effort(effect),
+            SendTogether: lambda effect: peers.send_best_effort(effect),
             Persist: durability.persist,
             PersistState: durability.persist_state,
             ReadLog: durability.read,

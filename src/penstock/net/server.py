@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from penstock.core.clock import Instant, in_seconds
-from penstock.core.datagrams import SendBestEffort
+from penstock.core.datagrams import BestEffort
 from penstock.core.machine import CloseSession, Fact, LinkName, Send
 from penstock.core.message import Message
 from penstock.core.randomness import random_stream
@@ -208,8 +208,8 @@ class BrokerServer:
         else:
             self._neighbours.send(effect)
 
-    def send_best_effort(self, effect: SendBestEffort) -> None:
-        """Queue a message for a client or a neighbour as a datagram."""
+    def send_best_effort(self, effect: BestEffort) -> None:
+        """Send messages to a client or a neighbour as datagrams."""
         self._datagrams.send(effect)
 
     def close_session(self, effect: CloseSession) -> None:

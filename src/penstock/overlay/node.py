@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from penstock.core.clock import SECOND, Duration, Instant, earliest
+from penstock.core.datagrams import ReceivedTogether
 from penstock.core.intervals import Tick
 from penstock.core.machine import (
     DeadlineReached,
@@ -44,6 +45,9 @@ SETTLE_WITHIN: Duration = 2 * SECOND
 
 SERVICES = 4
 """How many services share a broker's tokens."""
+
+DATAGRAMS = 3
+"""The place of the datagram service among them."""
 
 EVERY_SERVICE = (1 << SERVICES) - 1
 """The set of all services, a bit for each."""
@@ -123,7 +127,7 @@ class BrokerNode:
             0: self.guaranteed,
             1: self.queues,
             2: self.multicast,
-            3: self.datagram,
+            DATAGRAMS: self.datagram,
         }
         self._services: tuple[Service, ...] = tuple(self._by_number.values())
         self._due: list[Instant | None] = [None] * SERVICES
@@ -142,6 +146,10 @@ class BrokerNode:
                 return self._link_state(fact.link, fact.message, now)
             service = self._service(SERVICE_OF_MESSAGE[type(fact.message)])
             return service.received(fact.link, fact.message, now)
+        if isinstance(fact, ReceivedTogether):
+            # Only datagrams come in such numbers, and they are all of one service.
+            self._service(DATAGRAMS)
+            return self.datagram.received_together(fact.link, fact.messages, now)
         match fact:
             case Persisted(token):
                 return self._service(token % SERVICES).resolved(token, "", now)

@@ -162,11 +162,6 @@ def connection_decoder() -> Decoder[Message]:
     )
 
 
-def datagram_decoder() -> Decoder[Message]:
-    """Reads what may arrive as a datagram at a broker or at one of its clients."""
-    return Decoder(datagram.DATAGRAMS)
-
-
 def log_decoder() -> Decoder[Message]:
     """Reads what a broker wrote to its logs."""
     return Decoder(LOG_MESSAGES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.content.wire import encode
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.datagram.messages import Attribute, FlowTag, Publication
 from penstock.lab.papers.datagram_large import LargeRun
@@ -45,6 +44,7 @@ from penstock.lab.papers.datagram_scenario import (
     load,
 )
 from penstock.lab.papers.table import PaperRow
+from penstock.net.datagram_packing import encode_message
 
 BUCKET_NS = 250 * MILLISECOND
 SEEDS = 2
@@ -194,8 +194,8 @@ def test_a_live_segment_is_as_large_as_a_message() -> None:
 
 def test_live_messages_have_one_size_with_and_without_a_tag() -> None:
     tagged, bare = (len(payload_for(280, 2, controlled=each)) for each in (True, False))
-    assert bare - tagged == sum(map(len, encode(message_with(TAG)))) - sum(
-        map(len, encode(message_with()))
+    assert bare - tagged == len(encode_message(message_with(TAG))) - len(
+        encode_message(message_with())
     )
 
 

@@ -13,13 +13,13 @@ import msgspec
 import uvloop
 
 from penstock.client.client import connect
-from penstock.content.wire import encode
 from penstock.core.clock import SECOND
 from penstock.core.randomness import random_stream
 from penstock.datagram.messages import FlowTag, Publication
 from penstock.datagram.publication_record import ENCODING_BYTES
 from penstock.lab.papers.datagram_scenario import DatagramScenario, Pair, Policy
 from penstock.lab.papers.datagram_simulation import WANTED, message_maker, selector_of
+from penstock.net.datagram_packing import datagram_of, encode_message
 from penstock.sim.udp_workload import RatePlan
 
 START_WITHIN_S: Final = 60.0
@@ -93,7 +93,7 @@ def payload_for(message_bytes: int, record_messages: int, *, controlled: bool) -
         "publisher-1@near", time.time_ns(), 100_000, time.time_ns(), 1000.0, record, tags,
         attributes, b"",
     )  # fmt: skip
-    return bytes(max(0, message_bytes - sum(map(len, encode(sample)))))
+    return bytes(max(0, message_bytes - len(datagram_of([encode_message(sample)]))))
 
 
 class _Role(msgspec.Struct, frozen=True):
