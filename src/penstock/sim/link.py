@@ -226,7 +226,7 @@ class SimLink:
     def _arrive(self, message: Any, generation: int) -> None:
         if generation != self._generation:
             return
-        if type(message) is _CrossTraffic:
+        if isinstance(message, _CrossTraffic):
             message.arrived()
         else:
             self._deliver(message)
