@@ -24,7 +24,6 @@ from penstock.overlay.link_queue import LinkQueue
 from penstock.sim.link_model import LinkModel
 from penstock.sim.scheduler import Scheduler
 
-
 __all__ = ["LinkModel", "SimLink"]
 
 DATA: Final = Priority.DATA
@@ -183,9 +182,7 @@ class SimLink:
         queue, best_effort = self._queue, self._best_effort
         while self._busy_until <= now:
             priority = queue.next_priority()
-            if best_effort and (
-                priority is None or (priority is DATA and self._best_effort_turn)
-            ):
+            if best_effort and (priority is None or (priority is DATA and self._best_effort_turn)):
                 message, size = best_effort.take()
                 priority = DATA
                 self._best_effort_turn = False
