@@ -4,8 +4,10 @@ Both forms run from copies of the sources, so that what ``make compiled`` left i
 nothing here.
 """
 
+import ast
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -130,6 +132,15 @@ def why_not_compiled() -> str:
 def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the sources do as they are."""
     return told_by(copied_sources(tmp_path_factory.mktemp("plain")))
+
+
+def test_what_is_compiled_does_not_divide_integers() -> None:
+    """Compiled code makes floats of integers before it divides them, which above 2**53, where every
+    instant is, rounds twice; ``//`` is exact.
+    """
+    for module in runpy.run_path(str(ROOT / "hatch_build.py"))["MODULES"]:
+        tree = ast.parse((ROOT / "src" / module).read_text())
+        assert not [node for node in ast.walk(tree) if isinstance(node, ast.Div)], module
 
 
 def test_the_sources_run_where_nothing_was_compiled(plain: dict[str, Any]) -> None:
