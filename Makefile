@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: up test install lint types bench peers papers live lock clean
+.PHONY: up test install lint types bench peers papers live lock compiled clean
 
 up: install
 	$(BIN)/penstock up
@@ -54,5 +54,11 @@ lock: install
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra spark --group dev --no-header --no-annotate --output-file requirements.lock
 
+# The simulator's hot modules as extension modules beside their sources, which they hide from then on:
+# repeat it after editing one, or make clean.
+compiled: install
+	$(BIN)/python hatch_build.py
+
 clean:
+	find src \( -name '*.so' -o -name '*.pyd' \) -delete
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.main import COMMANDS, build_app, status_of
-from penstock.version import __version__
+from penstock.version import version_line
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of(["--version"]) == 0
-    assert capsys.readouterr().out.strip() == __version__
+    assert capsys.readouterr().out.strip() == version_line()
 
 
 def test_help_tells_what_every_installed_command_is_for(

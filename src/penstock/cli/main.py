@@ -24,7 +24,7 @@ from typing import Final
 from cyclopts import App, CycloptsError
 
 from penstock.cli.errors import FAILED, INTERRUPTED, MISUSED, UserError
-from penstock.version import __version__
+from penstock.version import version_line
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "up": ("penstock.cli.up:up", "Start three brokers here, with a sample workload to look at."),
@@ -56,7 +56,7 @@ talk to a broker take `--url`, or read PENSTOCK_URL.
 
 def build_app() -> App:
     """The application with every command that is installed."""
-    app = App(name="penstock", help=HELP, version=__version__, version_flags=["--version"])
+    app = App(name="penstock", help=HELP, version=version_line, version_flags=["--version"])
     for name, (place, purpose) in COMMANDS.items():
         if find_spec(place.partition(":")[0]) is not None:
             app.command(place, name=name, help=purpose)

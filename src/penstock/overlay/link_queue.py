@@ -21,11 +21,16 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, Generic, TypeVar
 
-import msgspec
-
 from penstock.core.machine import Priority
+from penstock.overlay.link_statistics import LinkStatistics
+
+__all__ = ["LinkQueue", "LinkStatistics"]
 
 Item = TypeVar("Item")
+
+CONTROL: Final = Priority.CONTROL
+DATA: Final = Priority.DATA
+"""Looked up once: a member of an enumeration is found through its class, for every message."""
 
 DATA_LIMIT_BYTES: Final = 5_000_000
 """The output queues of the Gryphon experiments (Pietzuch and Bhola, Section 5)."""
@@ -35,19 +40,6 @@ QUANTUM_BYTES: Final = 1500
 
 CONTROL_LIMIT_BYTES: Final = 16 << 20
 """Three times the data: a hundred thousand control messages of the usual size."""
-
-
-class LinkStatistics(msgspec.Struct, frozen=True):
-    """What a queue has seen since it was made; ``high_water_bytes`` is the most that waited."""
-
-    queued_bytes: int
-    queued_messages: int
-    high_water_bytes: int
-    sent_bytes: int
-    sent_messages: int
-    dropped_messages: int
-    dropped_bytes: int
-    flushed_messages: int
 
 
 class LinkQueue(Generic[Item]):
@@ -67,6 +59,7 @@ class LinkQueue(Generic[Item]):
         "_high_water_bytes",
         "_sent_bytes",
         "_sent_messages",
+        "_spare",
         "_turn",
         "_turns",
     )
@@ -84,6 +77,7 @@ class LinkQueue(Generic[Item]):
         self._control_limit_bytes = control_limit_bytes
         self._control: deque[tuple[Item, int]] = deque()
         self._data: dict[str, deque[tuple[Item, int]]] = {}
+        self._spare: deque[tuple[Item, int]] | None = None
         self._turns: deque[str] = deque()
         self._turn = 0
         self._control_bytes = 0
@@ -106,7 +100,7 @@ class LinkQueue(Generic[Item]):
 
     def offer(self, item: Item, size_bytes: int, priority: Priority, flow: str = "") -> bool:
         """Queue a message; False if it was dropped."""
-        if priority is Priority.CONTROL:
+        if priority is CONTROL:
             if self._control and self._control_bytes + size_bytes > self._control_limit_bytes:
                 return self._drop(size_bytes)
             self._control.append((item, size_bytes))
@@ -121,7 +115,12 @@ class LinkQueue(Generic[Item]):
     def _append(self, item: Item, size_bytes: int, flow: str) -> None:
         queue = self._data.get(flow)
         if queue is None:
-            queue = self._data[flow] = deque()
+            # A link that is seldom busy makes its one flow anew for every message that waits.
+            queue = self._spare
+            if queue is None:
+                queue = deque()
+            self._spare = None
+            self._data[flow] = queue
             self._turns.append(flow)
             if len(self._turns) == 1:
                 self._turn = QUANTUM_BYTES
@@ -144,6 +143,7 @@ class LinkQueue(Generic[Item]):
         taken = queue.popleft()
         if not queue:
             del self._data[flow]
+            self._spare = queue
             self._turns.popleft()
             self._turn = QUANTUM_BYTES
         return taken
@@ -156,8 +156,8 @@ class LinkQueue(Generic[Item]):
     def next_priority(self) -> Priority | None:
         """The priority of the message that ``take`` would give; None if nothing waits."""
         if self._control:
-            return Priority.CONTROL
-        return Priority.DATA if self._data else None
+            return CONTROL
+        return DATA if self._data else None
 
     def take(self) -> tuple[Item, int]:
         """The message to send next, with its size; raises ``IndexError`` if nothing waits."""

@@ -15,45 +15,59 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, Final
 
-import msgspec
-
-from penstock.core.clock import SECOND, Duration, Instant
+from penstock.core.clock import NEVER, SECOND, Instant
 from penstock.core.machine import Priority
-from penstock.overlay.drop_tail import LIMIT_MESSAGES, DropTail
+from penstock.overlay.drop_tail import DropTail
 from penstock.overlay.link_queue import LinkQueue
+from penstock.sim.link_model import LinkModel
 from penstock.sim.scheduler import Scheduler
 
+__all__ = ["LinkModel", "SimLink"]
 
-class LinkModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a link behaves, in both directions alike."""
+DATA: Final = Priority.DATA
+"""Looked up once: a member of an enumeration is found through its class, for every message."""
 
-    bandwidth_bytes_per_s: int = 0
-    """0 is unlimited."""
-    latency_ns: Duration = 1_000_000
-    jitter_ns: Duration = 0
-    queue_bytes: int = 5_000_000
-    """Gryphon's output queues (Section 5)."""
-    loss: float = 0.0
-    fair: bool = False
-    """Whether pubends take turns."""
-    window_bytes: int = 0
-    """What the link's own protocol takes, unacknowledged, before anything waits in the overlay's
-    buffer; see ``SimLink.buffered_bytes``."""
-    best_effort_queue_messages: int = LIMIT_MESSAGES
-    best_effort_bytes: int = 0
-    """What a best-effort message takes on the wire; 0 means its encoded size."""
+LOST: Final[Instant] = NEVER
+"""When a lost message arrives."""
 
 
-class _CrossTraffic(msgspec.Struct, frozen=True):
+class _CrossTraffic:
     """A packet that is no message of ours."""
 
-    arrived: Callable[[], None]
+    __slots__ = ("arrived",)
+
+    def __init__(self, arrived: Callable[[], None]) -> None:
+        self.arrived = arrived
 
 
 class SimLink:
     """The way from one end to the other."""
+
+    __slots__ = (
+        "_arrived",
+        "_bandwidth",
+        "_best_effort",
+        "_best_effort_turn",
+        "_busy_until",
+        "_deliver",
+        "_drained",
+        "_draining",
+        "_generation",
+        "_last_arrival",
+        "_latency_ns",
+        "_may_stray",
+        "_queue",
+        "_random",
+        "_scheduler",
+        "lost_messages",
+        "model",
+        "name",
+        "sent_bytes",
+        "sent_messages",
+        "up",
+    )
 
     def __init__(
         self,
@@ -70,8 +84,7 @@ class SimLink:
         self.sent_messages = 0
         self.lost_messages = 0
         self._scheduler = scheduler
-        # Looked up once: a simulation is mostly links.
-        self._at = scheduler.at
+        # Bound once: a simulation is mostly links.
         self._arrived = self._arrive
         self._drained = self._drain
         self._random = random
@@ -142,7 +155,7 @@ class SimLink:
         now = self._scheduler.now
         size = self.model.best_effort_bytes or size
         if self._busy_until <= now and not self._draining:
-            self._transmit(message, size, Priority.DATA, now)
+            self._transmit(message, size, DATA, now)
         elif self._best_effort.offer(message, size):
             self._begin_to_drain()
 
@@ -153,14 +166,14 @@ class SimLink:
         now = self._scheduler.now
         packet = _CrossTraffic(arrived)
         if self._busy_until <= now and not self._draining:
-            self._transmit(packet, size_bytes, Priority.DATA, now)
+            self._transmit(packet, size_bytes, DATA, now)
         elif self._best_effort.offer(packet, size_bytes):
             self._begin_to_drain()
 
     def _begin_to_drain(self) -> None:
         if not self._draining:
             self._draining = True
-            self._at(self._busy_until, self._drained, self._generation)
+            self._scheduler.at(self._busy_until, self._drained, self._generation)
 
     def _drain(self, generation: int) -> None:
         if generation != self._generation:
@@ -169,40 +182,39 @@ class SimLink:
         queue, best_effort = self._queue, self._best_effort
         while self._busy_until <= now:
             priority = queue.next_priority()
-            if best_effort and (
-                priority is None or (priority is Priority.DATA and self._best_effort_turn)
-            ):
+            if best_effort and (priority is None or (priority is DATA and self._best_effort_turn)):
                 message, size = best_effort.take()
-                priority = Priority.DATA
+                priority = DATA
                 self._best_effort_turn = False
             elif priority is not None:
                 message, size = queue.take()
-                self._best_effort_turn = priority is Priority.DATA or self._best_effort_turn
+                self._best_effort_turn = priority is DATA or self._best_effort_turn
             else:
                 self._draining = False
                 return
             self._transmit(message, size, priority, now)
         self._draining = queue.queued_bytes > 0 or len(best_effort) > 0
         if self._draining:
-            self._at(self._busy_until, self._drained, generation)
+            self._scheduler.at(self._busy_until, self._drained, generation)
 
     def _transmit(self, message: Any, size: int, priority: Priority, now: Instant) -> None:
         self.sent_bytes += size
         self.sent_messages += 1
         if self._bandwidth:
             now = self._busy_until = now + size * SECOND // self._bandwidth
-        arrival: Instant | None = now + self._latency_ns
+        arrival = now + self._latency_ns
         if self._may_stray:
-            arrival = self._strayed(now + self._latency_ns, priority)
-        if arrival is not None:
-            self._at(arrival, self._arrived, message, self._generation)
+            arrival = self._strayed(arrival, priority)
+            if arrival == LOST:
+                return
+        self._scheduler.pair_at(arrival, self._arrived, message, self._generation)
 
-    def _strayed(self, arrival: Instant, priority: Priority) -> Instant | None:
-        """When a message arrives that may be lost or delayed; None if it is lost."""
+    def _strayed(self, arrival: Instant, priority: Priority) -> Instant:
+        """When a message arrives that may be lost or delayed; ``LOST`` if it never does."""
         model = self.model
-        if model.loss and priority is Priority.DATA and self._random.random() < model.loss:
+        if model.loss and priority is DATA and self._random.random() < model.loss:
             self.lost_messages += 1
-            return None
+            return LOST
         if model.jitter_ns:
             arrival += int(self._random.random() * model.jitter_ns)
             arrival = self._last_arrival = max(arrival, self._last_arrival)
@@ -211,7 +223,7 @@ class SimLink:
     def _arrive(self, message: Any, generation: int) -> None:
         if generation != self._generation:
             return
-        if type(message) is _CrossTraffic:
+        if isinstance(message, _CrossTraffic):
             message.arrived()
         else:
             self._deliver(message)
