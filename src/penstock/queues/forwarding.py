@@ -195,6 +195,8 @@ class Forwarding:
         if not self._rows.journal.ready:
             return
         destination = self.destinations.find(message.source, message.queue)
+        if destination is not None and message.resolved:
+            self._knows(destination, message.resolved, now)
         if destination is None:
             stranger = Destination(f"{message.queue}@{message.source}")
             self._decisions.announce(stranger, (), message.intervals, out)
@@ -211,6 +213,7 @@ class Forwarding:
             not_elsewhere = IntervalSet([*known, *self._decisions.unwritten.within(low, high)])
             elsewhere += not_elsewhere.gaps(low, high)
         self._decisions.announce(destination, again, elsewhere, out)
+        self.destinations.forget_if_done(destination)
         self.step(now, out)
 
     def refused(self, message: ForwardRefused, now: Instant, out: list[Effect]) -> None:
@@ -226,13 +229,17 @@ class Forwarding:
     def resolved_by(self, message: Resolved, now: Instant) -> None:
         """A destination knows of these decisions, durably."""
         destination = self.destinations.find(message.source, message.queue)
-        if destination is None:
-            return
-        for low, high in message.intervals:
+        if destination is not None:
+            self._knows(destination, message.intervals, now)
+            self.destinations.forget_if_done(destination)
+
+    def _knows(
+        self, destination: Destination, intervals: tuple[Interval, ...], now: Instant
+    ) -> None:
+        for low, high in intervals:
             destination.confirmed.remove(low, high)
         pending = len(destination.confirmed)
         destination.repeat_at = now + self._parameters.repeat_ns if pending else None
-        self.destinations.forget_if_done(destination)
 
     def report(self, message: MonitorReport, now: Instant, out: list[Effect]) -> None:
         """A destination's answer, or its word that consumers came or went."""

@@ -43,9 +43,13 @@ class Forward(Routed, frozen=True, gc=False):
 
 
 class Stored(Routed, frozen=True, gc=False):
-    """The destination holds these rows durably, in doubt, and asks for the decision."""
+    """The destination holds these rows durably, in doubt, and asks for the decision.
+
+    ``resolved`` are rows on which it has carried out a decision, durably, as in ``Resolved``.
+    """
 
     intervals: tuple[Interval, ...]
+    resolved: tuple[Interval, ...] = ()
 
 
 class ForwardRefused(Routed, frozen=True):
