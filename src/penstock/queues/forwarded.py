@@ -5,10 +5,10 @@ penstock.queues.decisions is the other half.  Rows of an alias queue of the same
 doubt (penstock.queues.handover).
 
 1. One question to an alias queue is under way at a time; what is stored meanwhile goes into the
-   next, which is asked when the decision has come.  The busier both sides are, the more rows share
-   a question, a note and a decision.
-2. While other rows are on their way to the disk the first question waits a moment for company: a
-   store reports many orders at once, and what one commit brought should be one question.
+   next.  The busier both sides are, the more rows share a question, a note and a decision.
+2. A question waits until it is about half of what the alias queue has under way to us: while that
+   half is decided the other half arrives, so that neither side waits for the other.  A single row
+   is all there is, and is asked about at once; what stays away is waited for only for a moment.
 3. That a decision is carried out and durable is nothing that anybody waits for: it goes with the
    next question, and alone only if there is none for a while.
 """
@@ -36,9 +36,9 @@ from penstock.queues.parameters import QueueParameters
 from penstock.queues.queue_rows import QueueRows
 from penstock.queues.senders import HANDOVERS, ROUTE, AliasSender, HandoverSender, Sender
 
-COMPANY_NS: Final = MILLISECOND // 2
-"""How long a question waits for company: longer than a store takes to report what it committed, and
-little beside the two syncs that a forwarded row needs anyway."""
+COMPANY_NS: Final = 8 * MILLISECOND
+"""How long a question waits for its half at most: a few syncs of a busy disk (3 to 4 ms each), which
+is what rows that are under way already need to arrive."""
 
 
 class ForwardedRows:
@@ -58,6 +58,8 @@ class ForwardedRows:
         self._ask_at: Instant | None = None
         self._confirm_at: Instant | None = None
         self._unasked: dict[AliasKey, IntervalSet] = {}
+        self._under_way: dict[AliasKey, int] = {}
+        """Rows that were on their way here or unasked when an alias queue last forwarded some."""
         self._asked: dict[AliasKey, None] = {}
         """The alias queues to which a question is under way."""
         self._unconfirmed: dict[AliasKey, IntervalSet] = {}
@@ -67,6 +69,7 @@ class ForwardedRows:
         sender = AliasSender(message.source, message.alias)
         origins, ticks = self._rows.journal.origins, message.frame.ticks
         origins.raise_floor(sender.origin, message.floor)
+        self._under_way[message.source, message.alias] = message.under_way
         low, high = int(ticks[0]), int(ticks[-1]) + 1
         if problem and origins.new_numbers(sender.origin, low, high - low):
             # A repeat needs no room: its sender wants to hear again what became of it.
@@ -117,21 +120,27 @@ class ForwardedRows:
             return
         key = (sender.broker, sender.alias)
         self._unasked.setdefault(key, IntervalSet()).add(low, high)
-        if key in self._asked:
-            pass  # The decision that is awaited brings its turn.
-        elif not self._intake.pending_rows:
-            self._ask_new(out)
-        elif self._ask_at is None:
-            self._ask_at = now + COMPANY_NS
+        self._ask_if_due(key, now, out)
         if self._ask_again_at is None:
             self._ask_again_at = now + self._repeat_ns
 
-    def _ask_new(self, out: list[Effect]) -> None:
-        """Ask about what has come since the last question."""
-        self._ask_at = None
-        for key in [each for each in self._unasked if each not in self._asked]:
-            # Some of it may be decided: it was a repeat.
-            self._ask(key, self._rows.doubt.within(key, self._unasked.pop(key)), out)
+    def _ask_if_due(self, key: AliasKey, now: Instant, out: list[Effect]) -> None:
+        """Ask about what has come since the last question, if it is answered and this is half."""
+        unasked = self._unasked.get(key)
+        if unasked is None or key in self._asked:
+            return
+        if 2 * unasked.span >= self._under_way.get(key, 0):
+            self._ask_new(key, out)
+        elif self._ask_at is None:
+            self._ask_at = now + COMPANY_NS
+
+    def _ask_new(self, key: AliasKey, out: list[Effect]) -> None:
+        unasked = self._unasked.pop(key)
+        left = self._under_way.pop(key, 0) - unasked.span
+        if left > 0:
+            self._under_way[key] = left
+        # Some of it may be decided: it was a repeat.
+        self._ask(key, self._rows.doubt.within(key, unasked), out)
 
     def _refuse(
         self, sender: AliasSender, low: int, high: int, reason: str, out: list[Effect]
@@ -152,6 +161,7 @@ class ForwardedRows:
         doubt = self._rows.doubt
         self._ask_at = None
         self._unasked.clear()
+        self._under_way.clear()
         self._asked.clear()
         for key in doubt.aliases():
             self._ask(key, doubt.intervals(key), out)
@@ -174,7 +184,7 @@ class ForwardedRows:
         decided = (*message.committed, *message.withdrawn)
         rows.settlements.decided(key, decided, now)
         self._asked.pop(key, None)
-        self._ask_new(out)
+        self._ask_if_due(key, now, out)
         return count
 
     def note_durable(self, now: Instant) -> None:
@@ -199,7 +209,9 @@ class ForwardedRows:
         if self._ask_again_at is not None and now >= self._ask_again_at:
             self.ask_all(now, out)
         elif self._ask_at is not None and now >= self._ask_at:
-            self._ask_new(out)
+            self._ask_at = None
+            for key in [each for each in self._unasked if each not in self._asked]:
+                self._ask_new(key, out)
         if self._confirm_at is not None and now >= self._confirm_at:
             self._confirm(out)
 

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from penstock.core.clock import Instant, earliest
@@ -159,6 +159,7 @@ class Forwarding:
             frame,
             entry.priority,
             entry.expires_at,
+            destination.in_flight.span,
         )
         out.append(Send(ROUTE, message, Priority.DATA, self._rows.journal.log))
 
@@ -233,10 +234,8 @@ class Forwarding:
             self._knows(destination, message.intervals, now)
             self.destinations.forget_if_done(destination)
 
-    def _knows(
-        self, destination: Destination, intervals: tuple[Interval, ...], now: Instant
-    ) -> None:
-        for low, high in intervals:
+    def _knows(self, destination: Destination, known: Iterable[Interval], now: Instant) -> None:
+        for low, high in known:
             destination.confirmed.remove(low, high)
         pending = len(destination.confirmed)
         destination.repeat_at = now + self._parameters.repeat_ns if pending else None

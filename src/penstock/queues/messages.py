@@ -34,12 +34,14 @@ class Forward(Routed, frozen=True, gc=False):
     """Rows for a destination queue, in doubt until the alias queue decides.
 
     Every row below ``floor`` is decided: a row below it that arrives late is a repeat.
+    ``under_way`` is how many rows the destination has not said that it stored, these included.
     """
 
     floor: int
     frame: Frame
     priority: int
     expires_at: Instant
+    under_way: int = 0
 
 
 class Stored(Routed, frozen=True, gc=False):
