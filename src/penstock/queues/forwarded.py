@@ -6,9 +6,10 @@ doubt (penstock.queues.handover).
 
 1. One question to an alias queue is under way at a time; what is stored meanwhile goes into the
    next.  The busier both sides are, the more rows share a question, a note and a decision.
-2. A question waits until it is about half of what the alias queue has under way to us: while that
-   half is decided the other half arrives, so that neither side waits for the other.  A single row
-   is all there is, and is asked about at once; what stays away is waited for only for a moment.
+2. A question waits until it is about half of what the alias queue sent us and has not decided:
+   while that half is decided the other half arrives, so that neither side waits for the other.  A
+   single row is all there is, and is asked about at once; what stays away is waited for only for a
+   moment.
 3. That a decision is carried out and durable is nothing that anybody waits for: it goes with the
    next question, and alone only if there is none for a while.
 """
@@ -37,7 +38,7 @@ from penstock.queues.queue_rows import QueueRows
 from penstock.queues.senders import HANDOVERS, ROUTE, AliasSender, HandoverSender, Sender
 
 COMPANY_NS: Final = 8 * MILLISECOND
-"""How long a question waits for its half at most: a few syncs of a busy disk (3 to 4 ms each), which
+"""How long a question waits for its half at most: two syncs of a busy disk (3 to 4 ms each), which
 is what rows that are under way already need to arrive."""
 
 
@@ -59,7 +60,8 @@ class ForwardedRows:
         self._confirm_at: Instant | None = None
         self._unasked: dict[AliasKey, IntervalSet] = {}
         self._under_way: dict[AliasKey, int] = {}
-        """Rows that were on their way here or unasked when an alias queue last forwarded some."""
+        """Rows that an alias queue had sent us and not decided when it last sent some, less those
+        that were asked about since."""
         self._asked: dict[AliasKey, None] = {}
         """The alias queues to which a question is under way."""
         self._unconfirmed: dict[AliasKey, IntervalSet] = {}

@@ -159,7 +159,7 @@ class Forwarding:
             frame,
             entry.priority,
             entry.expires_at,
-            destination.in_flight.span,
+            destination.unsettled_rows,
         )
         out.append(Send(ROUTE, message, Priority.DATA, self._rows.journal.log))
 
@@ -390,11 +390,7 @@ class Forwarding:
             self.loop.next_deadline(), self._decisions.retry_at, self._passage.overdue_at
         )
         for each in self.destinations:
-            late = each.progress_at + parameters.forward_timeout_ns
-            first = earliest(
-                first,
-                late if len(each.in_flight) else None,
-                each.repeat_at if each.reachable else None,
-                each.probe_at(parameters, waiting),
-            )
+            at = each.next_deadline(parameters, waiting)
+            if at is not None and (first is None or at < first):
+                first = at
         return first

@@ -34,7 +34,8 @@ class Forward(Routed, frozen=True, gc=False):
     """Rows for a destination queue, in doubt until the alias queue decides.
 
     Every row below ``floor`` is decided: a row below it that arrives late is a repeat.
-    ``under_way`` is how many rows the destination has not said that it stored, these included.
+    ``under_way`` rows, these included, were forwarded to this destination and are undecided or not
+    durably decided.
     """
 
     floor: int

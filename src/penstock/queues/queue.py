@@ -309,11 +309,9 @@ class Queue:
         stored = self._intake.resolved(token, failure)
         if stored is not None:
             rows.arrived(stored)
-            if not stored.in_doubt:
-                self.received.add(len(stored.frame), now)
+            self.received.add(0 if stored.in_doubt else len(stored.frame), now)
         settled = rows.settlements.resolved(token, failure, now, out)
-        if settled:
-            rows.settled(settled)
+        rows.settled(settled or ())
         self._give_answers(now, out)
         self._step(now, out)
 
