@@ -32,6 +32,7 @@ from penstock.queues.messages import (
     Decision,
     Forward,
     Receive,
+    Resolved,
     RowsEntry,
     SendReceipt,
     SendRefused,
@@ -462,20 +463,76 @@ def test_nothing_passes_through_when_no_destination_can_be_reached() -> None:
     judge(harness)
 
 
-def test_what_one_commit_brought_is_one_question_and_one_note() -> None:
+def rows_asked(harness: Harness) -> list[int]:
+    """How many rows each question is about that is under way."""
+    questions = [message for _, _, message in harness.under_way if isinstance(message, Stored)]
+    return [sum(high - low for low, high in each.intervals) for each in questions]
+
+
+def test_half_of_what_is_under_way_is_one_question_and_the_rest_another() -> None:
     harness = in_touch()
     harness.set_reachable("west", reachable=False)
     harness.under_way.clear()
-    for _ in range(5):
+    for _ in range(6):
         harness.send(2)
         forward = harness.under_way.pop()[2]
         harness.carry_out("east", harness.brokers["east"].received("home", forward, harness.now))
     harness.sync("east")
-    (asked,) = [message for _, _, message in harness.under_way if isinstance(message, Stored)]
-    assert len(asked.intervals) == 1
+    assert rows_asked(harness) == [6]
+    # The rest is asked about when that is decided.
+    harness.deliver(0, keep=False)
+    harness.sync("home")
+    harness.deliver(0, keep=False)
+    assert rows_asked(harness) == [6]
     harness.run(10)
-    assert harness.confirmed == set(range(12))
+    assert harness.confirmed == set(range(14))
     judge(harness)
+
+
+def test_a_confirmation_goes_with_the_next_question_and_alone_if_there_is_none() -> None:
+    harness = in_touch()
+    harness.set_reachable("west", reachable=False)
+    harness.send(2)
+    harness.run(10)
+    (destination,) = [
+        each
+        for each in harness.brokers["home"].aliases["orders"].forwarding.destinations
+        if each.broker == "east"
+    ]
+    # East knows, and neither its note nor its word on it is in a hurry.
+    assert destination.confirmed.span == 3
+    east = harness.brokers["east"]
+    harness.now += PARAMETERS.company_ns
+    harness.carry_out("east", east.deadline(harness.now))
+    harness.sync("east")
+    assert not harness.under_way
+    harness.send(2)
+    harness.run_forwards()
+    (question,) = [message for _, _, message in harness.under_way if isinstance(message, Stored)]
+    assert sum(high - low for low, high in question.resolved) == 3
+    harness.run(10)
+    assert destination.confirmed.span == 2
+    for _ in range(2):
+        harness.now += PARAMETERS.company_ns
+        harness.carry_out("east", east.deadline(harness.now))
+        harness.sync("east")
+    (confirmed,) = [message for _, _, message in harness.under_way if isinstance(message, Resolved)]
+    assert sum(high - low for low, high in confirmed.intervals) == 2
+    judge(harness)
+
+
+def test_a_crash_before_the_lazy_note_leaves_rows_in_doubt_and_nothing_else() -> None:
+    harness = in_touch()
+    harness.send(4)
+    harness.run(40)
+    assert harness.confirmed == set(range(6))
+    assert sorted(harness.stored("east") + harness.stored("west")) == list(range(6))
+    for site in NAMES[1:]:
+        harness.crash(site, Random(1))
+    in_doubt = [harness.brokers[site].queues["work"].rows.doubt.rows for site in NAMES[1:]]
+    assert sum(in_doubt) == 6
+    judge(harness)
+    assert sorted(harness.stored("east") + harness.stored("west")) == list(range(6))
 
 
 def test_a_question_waits_for_company_only_for_a_moment() -> None:
@@ -483,7 +540,7 @@ def test_a_question_waits_for_company_only_for_a_moment() -> None:
     harness.set_reachable("west", reachable=False)
     harness.under_way.clear()
     east = harness.brokers["east"]
-    for _ in range(2):
+    for _ in range(3):
         harness.send(2)
         forward = harness.under_way.pop()[2]
         harness.carry_out("east", east.received("home", forward, harness.now))
@@ -493,8 +550,7 @@ def test_a_question_waits_for_company_only_for_a_moment() -> None:
     harness.now += COMPANY_NS
     assert east.next_deadline() == harness.now
     harness.carry_out("east", east.deadline(harness.now))
-    (asked,) = [message for _, _, message in harness.under_way if isinstance(message, Stored)]
-    assert sum(high - low for low, high in asked.intervals) == 2
+    assert rows_asked(harness) == [2]
     judge(harness)
 
 

@@ -57,6 +57,13 @@ from penstock.queues.replies import refusal_of
 from penstock.queues.senders import HANDOVERS, LETTERS, ROUTE, ClientSender
 from penstock.queues.telemetry import service_records
 
+BETWEEN_BROKERS: Final = (Routed, RelayedSend, RelayedReply)
+FOR_QUEUES: Final = (Forward, Decision, Monitor)
+FROM_PRODUCERS: Final = (SendToQueue, OpenSender)
+FROM_CONSUMERS: Final = (Settle, Credit, StopReceiving)
+REQUESTS: Final = (Browse, PurgeQueue, ListQueues, ChangeDestination)
+"""Named once: a union that is written where it is used is built anew for every message."""
+
 RELAYS: Final = "@relays"
 """Stands among the names of logs for what is relayed: its deadline is one among theirs."""
 
@@ -177,20 +184,20 @@ class QueueBroker:
         return self._finish(out, now)
 
     def _take(self, link: LinkName, message: Message, now: Instant, out: list[Effect]) -> None:
-        if isinstance(message, Routed | RelayedSend | RelayedReply):
+        if isinstance(message, BETWEEN_BROKERS):
             if message.destination != self._broker:
                 out.append(Send(ROUTE, message, _priority_of(message)))
             else:
                 self._routed(message, now, out)
-        elif isinstance(message, SendToQueue | OpenSender):
+        elif isinstance(message, FROM_PRODUCERS):
             sender = ClientSender(link, message.producer, message.queue)
             self._producers.take(sender, message, self._next_hops, now, out)
             self._deadlines.set(RELAYS, self._producers.relays.next_deadline())
-        elif isinstance(message, Settle | Credit | StopReceiving):
+        elif isinstance(message, FROM_CONSUMERS):
             self._from_consumer(link, message, now, out)
         elif isinstance(message, Receive):
             self._receive(link, message, now, out)
-        elif isinstance(message, Browse | PurgeQueue | ListQueues | ChangeDestination):
+        elif isinstance(message, REQUESTS):
             self._administration.request(link, message, self._next_hops, now, out)
 
     def _routed(
@@ -203,7 +210,7 @@ class QueueBroker:
             send = message.send
             sender = ClientSender(message.session, send.producer, send.queue, message.source)
             self._producers.take(sender, send, self._next_hops, now, out)
-        elif isinstance(message, Forward | Decision | Monitor):
+        elif isinstance(message, FOR_QUEUES):
             self._for_queue(message, now, out)
         else:
             self._for_alias(message, now, out)

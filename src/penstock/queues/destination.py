@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.core.clock import Instant
+from penstock.core.clock import Instant, earliest
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.queues.distance import Distance
 from penstock.queues.parameters import QueueParameters, split_address
@@ -96,6 +96,17 @@ class Destination:
         if not self.consumers and waiting:
             return self.probed_at + parameters.forward_timeout_ns
         return None
+
+    def next_deadline(self, parameters: QueueParameters, waiting: int) -> Instant | None:
+        """When it is late, is told again or is asked: the earliest."""
+        late = self.progress_at + parameters.forward_timeout_ns if len(self.in_flight) else None
+        repeat_at = self.repeat_at if self.reachable else None
+        return earliest(late, repeat_at, self.probe_at(parameters, waiting))
+
+    @property
+    def unsettled_rows(self) -> int:
+        """Rows that were forwarded to it and are not its own yet, durably."""
+        return self.in_flight.span + self.deciding.span
 
     @property
     def is_done(self) -> bool:

@@ -4,15 +4,21 @@ The destination's half of the forwarding transaction; penstock.queues.doubt says
 penstock.queues.decisions is the other half.  Rows of an alias queue of the same broker are not in
 doubt (penstock.queues.handover).
 
-While other rows are on their way to the disk a question waits a moment for company: a store reports
-many orders at once, and what one commit brought should be one question, one note and one decision.
+1. One question to an alias queue is under way at a time; what is stored meanwhile goes into the
+   next.  The busier both sides are, the more rows share a question, a note and a decision.
+2. A question waits until it is about half of what the alias queue sent us and has not decided:
+   while that half is decided the other half arrives, so that neither side waits for the other.  A
+   single row is all there is, and is asked about at once; what stays away is waited for only for a
+   moment.
+3. That a decision is carried out and durable is nothing that anybody waits for: it goes with the
+   next question, and alone only if there is none for a while.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from penstock.core.clock import MILLISECOND, Duration, Instant, earliest
+from penstock.core.clock import MILLISECOND, Instant, earliest
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import Effect, Priority, Send
 from penstock.queues.doubt import AliasKey
@@ -27,35 +33,45 @@ from penstock.queues.messages import (
     RowsEntry,
     Stored,
 )
+from penstock.queues.parameters import QueueParameters
 from penstock.queues.queue_rows import QueueRows
 from penstock.queues.senders import HANDOVERS, ROUTE, AliasSender, HandoverSender, Sender
 
-COMPANY_NS: Final = MILLISECOND // 2
-"""How long a question waits for company: longer than a store takes to report what it committed, and
-little beside the two syncs that a forwarded row needs anyway."""
+COMPANY_NS: Final = 8 * MILLISECOND
+"""How long a question waits for its half at most: two syncs of a busy disk (3 to 4 ms each), which
+is what rows that are under way already need to arrive."""
 
 
 class ForwardedRows:
     """What one queue has to do with alias queues, apart from monitoring."""
 
     def __init__(
-        self, broker: str, rows: QueueRows, intake: Intake[Sender], repeat_ns: Duration
+        self, broker: str, rows: QueueRows, intake: Intake[Sender], parameters: QueueParameters
     ) -> None:
-        """An unanswered question is repeated after ``repeat_ns``."""
+        """Nothing was forwarded yet."""
         self._broker = broker
         self._queue = rows.config.name
         self._rows = rows
         self._intake = intake
-        self._repeat_ns = repeat_ns
+        self._repeat_ns = parameters.repeat_ns
+        self._company_ns = parameters.company_ns
         self._ask_again_at: Instant | None = None
         self._ask_at: Instant | None = None
+        self._confirm_at: Instant | None = None
         self._unasked: dict[AliasKey, IntervalSet] = {}
+        self._under_way: dict[AliasKey, int] = {}
+        """Rows that an alias queue had sent us and not decided when it last sent some, less those
+        that were asked about since."""
+        self._asked: dict[AliasKey, None] = {}
+        """The alias queues to which a question is under way."""
+        self._unconfirmed: dict[AliasKey, IntervalSet] = {}
 
     def take(self, message: Forward, problem: str, out: list[Effect]) -> None:
         """Rows of an alias queue, to be held in doubt; ``problem`` says that there is no room."""
         sender = AliasSender(message.source, message.alias)
         origins, ticks = self._rows.journal.origins, message.frame.ticks
         origins.raise_floor(sender.origin, message.floor)
+        self._under_way[message.source, message.alias] = message.under_way
         low, high = int(ticks[0]), int(ticks[-1]) + 1
         if problem and origins.new_numbers(sender.origin, low, high - low):
             # A repeat needs no room: its sender wants to hear again what became of it.
@@ -106,20 +122,27 @@ class ForwardedRows:
             return
         key = (sender.broker, sender.alias)
         self._unasked.setdefault(key, IntervalSet()).add(low, high)
-        if not self._intake.pending_rows:
-            self._ask_new(out)
-        elif self._ask_at is None:
-            self._ask_at = now + COMPANY_NS
+        self._ask_if_due(key, now, out)
         if self._ask_again_at is None:
             self._ask_again_at = now + self._repeat_ns
 
-    def _ask_new(self, out: list[Effect]) -> None:
-        """Ask about what has come since the last question."""
-        self._ask_at = None
-        unasked, self._unasked = self._unasked, {}
-        for key, intervals in unasked.items():
-            # Some of it may be decided: it was a repeat.
-            self._ask(key, self._rows.doubt.within(key, intervals), out)
+    def _ask_if_due(self, key: AliasKey, now: Instant, out: list[Effect]) -> None:
+        """Ask about what has come since the last question, if it is answered and this is half."""
+        unasked = self._unasked.get(key)
+        if unasked is None or key in self._asked:
+            return
+        if 2 * unasked.span >= self._under_way.get(key, 0):
+            self._ask_new(key, out)
+        elif self._ask_at is None:
+            self._ask_at = now + COMPANY_NS
+
+    def _ask_new(self, key: AliasKey, out: list[Effect]) -> None:
+        unasked = self._unasked.pop(key)
+        left = self._under_way.pop(key, 0) - unasked.span
+        if left > 0:
+            self._under_way[key] = left
+        # Some of it may be decided: it was a repeat.
+        self._ask(key, self._rows.doubt.within(key, unasked), out)
 
     def _refuse(
         self, sender: AliasSender, low: int, high: int, reason: str, out: list[Effect]
@@ -130,7 +153,9 @@ class ForwardedRows:
 
     def _ask(self, key: AliasKey, intervals: tuple[Interval, ...], out: list[Effect]) -> None:
         if intervals:
-            stored = Stored(self._broker, *key, self._queue, intervals)
+            self._asked[key] = None
+            resolved = tuple(self._unconfirmed.pop(key, ()))
+            stored = Stored(self._broker, *key, self._queue, intervals, resolved)
             out.append(Send(ROUTE, stored, Priority.CONTROL))
 
     def ask_all(self, now: Instant, out: list[Effect]) -> None:
@@ -138,11 +163,13 @@ class ForwardedRows:
         doubt = self._rows.doubt
         self._ask_at = None
         self._unasked.clear()
+        self._under_way.clear()
+        self._asked.clear()
         for key in doubt.aliases():
             self._ask(key, doubt.intervals(key), out)
         self._ask_again_at = now + self._repeat_ns if doubt.rows else None
 
-    def decide(self, message: Decision) -> int:
+    def decide(self, message: Decision, now: Instant, out: list[Effect]) -> int:
         """The alias queue's word; how many rows are this queue's now.
 
         The alias queue hears that it was carried out when that is durable.
@@ -157,17 +184,39 @@ class ForwardedRows:
         for low, high in message.withdrawn:
             rows.settle(rows.doubt.take(key, low, high))
         decided = (*message.committed, *message.withdrawn)
-        resolved = Resolved(self._broker, message.source, message.alias, self._queue, decided)
-        rows.settlements.tell(Send(ROUTE, resolved, Priority.CONTROL))
+        rows.settlements.decided(key, decided, now)
+        self._asked.pop(key, None)
+        self._ask_if_due(key, now, out)
         return count
 
+    def note_durable(self, now: Instant) -> None:
+        """A note became durable, and with it perhaps decisions that the next question confirms."""
+        for key, intervals in self._rows.settlements.take_durable():
+            unconfirmed = self._unconfirmed.setdefault(key, IntervalSet())
+            for low, high in intervals:
+                unconfirmed.add(low, high)
+            if self._confirm_at is None:
+                self._confirm_at = now + self._company_ns
+
+    def _confirm(self, out: list[Effect]) -> None:
+        """Confirm what no question came for."""
+        self._confirm_at = None
+        unconfirmed, self._unconfirmed = self._unconfirmed, {}
+        for key, intervals in unconfirmed.items():
+            resolved = Resolved(self._broker, *key, self._queue, tuple(intervals))
+            out.append(Send(ROUTE, resolved, Priority.CONTROL))
+
     def deadline(self, now: Instant, out: list[Effect]) -> None:
-        """Ask what waited for company, and again what was not answered."""
+        """Ask and confirm what waited for company, and ask again what was not answered."""
         if self._ask_again_at is not None and now >= self._ask_again_at:
             self.ask_all(now, out)
         elif self._ask_at is not None and now >= self._ask_at:
-            self._ask_new(out)
+            self._ask_at = None
+            for key in [each for each in self._unasked if each not in self._asked]:
+                self._ask_new(key, out)
+        if self._confirm_at is not None and now >= self._confirm_at:
+            self._confirm(out)
 
     def next_deadline(self) -> Instant | None:
         """When one of these is due."""
-        return earliest(self._ask_at, self._ask_again_at)
+        return earliest(self._ask_at, self._ask_again_at, self._confirm_at)

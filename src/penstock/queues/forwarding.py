@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from penstock.core.clock import Instant, earliest
@@ -159,6 +159,7 @@ class Forwarding:
             frame,
             entry.priority,
             entry.expires_at,
+            destination.unsettled_rows,
         )
         out.append(Send(ROUTE, message, Priority.DATA, self._rows.journal.log))
 
@@ -195,6 +196,8 @@ class Forwarding:
         if not self._rows.journal.ready:
             return
         destination = self.destinations.find(message.source, message.queue)
+        if destination is not None and message.resolved:
+            self._knows(destination, message.resolved, now)
         if destination is None:
             stranger = Destination(f"{message.queue}@{message.source}")
             self._decisions.announce(stranger, (), message.intervals, out)
@@ -211,6 +214,7 @@ class Forwarding:
             not_elsewhere = IntervalSet([*known, *self._decisions.unwritten.within(low, high)])
             elsewhere += not_elsewhere.gaps(low, high)
         self._decisions.announce(destination, again, elsewhere, out)
+        self.destinations.forget_if_done(destination)
         self.step(now, out)
 
     def refused(self, message: ForwardRefused, now: Instant, out: list[Effect]) -> None:
@@ -226,13 +230,15 @@ class Forwarding:
     def resolved_by(self, message: Resolved, now: Instant) -> None:
         """A destination knows of these decisions, durably."""
         destination = self.destinations.find(message.source, message.queue)
-        if destination is None:
-            return
-        for low, high in message.intervals:
+        if destination is not None:
+            self._knows(destination, message.intervals, now)
+            self.destinations.forget_if_done(destination)
+
+    def _knows(self, destination: Destination, known: Iterable[Interval], now: Instant) -> None:
+        for low, high in known:
             destination.confirmed.remove(low, high)
         pending = len(destination.confirmed)
         destination.repeat_at = now + self._parameters.repeat_ns if pending else None
-        self.destinations.forget_if_done(destination)
 
     def report(self, message: MonitorReport, now: Instant, out: list[Effect]) -> None:
         """A destination's answer, or its word that consumers came or went."""
@@ -384,11 +390,7 @@ class Forwarding:
             self.loop.next_deadline(), self._decisions.retry_at, self._passage.overdue_at
         )
         for each in self.destinations:
-            late = each.progress_at + parameters.forward_timeout_ns
-            first = earliest(
-                first,
-                late if len(each.in_flight) else None,
-                each.repeat_at if each.reachable else None,
-                each.probe_at(parameters, waiting),
-            )
+            at = each.next_deadline(parameters, waiting)
+            if at is not None and (first is None or at < first):
+                first = at
         return first

@@ -34,18 +34,25 @@ class Forward(Routed, frozen=True, gc=False):
     """Rows for a destination queue, in doubt until the alias queue decides.
 
     Every row below ``floor`` is decided: a row below it that arrives late is a repeat.
+    ``under_way`` rows, these included, were forwarded to this destination and are undecided or not
+    durably decided.
     """
 
     floor: int
     frame: Frame
     priority: int
     expires_at: Instant
+    under_way: int = 0
 
 
 class Stored(Routed, frozen=True, gc=False):
-    """The destination holds these rows durably, in doubt, and asks for the decision."""
+    """The destination holds these rows durably, in doubt, and asks for the decision.
+
+    ``resolved`` are rows on which it has carried out a decision, durably, as in ``Resolved``.
+    """
 
     intervals: tuple[Interval, ...]
+    resolved: tuple[Interval, ...] = ()
 
 
 class ForwardRefused(Routed, frozen=True):

@@ -121,6 +121,12 @@ class QueueParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     period_max_ns: Positive = 60 * SECOND
     """Bounds of the control loop's period, whatever the throughput."""
 
+    @property
+    def company_ns(self) -> Duration:
+        """How long a note or a confirmation that nobody waits for waits to go with another.  Each
+        confirmed decision waits so twice, which must be less than ``repeat_ns``."""
+        return self.repeat_ns // 4
+
 
 PAPER_FIRST_PERIOD_NS: Duration = 10 * SECOND
 IMPROVED_FIRST_PERIOD_NS: Duration = 1 * SECOND

@@ -94,7 +94,7 @@ class Queue:
         )
         self._body_token: int | None = None
         self._browser = Browser(rows)
-        self.forwarded = ForwardedRows(broker, rows, self._intake, parameters.repeat_ns)
+        self.forwarded = ForwardedRows(broker, rows, self._intake, parameters)
         self._reports = Reports(self._report_of)
         self._epoch = now
         self._busy = BusyClock(now)
@@ -170,7 +170,7 @@ class Queue:
     def decision(self, message: Decision, now: Instant, out: list[Effect]) -> None:
         """The alias queue's word on rows in doubt; it is repeated if we cannot hear it yet."""
         if self.rows.journal.ready:
-            self.received.add(self.forwarded.decide(message), now)
+            self.received.add(self.forwarded.decide(message, now, out), now)
             self._step(now, out)
 
     # -- monitoring -------------------------------------------------------------------------
@@ -309,11 +309,9 @@ class Queue:
         stored = self._intake.resolved(token, failure)
         if stored is not None:
             rows.arrived(stored)
-            if not stored.in_doubt:
-                self.received.add(len(stored.frame), now)
+            self.received.add(0 if stored.in_doubt else len(stored.frame), now)
         settled = rows.settlements.resolved(token, failure, now, out)
-        if settled:
-            rows.settled(settled)
+        rows.settled(settled or ())
         self._give_answers(now, out)
         self._step(now, out)
 
@@ -348,6 +346,7 @@ class Queue:
         if needed is not None and self._body_token is None:
             self._body_token = rows.journal.read(needed, rows.journal.assigned_end, out)
         rows.settlements.flush(out)
+        self.forwarded.note_durable(now)
         held = rows.entries.rows - rows.doubt.rows
         self._busy.set(held > 0, now)
 
@@ -372,6 +371,7 @@ class Queue:
         return earliest(
             rows.journal.checkpoint_at(),
             rows.settlements.retry_at,
+            rows.settlements.write_at,
             rows.bury_at,
             rows.next_expiry(),
             self.forwarded.next_deadline(),

@@ -60,7 +60,9 @@ class QueueRows:
         self.handed = HandedRows()
         self.consumers = Consumers()
         self.attempts: dict[int, int] = {}
-        self.settlements = Settlements(self.journal, parameters.store_retry_ns)
+        self.settlements = Settlements(
+            self.journal, parameters.store_retry_ns, parameters.company_ns
+        )
         self.expired_messages = 0
         self.dead_messages = 0
         self._retry_ns = parameters.store_retry_ns

@@ -11,30 +11,34 @@ from penstock.queues.messages import HIGHEST_PRIORITY
 class ReadyRows:
     """Positions by priority; callers add only what is not there and remove only what is."""
 
-    __slots__ = ("_levels", "count")
+    __slots__ = ("_levels", "_occupied", "count")
 
     def __init__(self) -> None:
         """Nothing waits."""
         self._levels = [IntervalSet() for _ in range(HIGHEST_PRIORITY + 1)]
+        self._occupied = 0
+        """A bit for each priority that has rows: asked for with every run, so not searched for."""
         self.count = 0
 
     def add(self, priority: int, low: int, high: int) -> None:
         """These rows wait."""
         self._levels[priority].add(low, high)
+        self._occupied |= 1 << priority
         self.count += high - low
 
     def remove(self, priority: int, low: int, high: int) -> None:
         """These rows do not wait any more."""
-        self._levels[priority].remove(low, high)
+        level = self._levels[priority]
+        level.remove(low, high)
+        if not len(level):
+            self._occupied &= ~(1 << priority)
         self.count -= high - low
 
     def first(self) -> Interval | None:
         """The first run of the most urgent rows."""
-        if self.count:
-            for level in reversed(self._levels):
-                if len(level):
-                    return next(iter(level))
-        return None
+        if not self._occupied:
+            return None
+        return next(iter(self._levels[self._occupied.bit_length() - 1]))
 
     def levels(self) -> Iterator[tuple[int, IntervalSet]]:
         """The priorities that have rows, the most urgent first."""
