@@ -22,9 +22,10 @@ from penstock.net.shaping import UNLIMITED, LinkPacer
 from penstock.net.wall_clock import WallClock
 from penstock.overlay.link_queue import LinkQueue, LinkStatistics
 
-TURN_BYTES: Final = 1 << 20
+TURN_BYTES: Final = 8 << 20
 """What one connection is given in one turn of the event loop: a peer that reads as fast as we copy
-(a megabyte in half a millisecond) must not keep the loop from everybody else."""
+(two megabytes in a millisecond) must not keep the loop from everybody else.  Not less than what a
+commit may bring at once, or a subscriber that keeps up would be held back and taken for slow."""
 
 
 class Outbox:
