@@ -167,7 +167,14 @@ def quick_store(directory: Path, outcomes: Any, *, quick_commit_s: float = 60.0)
     assert store.commit() is None
     outcomes.wait_for([0])
     wait_until_idle(store)
+    be_idle(store)
     return store
+
+
+def be_idle(store: DiskStore, *, idle: bool = True) -> None:
+    """What the store found out about the caller, and will not look at again in this test."""
+    store._group_commit._caller_is_busy = not idle
+    store._group_commit._caller_seen_at = time.monotonic() + 3600
 
 
 def wait_until_idle(store: DiskStore) -> None:
@@ -194,6 +201,32 @@ def test_after_a_commit_the_caller_is_left_in_peace(tmp_path: Path, outcomes: An
         store.append(1, "prices", 1, 2, [b"x"], wake=False)
         assert store.commit() is None
         heard.wait_for([1])
+
+
+def test_a_caller_that_is_busy_has_better_things_to_do(tmp_path: Path, outcomes: Any) -> None:
+    heard = outcomes()
+    with quick_store(tmp_path, heard) as store:
+        be_idle(store, idle=False)
+        store.append(1, "prices", 1, 2, [b"x"], wake=False)
+        assert store.commit() is None
+        heard.wait_for([1])
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_whether_the_caller_is_busy_is_seen_from_its_processor_time(
+    tmp_path: Path, outcomes: Any, monkeypatch: pytest.MonkeyPatch, busy: bool
+) -> None:
+    heard = outcomes()
+    with quick_store(tmp_path, heard) as store:
+        committing = store._group_commit
+        # Ten seconds ago, of which it has spent nine or one.
+        committing._caller_seen_at = time.monotonic() - 10
+        spent_s = committing._caller_spent_s + (9 if busy else 1)
+        monkeypatch.setattr(time, "thread_time", lambda: spent_s)
+        store.append(1, "prices", 1, 2, [b"x"], wake=False)
+        assert (store.commit() is None) == busy
+        if busy:
+            heard.wait_for([1])
 
 
 @pytest.mark.parametrize("what", ["a slow disk", "much", "a state"])

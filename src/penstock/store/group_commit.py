@@ -12,8 +12,8 @@
    themselves go to the state database with the next transaction, or when there is nothing else to
    do; until then a crash leaves the log starting lower than it need, which is harmless.
 5. On a disk that is quick a little work is done sooner by whoever ordered it than by a thread that
-   has to be woken and has to wake somebody in turn (``commit_here``), as long as that leaves the
-   caller most of its time.
+   has to be woken and has to wake somebody in turn (``commit_here``), as long as the caller is not
+   busy and that leaves it most of its time.
 """
 
 from __future__ import annotations
@@ -37,6 +37,11 @@ logger = logging.getLogger(__name__)
 
 HERE_BYTES: Final = 64 * 1024
 """More than that is not a little work."""
+
+BUSY_SHARE: Final = 0.5
+BUSY_WINDOW_S: Final = 0.02
+"""A thread that used more of the processor than this, looked at so often, has better things to do
+than to wait for a disk: another thread can do that meanwhile."""
 
 REST_TIMES: Final = 3
 """After a commit in its own thread the caller is free for so many times as long, at least."""
@@ -94,6 +99,9 @@ class GroupCommit:
         # Until the disk has shown how quick it is, everything is the thread's.
         self._commit_s: float | None = None
         self._here_again_at = 0.0
+        self._caller_is_busy = False
+        self._caller_seen_at = 0.0
+        self._caller_spent_s = 0.0
         self._thread = Thread(target=self._run, name="penstock-commit", daemon=True)
         self._thread.start()
 
@@ -135,7 +143,10 @@ class GroupCommit:
         None if it is not, or if the thread is at work: then it is the thread's.  The outcome is
         returned and not reported.
         """
-        if not self._idle or time.monotonic() < self._here_again_at:
+        now = time.monotonic()
+        if now - self._caller_seen_at >= BUSY_WINDOW_S:
+            self._look_at_caller(now)
+        if self._caller_is_busy or not self._idle or now < self._here_again_at:
             return None
         # The thread cannot leave its waiting meanwhile, nor the store be closed.
         with self._changed:
@@ -151,6 +162,12 @@ class GroupCommit:
             ended = time.monotonic()
             self._here_again_at = ended + REST_TIMES * (ended - began)
             return commit
+
+    def _look_at_caller(self, now: float) -> None:
+        spent_s = time.thread_time()
+        share = (spent_s - self._caller_spent_s) / (now - self._caller_seen_at)
+        self._caller_is_busy = share > BUSY_SHARE
+        self._caller_seen_at, self._caller_spent_s = now, spent_s
 
     def _soon_done(self) -> bool:
         return (
