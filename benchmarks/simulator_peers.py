@@ -31,7 +31,7 @@ from penstock.core.clock import SECOND
 from penstock.core.machine import Priority
 from penstock.sim.link import LinkModel, SimLink
 from penstock.sim.scheduler import Scheduler
-from penstock.version import is_compiled
+from penstock.version import compiled_parts
 
 SOURCES: Final = 4
 PACKETS_PER_S: Final = 2000
@@ -176,7 +176,7 @@ def main() -> None:
     if OWN in sys.argv:
         print(json.dumps(own_rates()))
         return
-    if is_compiled():
+    if "simulator" in compiled_parts():
         forms = {"Penstock compiled": own_rates(), "Penstock": _rates_from_sources()}
     else:
         forms = {"Penstock": own_rates()}

@@ -7,12 +7,16 @@ from importlib.util import find_spec
 __version__ = "0.1.0"
 
 
-def is_compiled() -> bool:
-    """Whether the simulator's hot modules are extension modules (make compiled)."""
+def compiled_parts() -> list[str]:
+    """What runs as compiled code: messages (``speedups/``), the simulator (``make compiled``)."""
+    parts = ["messages"] if find_spec("penstock_speedups") is not None else []
     found = find_spec("penstock.sim.scheduler")
-    return found is not None and not str(found.origin).endswith(".py")
+    if found is not None and not str(found.origin).endswith(".py"):
+        parts.append("simulator")
+    return parts
 
 
 def version_line() -> str:
     """What ``penstock --version`` prints."""
-    return f"{__version__} (compiled)" if is_compiled() else __version__
+    parts = compiled_parts()
+    return f"{__version__} (compiled: {', '.join(parts)})" if parts else __version__

@@ -145,7 +145,7 @@ def test_what_is_compiled_does_not_divide_integers() -> None:
 
 def test_the_sources_run_where_nothing_was_compiled(plain: dict[str, Any]) -> None:
     assert {Path(file).suffix for file in plain["files"]} == {".py"}
-    assert "compiled" not in plain["version"]
+    assert "simulator" not in plain["version"]
     assert min(plain["lengths"]) > 500
 
 
@@ -161,6 +161,6 @@ def test_compiled_modules_have_the_same_histories(plain: dict[str, Any], tmp_pat
     assert built.returncode == 0, built.stdout + built.stderr
     compiled = told_by(tree)
     assert not [file for file in compiled["files"] if file.endswith(".py")]
-    assert compiled["version"] == f"{plain['version']} (compiled)"
+    assert "simulator" in compiled["version"]
     for what in ("lengths", "links", "brokers"):
         assert compiled[what] == plain[what], what
