@@ -110,6 +110,25 @@ def test_neither_takes_what_its_owner_could_change(attributes: Any, payload: Any
 
 
 @compiled
+def test_a_name_that_runs_code_is_not_asked() -> None:
+    class Name:
+        def __hash__(self) -> int:
+            attributes.update({str(number): number for number in range(100)})
+            return 1
+
+    name = Name()
+    attributes: dict[Any, Any] = {"n": 1}
+    attributes[name] = None
+    grown = dict(attributes)
+    attributes.clear()
+    attributes.update(grown)
+    size = len(attributes)
+    buffer = CompiledRowBuffer(*UNLIMITED)
+    assert buffer.offer(attributes, b"x") == 0
+    assert (len(buffer), len(attributes)) == (0, size)
+
+
+@compiled
 def test_a_row_is_the_buffers_own() -> None:
     buffer = CompiledRowBuffer(*UNLIMITED)
     attributes: dict[str, Any] = {"n": 1}

@@ -12,25 +12,25 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.string cimport memcmp, memcpy
 
+from penstock_speedups.block_layout cimport (
+    BOOL,
+    BYTES,
+    DESCRIPTOR_BYTES,
+    FLOAT,
+    HAS_PRESENCE,
+    HEADER_BYTES,
+    INT,
+    padded,
+    STRING,
+)
+
 cdef enum:
-    STRING = 1
-    INT = 2
-    FLOAT = 3
-    BOOL = 4
-    BYTES = 5
-    HEADER_BYTES = 24
-    DESCRIPTOR_BYTES = 12
-    HAS_PRESENCE = 1
     FEW_ENTRIES = 16
 
 cdef struct Widths:
     Py_ssize_t name
     Py_ssize_t dictionary_value
     Py_ssize_t payload
-
-
-cdef inline Py_ssize_t padded(Py_ssize_t length) noexcept:
-    return (length + 7) & ~<Py_ssize_t>7
 
 
 cdef inline uint32_t u32(const char *at) noexcept:

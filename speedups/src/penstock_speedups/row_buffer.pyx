@@ -21,6 +21,19 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from penstock_speedups.block_layout cimport (
+    BLOCK_VERSION,
+    BOOL,
+    BYTES,
+    DESCRIPTOR_BYTES,
+    FLOAT,
+    HAS_PRESENCE,
+    HEADER_BYTES,
+    INT,
+    padded,
+    STRING,
+)
+
 from xxhash import xxh3_64_intdigest
 
 cdef extern from "Python.h":
@@ -37,14 +50,6 @@ cdef extern from "Python.h":
     Py_ssize_t PyUnicode_GET_LENGTH(object)
 
 cdef enum:
-    STRING = 1
-    INT = 2
-    FLOAT = 3
-    BOOL = 4
-    BYTES = 5
-    HEADER_BYTES = 24
-    DESCRIPTOR_BYTES = 12
-    BLOCK_VERSION = 1
     MAX_NAME_BYTES = 65535
     MAX_COLUMNS = 65535
     FIRST_ROWS = 64
@@ -56,10 +61,6 @@ cdef Py_ssize_t MAX_WEIGHT = 1 << 30
 
 class _Unusual(Exception):
     """This row does not go in."""
-
-
-cdef inline Py_ssize_t padded(Py_ssize_t length) noexcept:
-    return (length + 7) & ~<Py_ssize_t>7
 
 
 cdef class _Column:
@@ -159,8 +160,6 @@ cdef class _Column:
         """A value for a row behind all others."""
         if self.count < row:
             self.fill(row)
-        if row >= self.capacity:
-            self.reserve(row + 1)
         if self.kind == STRING or self.kind == BYTES:
             bits = self.code_of(value)
         self.values[row] = bits
@@ -292,6 +291,9 @@ cdef class RowBuffer:
             self.last.clear()
             self.chosen.clear()
             return 0
+        # Whatever may fail for want of memory comes first.
+        for item in self.last:
+            (<_Column>item).reserve(self.rows + 1)
         place = 0
         for item in self.last:
             column = <_Column>item
@@ -324,6 +326,9 @@ cdef class RowBuffer:
         while PyDict_Next(attributes, &position, &key_at, &value_at):
             key = <object>key_at
             value = <object>value_at
+            # A name of another type could run code of its own, and change what is looked at.
+            if not PyUnicode_CheckExact(key) or place >= self.bits_capacity:
+                raise _Unusual
             if PyUnicode_CheckExact(value):
                 kind = STRING
                 # Four bytes for a character is the most that UTF-8 needs.
@@ -374,7 +379,7 @@ cdef class RowBuffer:
     cdef _Column _column(self, object name, int kind):
         cdef dict kinds
         cdef _Column column
-        found = self.by_name.get(name) if PyUnicode_CheckExact(name) else None
+        found = self.by_name.get(name)
         kinds = <dict>found if found is not None else self._new_name(name)
         made = kinds.get(kind)
         if made is None:
@@ -389,8 +394,6 @@ cdef class RowBuffer:
     cdef dict _new_name(self, object name):
         cdef Py_ssize_t size
         cdef dict kinds
-        if not PyUnicode_CheckExact(name):
-            raise _Unusual
         try:
             PyUnicode_AsUTF8AndSize(name, &size)
         except UnicodeEncodeError:
@@ -464,6 +467,6 @@ cdef class RowBuffer:
         cdef uint32_t size = <uint32_t>column.dictionary_bytes
         memcpy(at, &length, 2)
         at[2] = <char>column.kind
-        at[3] = 1 if column.present != NULL else 0
+        at[3] = HAS_PRESENCE if column.present != NULL else 0
         memcpy(at + 4, &entries, 4)
         memcpy(at + 8, &size, 4)
