@@ -27,7 +27,7 @@ from penstock.core.machine import (
 )
 from penstock.core.tokens import Tokens
 from penstock.queues.broker import QueueBroker
-from penstock.queues.forwarded import COMPANY_NS
+from penstock.queues.forwarded import HALF_WITHIN_NS
 from penstock.queues.messages import (
     Decision,
     Forward,
@@ -547,7 +547,7 @@ def test_a_question_waits_for_company_only_for_a_moment() -> None:
     (first,) = harness.stores["east"].sync(1).durable
     harness.carry_out("east", east.resolved(first, "", harness.now))
     assert not harness.under_way
-    harness.now += COMPANY_NS
+    harness.now += HALF_WITHIN_NS
     assert east.next_deadline() == harness.now
     harness.carry_out("east", east.deadline(harness.now))
     assert rows_asked(harness) == [2]

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -69,6 +69,41 @@ class ServiceRun(Protocol):
     def run(self, telemetry: Telemetry, progress: Progress) -> ServiceOutcome:
         """Run it from beginning to end."""
         ...
+
+
+class TimedScenario(Protocol):
+    """What every service's scenario says."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def duration_s(self) -> float:
+        """How long it takes on its own clock."""
+        ...
+
+
+Timed = TypeVar("Timed", bound=TimedScenario)
+
+
+class ScenarioRun(msgspec.Struct, Generic[Timed], frozen=True):
+    """A scenario as a world runs it: what the services' ``ServiceRun`` have in common."""
+
+    scenario: Timed
+    world: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The scenario's."""
+        return self.scenario.name
+
+    @property
+    def duration_s(self) -> float:
+        """How long it takes on its own clock."""
+        return self.scenario.duration_s
 
 
 def service_of(path: Path) -> str | None:

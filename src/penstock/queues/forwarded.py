@@ -37,7 +37,7 @@ from penstock.queues.parameters import QueueParameters
 from penstock.queues.queue_rows import QueueRows
 from penstock.queues.senders import HANDOVERS, ROUTE, AliasSender, HandoverSender, Sender
 
-COMPANY_NS: Final = 8 * MILLISECOND
+HALF_WITHIN_NS: Final = 8 * MILLISECOND
 """How long a question waits for its half at most: two syncs of a busy disk (3 to 4 ms each), which
 is what rows that are under way already need to arrive."""
 
@@ -134,7 +134,7 @@ class ForwardedRows:
         if 2 * unasked.span >= self._under_way.get(key, 0):
             self._ask_new(key, out)
         elif self._ask_at is None:
-            self._ask_at = now + COMPANY_NS
+            self._ask_at = now + HALF_WITHIN_NS
 
     def _ask_new(self, key: AliasKey, out: list[Effect]) -> None:
         unasked = self._unasked.pop(key)

@@ -13,8 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-import msgspec
-
 from penstock.lab.expectations import Verdict
 from penstock.lab.papers.datagram_large import LargeScenario, LargeSimulation
 from penstock.lab.papers.datagram_live import COMPRESSED_USUALLY, run_live
@@ -22,7 +20,7 @@ from penstock.lab.papers.datagram_measures import capacity_messages
 from penstock.lab.papers.datagram_scenario import DatagramScenario, Expectations
 from penstock.lab.papers.datagram_simulation import simulate
 from penstock.lab.scenario_file import ScenarioError
-from penstock.lab.service_runs import Progress, ServiceOutcome, Source, read_as
+from penstock.lab.service_runs import Progress, ScenarioRun, ServiceOutcome, Source, read_as
 from penstock.lab.telemetry import Telemetry
 
 MEASURES: Final = {
@@ -39,22 +37,8 @@ LARGE_MEASURES: Final = {
 }
 
 
-class PairsRun(msgspec.Struct, frozen=True):
+class PairsRun(ScenarioRun[DatagramScenario], frozen=True):
     """Publishers and subscribers on both sides of a bottleneck."""
-
-    scenario: DatagramScenario
-    world: str
-    seed: int
-
-    @property
-    def name(self) -> str:
-        """The scenario's."""
-        return self.scenario.name
-
-    @property
-    def duration_s(self) -> float:
-        """How long it takes on its own clock."""
-        return self.scenario.duration_s
 
     @property
     def measures(self) -> Mapping[str, str]:
@@ -95,21 +79,8 @@ class PairsRun(msgspec.Struct, frozen=True):
         return ServiceOutcome(headline, measured, judge(scenario.expect, measured))
 
 
-class LargeNetworkRun(msgspec.Struct, frozen=True):
+class LargeNetworkRun(ScenarioRun[LargeScenario], frozen=True):
     """Many brokers and clients, in the simulator."""
-
-    scenario: LargeScenario
-    seed: int
-
-    @property
-    def name(self) -> str:
-        """The scenario's."""
-        return self.scenario.name
-
-    @property
-    def duration_s(self) -> float:
-        """How long it takes on its own clock."""
-        return self.scenario.duration_s
 
     @property
     def measures(self) -> Mapping[str, str]:
@@ -141,7 +112,7 @@ def prepare(source: Source, world: str, seed: int) -> PairsRun | LargeNetworkRun
     The network runs it compressed in time (docs/papers/content-aware.md).
     """
     if _is_large(source):
-        large = LargeNetworkRun(read_as(source, LargeScenario), seed)
+        large = LargeNetworkRun(read_as(source, LargeScenario), "sim", seed)
         if world == "net":
             raise ScenarioError(f"{large.name}: a scenario with links runs in the sim world only")
         return large

@@ -14,7 +14,7 @@ from penstock.lab.papers.gossip_group import SimulatedGroup
 from penstock.lab.papers.gossip_live import LiveGroup, run_group
 from penstock.lab.papers.gossip_scenario import GossipResult, GossipScenario
 from penstock.lab.scenario_file import ScenarioError
-from penstock.lab.service_runs import Progress, ServiceOutcome, Source, read_as
+from penstock.lab.service_runs import Progress, ScenarioRun, ServiceOutcome, Source, read_as
 from penstock.lab.telemetry import Telemetry
 
 MOST_MACHINES: Final = 500
@@ -34,22 +34,8 @@ MEASURES: Final = {
 }
 
 
-class GossipRun(msgspec.Struct, frozen=True):
+class GossipRun(ScenarioRun[GossipScenario], frozen=True):
     """A scenario as a world runs it."""
-
-    scenario: GossipScenario
-    world: str
-    seed: int
-
-    @property
-    def name(self) -> str:
-        """The scenario's."""
-        return self.scenario.name
-
-    @property
-    def duration_s(self) -> float:
-        """How long it takes on its own clock."""
-        return self.scenario.rounds * self.scenario.period_s
 
     @property
     def measures(self) -> Mapping[str, str]:

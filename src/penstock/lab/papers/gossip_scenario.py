@@ -76,6 +76,11 @@ class GossipScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return min(self.senders or self.peers, self.peers)
 
     @property
+    def duration_s(self) -> float:
+        """How long it takes on its own clock."""
+        return self.rounds * self.period_s
+
+    @property
     def period_s(self) -> float:
         """The gossip period T."""
         return in_seconds(self.parameters.gossip_period_ns)

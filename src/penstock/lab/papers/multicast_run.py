@@ -7,13 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-import msgspec
-
 from penstock.lab.expectations import Verdict
 from penstock.lab.papers.multicast_live import Rates, run_live
 from penstock.lab.papers.multicast_machines import run_machines
 from penstock.lab.papers.multicast_scenario import MulticastScenario
-from penstock.lab.service_runs import Progress, ServiceOutcome, Source, read_as
+from penstock.lab.service_runs import Progress, ScenarioRun, ServiceOutcome, Source, read_as
 from penstock.lab.telemetry import Telemetry
 from penstock.multicast.parameters import MulticastParameters
 
@@ -25,22 +23,8 @@ MEASURES: Final = {
 }
 
 
-class MulticastRun(msgspec.Struct, frozen=True):
+class MulticastRun(ScenarioRun[MulticastScenario], frozen=True):
     """A scenario as a world runs it."""
-
-    scenario: MulticastScenario
-    world: str
-    seed: int
-
-    @property
-    def name(self) -> str:
-        """The scenario's."""
-        return self.scenario.name
-
-    @property
-    def duration_s(self) -> float:
-        """How long it takes on its own clock."""
-        return self.scenario.duration_s
 
     @property
     def measures(self) -> Mapping[str, str]:

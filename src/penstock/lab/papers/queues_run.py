@@ -7,13 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-import msgspec
-
 from penstock.lab.expectations import Verdict
 from penstock.lab.papers.queues_live import COMPRESSED, run_live
 from penstock.lab.papers.queues_runs import simulate
 from penstock.lab.papers.queues_scenario import QueueScenario
-from penstock.lab.service_runs import Progress, ServiceOutcome, Source, read_as
+from penstock.lab.service_runs import Progress, ScenarioRun, ServiceOutcome, Source, read_as
 from penstock.lab.telemetry import Telemetry
 
 MEASURES: Final = {
@@ -24,22 +22,8 @@ MEASURES: Final = {
 }
 
 
-class QueueRun(msgspec.Struct, frozen=True):
+class QueueRun(ScenarioRun[QueueScenario], frozen=True):
     """A scenario as a world runs it."""
-
-    scenario: QueueScenario
-    world: str
-    seed: int
-
-    @property
-    def name(self) -> str:
-        """The scenario's."""
-        return self.scenario.name
-
-    @property
-    def duration_s(self) -> float:
-        """How long its production takes."""
-        return self.scenario.duration_s
 
     @property
     def measures(self) -> Mapping[str, str]:
