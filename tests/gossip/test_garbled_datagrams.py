@@ -15,16 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from xxhash import xxh3_64_intdigest
 
-from penstock.content.wire import (
+from penstock.content.envelope import (
     CHECKSUM,
     ENVELOPE,
     MAGIC,
     PREAMBLE,
     WIRE_VERSION,
-    Decoder,
     MalformedMessage,
-    encode,
 )
+from penstock.content.wire import Decoder, encode
 from penstock.core.datagrams import DatagramReceived
 from penstock.core.machine import DeadlineReached
 from penstock.core.message import Message

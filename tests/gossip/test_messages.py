@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.content.wire import Decoder, MalformedMessage, encode
+from penstock.content.envelope import MalformedMessage
+from penstock.content.wire import Decoder, encode
 from penstock.core.message import Message
 from penstock.gossip.messages import GOSSIP_MESSAGES, Event, Gossip, Header, WhyRequest, event_id
 

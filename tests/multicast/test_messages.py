@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.content.batch import Batch
-from penstock.content.wire import MalformedMessage, _envelope, encode, encoded_size
+from penstock.content.envelope import MalformedMessage, plain_seal
+from penstock.content.wire import encode, encoded_size
 from penstock.multicast.messages import Destination, Multicast, PriceRecord, Prices
 from penstock.multicast.route import link_number
 from penstock.overlay.wire import connection_decoder
@@ -56,7 +57,7 @@ def test_a_price_that_rides_takes_less_than_half_of_one_that_goes_alone() -> Non
 def test_a_message_without_the_field_has_no_prices() -> None:
     fields = ["Multicast", "a", 1, "s", 7, ["g"], [], 0.5, 0, 0, 1, 1]
     block = Batch.from_rows([({"n": 1}, b"payload")]).encode()
-    frame = b"".join(bytes(each) for each in _envelope(msgspec.msgpack.encode(fields), [block]))
+    frame = b"".join(bytes(each) for each in plain_seal(msgspec.msgpack.encode(fields), [block]))
     decoded = connection_decoder().decode(frame)
     assert isinstance(decoded, Multicast)
     assert decoded.prices == ()
@@ -84,7 +85,7 @@ def test_damage_never_gets_through(data: st.DataObject) -> None:
 def test_whatever_stands_for_the_prices_is_prices_or_malformed(value: object) -> None:
     fields = ["Multicast", "a", 1, "s", 7, ["g"], [], 0.5, 0, 0, 1, 1, value]
     block = Batch.from_rows([({"n": 1}, b"payload")]).encode()
-    frame = b"".join(bytes(each) for each in _envelope(msgspec.msgpack.encode(fields), [block]))
+    frame = b"".join(bytes(each) for each in plain_seal(msgspec.msgpack.encode(fields), [block]))
     try:
         decoded = connection_decoder().decode(frame)
     except MalformedMessage:

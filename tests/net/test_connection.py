@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from penstock.content.batch import Batch
-from penstock.content.wire import ENVELOPE, Decoder, encode
+from penstock.content.envelope import ENVELOPE
+from penstock.content.wire import Decoder, encode
 from penstock.core.message import Message
 from penstock.guaranteed.messages import Publish, Taken
 from penstock.net.connection import Connection, ConnectionOptions

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.content.wire import MalformedMessage
+from penstock.content.envelope import MalformedMessage
 from penstock.datagram.messages import AddressBound, BindAddress
 from penstock.net.datagram_packing import (
     OVERHEAD_BYTES,

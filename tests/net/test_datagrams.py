@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from xxhash import xxh3_64_intdigest
 
-from penstock.content.wire import CHECKSUM, MAGIC, PREAMBLE, WIRE_VERSION, encode
+from penstock.content.envelope import CHECKSUM, MAGIC, PREAMBLE, WIRE_VERSION
+from penstock.content.wire import encode
 from penstock.core.clock import HOUR, MILLISECOND
 from penstock.core.machine import Effect
 from penstock.gossip.facts import DeliverEvents, InGroup, JoinGroup, Leave, Publish

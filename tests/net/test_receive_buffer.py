@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.content.wire import ENVELOPE, MAGIC, WIRE_VERSION, MalformedMessage
+from penstock.content.envelope import ENVELOPE, MAGIC, WIRE_VERSION, MalformedMessage
 from penstock.net.receive_buffer import (
     FIRST_BUFFER_BYTES,
     LARGEST_BUFFER_BYTES,

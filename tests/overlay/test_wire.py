@@ -6,7 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from penstock.content.wire import MalformedMessage, encode
+from penstock.content.envelope import MalformedMessage
+from penstock.content.wire import encode
 from penstock.core.message import Message
 from penstock.datagram import messages as datagram
 from penstock.datagram.messages import DATAGRAMS

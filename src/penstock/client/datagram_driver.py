@@ -31,6 +31,9 @@ LEAST_WAIT_S: Final = 0.0005
 class DatagramDriver:
     """What moves one ``DatagramPeer``."""
 
+    wants_room = False
+    """All that it sends is small, and goes whatever room there is."""
+
     def __init__(
         self,
         session: Session,

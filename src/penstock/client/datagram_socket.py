@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from penstock.content.wire import MalformedMessage
+from penstock.content.envelope import MalformedMessage
 from penstock.core.message import Message
 from penstock.datagram.messages import AddressBound, BindAddress, DatagramSocketOffer
 from penstock.net.datagram_packing import Packer, Unpacker, datagram_of, encode_message

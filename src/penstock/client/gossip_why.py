@@ -11,7 +11,8 @@ from secrets import randbits
 from typing import Any
 
 from penstock.client.errors import DeadlineExceeded
-from penstock.content.wire import Decoder, MalformedMessage, encode
+from penstock.content.envelope import MalformedMessage
+from penstock.content.wire import Decoder, encode
 from penstock.core.message import Message
 from penstock.gossip.messages import GOSSIP_MESSAGES, Why, WhyRequest
 from penstock.net.datagrams import parse_address

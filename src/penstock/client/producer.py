@@ -74,6 +74,8 @@ class Producer:
         self.pubend = pubend
         self.phase = Phase.AWAY
         self.refusal: str | None = None
+        self.wants_room = False
+        """Whether ``outgoing`` left something behind for lack of room."""
         self.throttle: ThrottleNotice | None = None
         """How fast the pubend may be published to at present, and why."""
         self._last_throttle: ThrottleNotice | None = None
@@ -190,7 +192,8 @@ class Producer:
 
     def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
         """What to send now, in order, as long as there is room on the connection."""
-        if room_bytes <= 0:
+        self.wants_room = room_bytes <= 0
+        if self.wants_room:
             # No use to be asked again by time: room comes first.
             self._linger_until = None
             return []
@@ -210,6 +213,7 @@ class Producer:
             self._next_sequence += len(shipment.batch)
             self._in_flight[shipment.first_sequence] = shipment
             room_bytes -= self._send(shipment, out)
+        self.wants_room = bool(self._resend or self._ready)
         return out
 
     def _send(self, shipment: Shipment, out: list[Message]) -> int:

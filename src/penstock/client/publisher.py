@@ -274,6 +274,11 @@ class Publisher:
         self._settle()
         return out
 
+    @property
+    def wants_room(self) -> bool:
+        """Whether something waits for room on the connection."""
+        return self._producer.wants_room
+
     def next_deadline(self) -> Instant | None:
         """When to ask again."""
         return self._producer.next_deadline()

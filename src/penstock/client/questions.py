@@ -67,6 +67,9 @@ class Questions:
     on it is not known, so it is not asked again, unless asking twice is the same as asking once.
     """
 
+    wants_room = False
+    """All that it sends is small, and goes whatever room there is."""
+
     def __init__(self, session: Session) -> None:
         """Nothing was asked yet."""
         self._session = session

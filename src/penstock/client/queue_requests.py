@@ -17,6 +17,9 @@ class QueueRequests:
     """The requests of one client.  One that is not answered before the connection is lost fails:
     whether the broker acted on it is not known, so it is not asked again."""
 
+    wants_room = False
+    """All that it sends is small, and goes whatever room there is."""
+
     def __init__(self, session: Session, key: str = QUEUE_REQUESTS) -> None:
         """Nothing was asked yet; ``key`` is what its answers are addressed to."""
         self._session = session

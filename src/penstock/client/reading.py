@@ -30,6 +30,9 @@ class PureReader(Protocol):
 class Reading:
     """A participant of the session that drives a reader."""
 
+    wants_room = False
+    """All that it sends is small, and goes whatever room there is."""
+
     def __init__(self, reader: PureReader) -> None:
         """Nothing has changed yet."""
         self._driven = reader

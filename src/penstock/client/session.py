@@ -24,6 +24,8 @@ import msgspec
 from penstock.client.addresses import Address
 from penstock.client.back_off import BackOff
 from penstock.client.errors import ConnectionFailed, Disconnected, PenstockError, ProtocolViolation
+from penstock.content.columns import Buffer
+from penstock.content.wire import encode
 from penstock.core.clock import NEVER, SECOND, Instant, in_seconds
 from penstock.core.deadlines import Deadlines
 from penstock.core.message import Message
@@ -93,6 +95,10 @@ class Participant(Protocol):
     def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
         """What to send now."""
 
+    @property
+    def wants_room(self) -> bool:
+        """Whether ``outgoing`` left something behind for lack of room."""
+
     def next_deadline(self) -> Instant | None:
         """When to ask again, if nothing happens before."""
 
@@ -117,6 +123,7 @@ class Session:
         self._back_off = BackOff(random_stream(self._clock.now(), name, "back-off"))
         self._participants: dict[str, Participant] = {}
         self._woken: dict[str, None] = {}
+        self._stopped: dict[str, None] = {}
         self._deadlines: Deadlines[str] = Deadlines()
         self._pump_scheduled = False
         self._timer: asyncio.TimerHandle | None = None
@@ -146,6 +153,7 @@ class Session:
         """Stop sharing it."""
         self._participants.pop(key, None)
         self._woken.pop(key, None)
+        self._stopped.pop(key, None)
         self._deadlines.set(key, None)
 
     def participants(self) -> list[Participant]:
@@ -169,15 +177,30 @@ class Session:
         for key in self._deadlines.pop_due(now):
             self._woken[key] = None
         woken, self._woken = self._woken, {}
+        room_bytes = connection.writable_bytes
+        pieces: list[Buffer] = []
         for key in woken:
             participant = self._participants.get(key)
-            if participant is not None:
-                for message in participant.outgoing(now, connection.writable_bytes):
-                    connection.send(message)
-                self._deadlines.set(key, participant.next_deadline())
-        # The turn is over for everybody who shares the connection: nothing more joins these.
-        connection.flush()
+            if participant is None:
+                continue
+            for message in participant.outgoing(now, room_bytes):
+                encoded = encode(message)
+                pieces += encoded
+                room_bytes -= sum(map(len, encoded))
+            if participant.wants_room:
+                self._stopped[key] = None
+            self._deadlines.set(key, participant.next_deadline())
+        if pieces:
+            connection.write(pieces, sum(map(len, pieces)))
+            if self._stopped and connection.writable_bytes:
+                # The kernel has taken it all: go on, after everybody else had a turn.
+                self._wake_stopped()
         self._set_timer(now)
+
+    def _wake_stopped(self) -> None:
+        for key in self._stopped:
+            self.wake(key)
+        self._stopped.clear()
 
     def _set_timer(self, now: Instant) -> None:
         deadline = self._deadlines.earliest()
@@ -254,11 +277,7 @@ class Session:
 
     def on_writable(self, connection: Connection) -> None:
         """There is room: ask everybody who may have been stopped by the lack of it."""
-        for key in self._participants:
-            if key.startswith(PUBLISHER):
-                self._woken[key] = None
-        if self._woken:
-            self._pump()
+        self._wake_stopped()
 
     def on_closed(self, connection: Connection, reason: str) -> None:
         """The connection is of no use any more."""

@@ -34,6 +34,9 @@ BATCHES_AT_ONCE: Final = 64
 class Subscription:
     """One subscription.  Made by ``Client.subscribe``."""
 
+    wants_room = False
+    """All that it sends is small, and goes whatever room there is."""
+
     def __init__(
         self,
         session: Session,

@@ -41,6 +41,7 @@ from penstock.content.columns import (
     code_dtype,
     is_dictionary_encoded,
 )
+from penstock.content.speedups import sound_rows
 
 BLOCK_VERSION: Final = 1
 CHECKSUM: Final = struct.Struct("<Q")
@@ -149,6 +150,11 @@ def block_size(rows: int, columns: tuple[Column, ...], payload_bytes: int) -> in
 
 def decode_block(data: Buffer) -> Block:
     """Check the header and the checksum; columns and payloads are read later."""
+    sound = sound_rows(data)
+    return Block(sound, data) if sound >= 0 else _decode_block(data)
+
+
+def _decode_block(data: Buffer) -> Block:
     size = len(data)
     if not HEADER_BYTES <= size <= MAX_BLOCK_BYTES or size % 8:
         raise MalformedBlock(

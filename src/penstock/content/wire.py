@@ -1,12 +1,7 @@
 """Messages as bytes, and back.
 
-One envelope carries every message of every service, little-endian:
-
-1. 24 bytes: magic, version, number of attachments, length of the head, length of everything that
-   follows the envelope, checksum over those, the head and the attachment table;
-2. the head: the message as MessagePack, with a small marker where a batch or a frame stands;
-3. the attachment table: the length of each attachment;
-4. the attachments, each padded to eight bytes: tick columns and blocks, untouched.
+A message is MessagePack in an envelope (``envelope``), with a small marker where a batch or a frame
+stands; their tick columns and blocks are attached behind it, untouched.
 
 A block has its own checksum, computed by the publisher and checked where it is read, so a relay
 that forwards a frame neither copies nor re-computes anything but the head.
@@ -14,33 +9,20 @@ that forwards a frame neither copies nor re-computes anything but the head.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
-from xxhash import xxh3_64_intdigest
 
 from penstock.content.batch import Batch
 from penstock.content.block import MalformedBlock, padded
 from penstock.content.columns import Buffer
+from penstock.content.envelope import ENVELOPE, MalformedMessage, opened, seal
 from penstock.content.frame import NO_ROWS, Frame, Ticks
 from penstock.core.message import Message
 
-MAGIC: Final = 0x5053  # "SP": the first two bytes of every frame on the wire
-WIRE_VERSION: Final = 1
-PREAMBLE: Final = struct.Struct("<HBBIQ")
-CHECKSUM: Final = struct.Struct("<Q")
-ENVELOPE: Final = struct.Struct("<HBBIQQ")
-
-MAX_ATTACHMENTS: Final = 255
-
 M = TypeVar("M", bound=Message)
-
-
-class MalformedMessage(ValueError):
-    """These bytes are not a message of this protocol."""
 
 
 class _Marker(msgspec.Struct, frozen=True, array_like=True):
@@ -54,24 +36,39 @@ class _Marker(msgspec.Struct, frozen=True, array_like=True):
     dense: bool
 
 
-def encode(message: Message) -> list[Buffer]:
-    """The message as pieces to be written one after another."""
-    attachments: list[Buffer] = []
+class _Encoder:
+    """Encodes heads and collects what belongs behind them; for one message at a time."""
 
-    def attach(value: Any) -> Any:
-        if isinstance(value, Frame):
-            return _marker(value, attachments)
+    __slots__ = ("_encode", "attachments")
+
+    def __init__(self) -> None:
+        self.attachments: list[Buffer] = []
+        self._encode = msgspec.msgpack.Encoder(enc_hook=self._attach).encode
+
+    def head(self, message: Message) -> bytes:
+        self.attachments = []
+        return self._encode(message)
+
+    def _attach(self, value: Any) -> Any:
         if isinstance(value, Batch):
-            attachments.append(value.encode())
+            self.attachments.append(value.encode())
             return len(value)
+        if isinstance(value, Frame):
+            return _marker(value, self.attachments)
         raise TypeError(f"{type(value).__name__} cannot travel in a message")
 
-    head = _encoder(attach).encode(message)
-    return _envelope(head, attachments)
+
+_idle_encoders: list[_Encoder] = []
+"""Those that nobody uses at present: threads take one each, and one is enough for most programs."""
 
 
-def _encoder(hook: Any) -> msgspec.msgpack.Encoder:
-    return msgspec.msgpack.Encoder(enc_hook=hook)
+def encode(message: Message) -> list[Buffer]:
+    """The message as pieces to be written one after another."""
+    encoder = _idle_encoders.pop() if _idle_encoders else _Encoder()
+    head = encoder.head(message)
+    attachments = encoder.attachments
+    _idle_encoders.append(encoder)
+    return seal(head, attachments)
 
 
 def _marker(frame: Frame, attachments: list[Buffer]) -> _Marker:
@@ -83,21 +80,6 @@ def _marker(frame: Frame, attachments: list[Buffer]) -> _Marker:
         attachments.append(frame.batch.encode())
     first = int(ticks[0]) if rows else 0
     return _Marker(frame.low, frame.high, frame.final, first, rows, dense)
-
-
-def _envelope(head: bytes, attachments: list[Buffer]) -> list[Buffer]:
-    table = struct.pack(f"<{len(attachments)}I", *map(len, attachments))
-    lead = head + bytes(-len(head) & 7) + table + bytes(-len(table) & 7)
-    length = len(lead) + sum(padded(len(each)) for each in attachments)
-    envelope = PREAMBLE.pack(MAGIC, WIRE_VERSION, len(attachments), len(head), length)
-    checksum = xxh3_64_intdigest(envelope + lead)
-    pieces: list[Buffer] = [envelope + CHECKSUM.pack(checksum) + lead]
-    for each in attachments:
-        pieces.append(each)
-        padding = -len(each) & 7
-        if padding:
-            pieces.append(bytes(padding))
-    return pieces
 
 
 class SizeMeter:
@@ -147,16 +129,6 @@ def encoded_size(message: Message) -> int:
     return SizeMeter().size(message)
 
 
-def body_length(envelope: Buffer) -> int:
-    """How many bytes follow this envelope; raises ``MalformedMessage``."""
-    magic, version, _, _, length, _ = ENVELOPE.unpack_from(envelope)
-    if magic != MAGIC:
-        raise MalformedMessage("not a Penstock message: the first two bytes are wrong")
-    if version != WIRE_VERSION:
-        raise MalformedMessage(f"protocol version {version}; this program speaks {WIRE_VERSION}")
-    return int(length)
-
-
 class Decoder(Generic[M]):
     """Reads the messages of one union of types."""
 
@@ -173,33 +145,15 @@ class Decoder(Generic[M]):
 
     def decode(self, data: Buffer) -> M:
         """One whole message, envelope included; raises ``MalformedMessage``."""
-        view = memoryview(data)
-        if len(view) < ENVELOPE.size:
-            raise MalformedMessage(f"{len(view)} bytes are too few for a message")
-        _, _, count, head_length, _, checksum = ENVELOPE.unpack_from(view)
-        if body_length(view) != len(view) - ENVELOPE.size:
-            raise MalformedMessage("the length in the envelope does not fit")
-        table_at = ENVELOPE.size + padded(head_length)
-        at = table_at + padded(4 * count)
-        if at > len(view):
-            raise MalformedMessage("the head is longer than the message")
-        checked = bytes(view[: PREAMBLE.size]) + bytes(view[ENVELOPE.size : at])
-        if xxh3_64_intdigest(checked) != checksum:
-            raise MalformedMessage("the message's checksum does not fit its bytes")
-        self._attachments = []
+        head, self._attachments = opened(data)
         self._next = 0
-        for size in struct.unpack_from(f"<{count}I", view, table_at):
-            if at + padded(size) > len(view):
-                raise MalformedMessage("an attachment runs over the end of the message")
-            self._attachments.append(view[at : at + size])
-            at += padded(size)
         try:
-            message = self._decoder.decode(view[ENVELOPE.size : ENVELOPE.size + head_length])
+            message = self._decoder.decode(head)
         except (msgspec.MsgspecError, MalformedBlock, UnicodeDecodeError) as error:
             raise MalformedMessage(str(error)) from None
         except (RecursionError, OverflowError) as error:
             raise MalformedMessage(f"a value is nested too deeply or too large: {error}") from None
-        if self._next != count:
+        if self._next != len(self._attachments):
             raise MalformedMessage("the message has attachments that nothing refers to")
         return message
 

@@ -18,13 +18,16 @@ def name_objection(what: str, name: str, parameters: MulticastParameters) -> str
     """What is wrong with a name, or nothing."""
     if not name or name == PRIVATE:
         return f"a {what} needs a name"
-    size = len(name.encode("utf-8", "surrogatepass"))
-    if size > parameters.max_name_bytes:
+    # A character takes at most four bytes, so most names need no encoding to be measured.
+    if 4 * len(name) > parameters.max_name_bytes and (
+        (size := len(name.encode("utf-8", "surrogatepass"))) > parameters.max_name_bytes
+    ):
         return (
             f"the name of a {what} that begins {name[:32]!r} has {size} bytes; at most "
             f"{parameters.max_name_bytes} are allowed (multicast.max_name_bytes)"
         )
-    if any(each.isspace() or not each.isprintable() for each in name):
+    # Of all white space only the blank is printable.
+    if " " in name or not name.isprintable():
         return f"{name!r} is not a name for a {what}: it has white space or control characters"
     return ""
 

@@ -74,30 +74,32 @@ class Outbound:
         out: list[Effect],
     ) -> None:
         """A message was bought: number it for each receiving broker, and send it."""
+        streams = [self._stream(broker, brokers[broker], now) for broker in brokers]
         message = Multicast(
             self._broker,
             self._incarnation,
             request.producer,
             request.first_sequence,
             request.groups,
-            (),
+            tuple(
+                [
+                    self._destination(broker, stream, stream.next_position)
+                    for broker, stream in zip(brokers, streams, strict=True)
+                ]
+            ),
             paid,
             *named,
             0,
             request.batch,
         )
         transmission = Transmission(message, session, size_bytes, waited_ns)
-        destinations = []
-        for broker, incarnation in brokers.items():
-            stream = self._stream(broker, incarnation, now)
-            transmission.pending[broker] = None
-            position = stream.append(transmission, now)
-            destinations.append(self._destination(broker, stream, position))
-        transmission.receivers = len(destinations)
+        transmission.pending = dict.fromkeys(brokers)
+        transmission.receivers = len(streams)
+        for stream in streams:
+            stream.append(transmission, now)
         self.unconfirmed_bytes += size_bytes
-        if destinations:
-            numbered = msgspec.structs.replace(message, destinations=tuple(destinations))
-            self._forward(numbered, "", now, out)
+        if streams:
+            self._forward(message, "", now, out)
         else:
             self._settle(transmission, out)
 
@@ -194,7 +196,7 @@ class Outbound:
 
     def next_deadline(self) -> Instant | None:
         """The next probe."""
-        return earliest(*(stream.probe_at for stream in self._streams.values()))
+        return earliest(*[stream.probe_at for stream in self._streams.values()])
 
     def check_invariants(self) -> None:
         """What counts as under way is what the streams hold, each message once."""

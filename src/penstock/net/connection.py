@@ -28,7 +28,8 @@ from typing import Annotated, Any, Final, Protocol, cast
 import msgspec
 
 from penstock.content.columns import Buffer
-from penstock.content.wire import MalformedMessage, encode
+from penstock.content.envelope import MalformedMessage
+from penstock.content.wire import encode
 from penstock.core.message import Message
 from penstock.net.receive_buffer import ReceiveBuffer
 from penstock.net.write_room import WriteRoom, apply_room
@@ -36,6 +37,9 @@ from penstock.overlay.messages import Goodbye, Heartbeat, Hello
 from penstock.overlay.wire import connection_decoder
 
 logger = logging.getLogger(__name__)
+
+OWN_MESSAGES: Final = frozenset((Goodbye, Heartbeat))
+"""What connections say to each other and nobody else hears."""
 
 MAX_HELLO_BYTES: Final = 64 * 1024
 """No frame before the handshake may be larger: a stranger gets little memory."""
@@ -103,6 +107,8 @@ class Connection(asyncio.BufferedProtocol):
         self.peer_address = "not connected"
         self.received_bytes = 0
         self.sent_bytes = 0
+        self.closed = False
+        """Whether the end has begun: nothing is sent or received any more."""
         self._hello = hello
         self.handler = handler
         self._options = options or ConnectionOptions()
@@ -130,13 +136,28 @@ class Connection(asyncio.BufferedProtocol):
 
     def send(self, message: Message) -> None:
         """Send a message at the end of this turn of the loop; ignored once the end has begun."""
-        self.send_encoded(encode(message))
 
-    def send_encoded(self, pieces: list[Buffer]) -> None:
-        """The same for a message that is encoded already; the pieces must not change any more."""
-        if self._close_reason is not None:
+        if not self.closed:
+            self._put(encode(message))
+            self._check_unsent()
+
+    def write(self, pieces: list[Buffer], count_bytes: int) -> None:
+        """Send encoded messages, so many bytes, at once; the pieces must not change any more.
+
+        Unlike ``send`` it does not lead to ``on_writable`` unless the peer makes us wait.
+        """
+        transport = self._transport
+        if self.closed or transport is None:
             return
-        self._put(pieces)
+        if self._pieces:
+            self.flush()
+        self.sent_bytes += count_bytes
+        if not transport.is_closing():
+            transport.writelines(pieces)
+        if self._paused:
+            self._check_unsent()
+
+    def _check_unsent(self) -> None:
         if self.unsent_bytes > self._options.max_unsent_bytes:
             self.abort(
                 f"the peer left more than {self._options.max_unsent_bytes} bytes unread "
@@ -155,7 +176,7 @@ class Connection(asyncio.BufferedProtocol):
     def _scheduled_flush(self) -> None:
         self._flush_scheduled = False
         self.flush()
-        if self._close_reason is None and not self._paused and self.peer is not None:
+        if not self.closed and not self._paused and self.peer is not None:
             self.handler.on_writable(self)
 
     def flush(self) -> None:
@@ -177,16 +198,12 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def writable_bytes(self) -> int:
         """How much can be sent without waiting here; 0 means to wait for ``on_writable``."""
-        if self._paused or self._close_reason is not None:
+        if self._paused or self.closed:
             return 0
-        return max(0, self._room.size_bytes - self.unsent_bytes)
+        room_bytes = self._room.size_bytes - self.unsent_bytes
+        return room_bytes if room_bytes > 0 else 0
 
     # -- ending -----------------------------------------------------------------------------
-
-    @property
-    def closed(self) -> bool:
-        """Whether the end has begun: nothing is sent or received any more."""
-        return self._close_reason is not None
 
     def close(self, reason: str) -> None:
         """Send what waits, tell the peer why, and end the connection."""
@@ -214,6 +231,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _end(self, reason: str) -> None:
         self._close_reason = reason
+        self.closed = True
         if self._timer is not None:
             self._timer.cancel()
         self._loop.call_soon(self._announce_closed)
@@ -251,7 +269,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes have arrived."""
-        if self._close_reason is not None:
+        if self.closed:
             return
         self.received_bytes += nbytes
         try:
@@ -320,10 +338,17 @@ class Connection(asyncio.BufferedProtocol):
         return self.peer_address if self.peer is None else f"{self.peer.name} ({self.peer_address})"
 
     def _take_in(self, count_bytes: int) -> None:
-        decode = self._decoder.decode
-        messages = [decode(frame) for frame in self._buffer.received(count_bytes)]
+        messages = list(map(self._decoder.decode, self._buffer.received(count_bytes)))
         if self.peer is None and messages and not self._greeted(messages.pop(0)):
             return
+        if OWN_MESSAGES.isdisjoint(map(type, messages)):
+            if messages:
+                self.handler.on_messages(self, messages)
+        else:
+            self._sort_out(messages)
+
+    def _sort_out(self, messages: list[Message]) -> None:
+        """Hand on what is for the owner, up to the farewell if there is one."""
         farewell: Goodbye | None = None
         kept: list[Message] = []
         for message in messages:

@@ -19,7 +19,7 @@ import msgspec
 from xxhash import xxh3_64_intdigest
 
 from penstock.content.columns import Buffer
-from penstock.content.wire import MalformedMessage
+from penstock.content.envelope import MalformedMessage
 from penstock.core.message import Message
 from penstock.datagram.messages import DATAGRAMS
 

@@ -19,7 +19,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from penstock.content.wire import MalformedMessage
+from penstock.content.envelope import MalformedMessage
 from penstock.core.datagrams import BestEffort, ReceivedTogether, SendTogether
 from penstock.core.machine import (
     Fact,
@@ -107,8 +107,11 @@ class DatagramSocket:
         """Take what is for the socket out of what a link or a session says."""
         rest: list[Fact] = []
         for fact in facts:
-            if isinstance(fact, Received) and isinstance(fact.message, DatagramPort):
-                self._neighbour_at(fact.link, fact.message.port)
+            if isinstance(fact, Received):
+                if isinstance(fact.message, DatagramPort):
+                    self._neighbour_at(fact.link, fact.message.port)
+                else:
+                    rest.append(fact)
                 continue
             if isinstance(fact, LinkUp) and self.port:
                 told = Send(fact.link, DatagramPort(self.port), Priority.CONTROL)

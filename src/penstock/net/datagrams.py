@@ -20,7 +20,8 @@ from ipaddress import ip_address
 from random import Random
 from typing import Any, Final, cast
 
-from penstock.content.wire import Decoder, MalformedMessage, encode
+from penstock.content.envelope import MalformedMessage
+from penstock.content.wire import Decoder, encode
 from penstock.core.clock import SECOND
 from penstock.core.datagrams import Address, DatagramReceived, SendDatagram
 from penstock.core.machine import DeadlineReached, Effect, Fact, Trace

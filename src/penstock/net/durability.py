@@ -24,7 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from penstock.content.wire import MalformedMessage, encode
+from penstock.content.envelope import MalformedMessage
+from penstock.content.wire import encode
 from penstock.core.intervals import Tick
 from penstock.core.machine import (
     Fact,

@@ -119,6 +119,14 @@ CLIENT_REPLIES: Final[frozenset[type[Message]]] = frozenset(
 )
 """All that a client is told."""
 
+WITH_ROWS: Final = (
+    guaranteed.Publish,
+    queues.SendToQueue,
+    staging.StageRows,
+    multicast.SendToGroups,
+)
+"""What brings rows in from a client."""
+
 NOT_BETWEEN_BROKERS: Final = CLIENT_REQUESTS | CLIENT_REPLIES | {overlay.Hello}
 
 
@@ -145,10 +153,7 @@ class Ingress:
 
     def check_client(self, message: Message) -> Message:
         """The message to hand on; raises ``Breach`` or ``Refused``."""
-        if isinstance(
-            message,
-            guaranteed.Publish | queues.SendToQueue | staging.StageRows | multicast.SendToGroups,
-        ):
+        if isinstance(message, WITH_ROWS):
             self._check_batch(message.batch)
         elif isinstance(message, guaranteed.Subscribe):
             window_bytes = min(message.window_bytes, self._limits.max_window_bytes)

@@ -90,8 +90,9 @@ class Outbox:
         """Send what may go now, about so much of it; the rest follows in the next turn."""
         connection = self._connection
         while connection is not None and (sent_bytes := self._fill(connection)):
+            if not self._queue.queued_bytes:
+                return
             # As long as the kernel takes everything there is no reason to wait for a turn.
-            connection.flush()
             most_bytes -= sent_bytes
             if most_bytes <= 0:
                 self._pump_soon()
@@ -115,15 +116,20 @@ class Outbox:
         queue, pacer = self._queue, self._pacer
         limited = pacer.rate_bytes_per_s != UNLIMITED
         now = self._clock.now() if limited else 0
+        room_bytes = connection.writable_bytes
         sent_bytes = 0
-        while connection.writable_bytes and (priority := queue.next_priority()) is not None:
+        together: list[Buffer] = []
+        while sent_bytes < room_bytes and (priority := queue.next_priority()) is not None:
             if limited and pacer.ready_at(priority) > now:
                 self._wake_at(pacer.ready_at(priority), now)
                 break
             pieces, size_bytes = queue.take()
-            connection.send_encoded(pieces)
-            pacer.sent(size_bytes, priority, now)
+            together += pieces
             sent_bytes += size_bytes
+            if limited:
+                pacer.sent(size_bytes, priority, now)
+        if sent_bytes:
+            connection.write(together, sent_bytes)
         return sent_bytes
 
     def _wake_at(self, ready_at: Instant, now: Instant) -> None:

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from penstock.content.columns import Buffer
-from penstock.content.wire import ENVELOPE, MalformedMessage, body_length
+from penstock.content.envelope import ENVELOPE, MalformedMessage, body_length
 
 FIRST_BUFFER_BYTES: Final = 16 * 1024
 """Holds a few control messages; ten thousand idle connections take 160 MB."""

@@ -55,6 +55,9 @@ logger = logging.getLogger(__name__)
 
 INCARNATION_KEY: Final = "net/incarnation"
 
+OPERATIONS: Final = frozenset((StatusRequest, DatagramSocketRequest, LinkControl))
+"""What clients ask of the broker itself."""
+
 LISTEN_BACKLOG: Final = 1024
 """Connections that the kernel holds while the loop is busy: a whole fleet may reconnect at once."""
 
@@ -200,12 +203,14 @@ class BrokerServer:
 
     def send(self, effect: Send) -> None:
         """Queue a message for a client or a neighbour."""
-        if effect.link.startswith(SESSION_PREFIX):
-            self._sessions.send(effect.link, effect.message)
-        elif effect.link == OWN_SESSION:
+        link = effect.link
+        session = self._sessions.get(link)
+        if session is not None:
+            session.send(effect.message)
+        elif link == OWN_SESSION:
             if self._stream is not None:
                 self._stream.answered(effect.message)
-        else:
+        elif not link.startswith(SESSION_PREFIX):
             self._neighbours.send(effect)
 
     def send_best_effort(self, effect: BestEffort) -> None:
@@ -235,6 +240,8 @@ class BrokerServer:
         self, message: Message, connection: Connection, session: LinkName
     ) -> Message | None:
         """Answer what is for the broker itself; None if it is for the machine."""
+        if type(message) not in OPERATIONS:
+            return None
         if isinstance(message, StatusRequest):
             return Status(msgspec.json.encode(self.status()))
         if isinstance(message, DatagramSocketRequest):

@@ -31,6 +31,9 @@ logger = logging.getLogger(__name__)
 
 SESSION_PREFIX: Final = "client/"
 
+STORED: Final = frozenset((Publish, SendToQueue, StageRows))
+"""What the store must take in."""
+
 PAUSE_AT_LOAD: Final = 0.5
 """Half of what the store can hold uncommitted: what is being read meanwhile still fits."""
 
@@ -130,11 +133,9 @@ class Sessions:
         connection.handler = session
         self._feed((SessionOpened(name),))
 
-    def send(self, name: LinkName, message: Message) -> None:
-        """Queue a message for a client; one that is gone gets nothing."""
-        session = self._by_name.get(name)
-        if session is not None:
-            session.send(message)
+    def get(self, name: LinkName) -> Session | None:
+        """A client by the name of its session; None if it is gone."""
+        return self._by_name.get(name)
 
     def close(self, name: LinkName, reason: str) -> None:
         """Disconnect a client."""
@@ -180,9 +181,7 @@ class Sessions:
             if answer is not None:
                 session.send(answer)
                 continue
-            session.publishes = session.publishes or isinstance(
-                checked, Publish | SendToQueue | StageRows
-            )
+            session.publishes = session.publishes or type(checked) in STORED
             facts.append(Received(session.name, checked))
         self._feed(facts)
         if breach:

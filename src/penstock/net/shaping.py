@@ -30,22 +30,18 @@ UNLIMITED: Final = 0
 class LinkPacer:
     """Says when the next message may go."""
 
-    __slots__ = ("_control_free_at", "_free_at", "_rate_bytes_per_s")
+    __slots__ = ("_control_free_at", "_free_at", "rate_bytes_per_s")
 
     def __init__(self, rate_bytes_per_s: int = UNLIMITED) -> None:
         """The link is free."""
-        self._rate_bytes_per_s = rate_bytes_per_s
+        self.rate_bytes_per_s = rate_bytes_per_s
+        """The limit in force; 0 means none (``set_rate`` changes it)."""
         self._free_at: Instant = 0
         self._control_free_at: Instant = 0
 
-    @property
-    def rate_bytes_per_s(self) -> int:
-        """The limit in force; 0 means none."""
-        return self._rate_bytes_per_s
-
     def set_rate(self, rate_bytes_per_s: int, now: Instant) -> None:
         """Change the limit."""
-        before, self._rate_bytes_per_s = self._rate_bytes_per_s, rate_bytes_per_s
+        before, self.rate_bytes_per_s = self.rate_bytes_per_s, rate_bytes_per_s
         if before == UNLIMITED or rate_bytes_per_s == UNLIMITED:
             self._free_at = self._control_free_at = now
             return
@@ -55,16 +51,16 @@ class LinkPacer:
 
     def ready_at(self, priority: Priority) -> Instant:
         """When a message of this priority may go; an instant in the past means at once."""
-        if self._rate_bytes_per_s == UNLIMITED:
+        if self.rate_bytes_per_s == UNLIMITED:
             return 0
         free_at = self._control_free_at if priority is Priority.CONTROL else self._free_at
         return free_at - BURST_NS
 
     def sent(self, size_bytes: int, priority: Priority, now: Instant) -> None:
         """A message went out."""
-        if self._rate_bytes_per_s == UNLIMITED:
+        if self.rate_bytes_per_s == UNLIMITED:
             return
-        occupied = round(size_bytes * SECOND / self._rate_bytes_per_s)
+        occupied = round(size_bytes * SECOND / self.rate_bytes_per_s)
         self._free_at = max(self._free_at, now) + occupied
         if priority is Priority.CONTROL:
             self._control_free_at = max(self._control_free_at, now) + occupied
