@@ -145,3 +145,26 @@ def test_who_reads_almost_as_quickly_as_is_published_seldom_goes_to_and_fro() ->
     world, _ = judged(document, seed=1)
     for name in ("slow-pb", "slow-sb"):
         assert 1 <= world.times_slow[name] <= 4, "in half a minute, on two streams"
+
+
+@pytest.mark.parametrize("law", ["improved", "paper"])
+def test_publishers_do_not_wait_for_a_slow_subscriber_behind_a_thin_link(law: str) -> None:
+    """What is read for it must not take the link from live data, or the edge would raise alerts."""
+    document = scenario(MESSAGES_PER_S / 4)
+    document["duration_s"] = 20
+    document["parameters"]["guaranteed"] |= {"answer_bytes": 1 << 20, "congestion": {"law": law}}
+    # Live data takes four fifths of it, and an answer as large as allowed seven seconds.
+    document["links"][1]["bandwidth_bytes_per_s"] = 150_000
+    document["subscribers"] = [
+        each | {"stop_s": 20} if each["name"] == "slow-sb" else each
+        for each in document["subscribers"]
+        if each["name"] != "slow-pb"
+    ]
+    parsed = parse_scenario(document)
+    world = Watched(parsed, 1)
+    result = run(parsed, world)
+
+    assert world.times_slow["slow-sb"]
+    assert [each for each in world.telemetry.records if each.metric == "throttle"] == []
+    assert result.judgement.violations == 0
+    assert len(result.history.subscribers["slow-sb"]) > 500

@@ -441,7 +441,8 @@ class Edge:
     ) -> None:
         subscription.deliver(pubend, frame, out)
         if subscription.buffered_bytes > self._parameters.session_buffer_bytes:
-            self._past.fall_behind(subscription, pubend, now)
+            here = self._source_of[pubend].root == self._broker
+            self._past.fall_behind(subscription, pubend, now, hosted_here=here)
 
     # -- the reader's word ------------------------------------------------------------------
 

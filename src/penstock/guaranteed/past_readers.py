@@ -4,8 +4,10 @@
    It takes live messages too, as far as they fit, and joins the live stream when it has reached it.
 2. One that was live and reads more slowly than others publish comes here too.  What waits for it
    already stays; what follows is read for it when that has been taken, so a reader that takes
-   nothing costs nothing more.  It is live again when it has caught up and nothing waits for it: the
-   whole bound lies between going and coming, or it would go to and fro with every frame.
+   nothing costs nothing more.  Far from the pubend it is paced as a reader of intervals is: live
+   data passes the same links for the others, and publishers must not wait for the slowest reader.
+   It is live again when it has caught up and nothing waits for it: the whole bound lies between
+   going and coming, or it would go to and fro with every frame.
 3. One that reads intervals is paced as a recovering edge is, since nobody waits for it: the network
    gives it what it can spare.  Where the broker hosts the pubend itself there is no network to
    spare, and the reader is the only limit.
@@ -17,6 +19,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from penstock.content.frame import Frame
 from penstock.content.selector_index import SelectorIndex
@@ -30,6 +33,9 @@ from penstock.guaranteed.nack_window import CatchUpWindow, FixedNackWindow, Nack
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.read_window import PIECES, SMALLEST_SPAN, ReadWindow
 from penstock.guaranteed.subscription import Subscription
+
+IN_PIECES: Final = {"unit_ns": SMALLEST_SPAN, "most_units": PIECES}
+"""How a ``ReadWindow`` is asked for."""
 
 LiveStream = Callable[[str], EdgeStream]
 """The live stream of a pubend, which those who catch up will join."""
@@ -69,32 +75,49 @@ class PastReaders:
     ) -> None:
         """Read from a tick on; the highest tick known so far is told as well."""
         start, highest = interval
-        self._begin(subscription, self._past_stream(subscription, pubend, start, highest))
-        self._requests.ask(subscription.catching_up[pubend], now, out)
+        stream = self._past_stream(
+            subscription, pubend, start, CatchUpWindow(self._parameters.answer_bytes)
+        )
+        stream.highest = highest
+        self._begin(subscription, stream)
+        self._requests.ask(stream, now, out)
 
-    def fall_behind(self, subscription: Subscription, pubend: str, now: Instant) -> None:
+    def fall_behind(
+        self, subscription: Subscription, pubend: str, now: Instant, *, hosted_here: bool
+    ) -> None:
         """A live reader has left too much unread: from here on it is read for when it has room."""
-        start, highest = subscription.positions[pubend], self._live(pubend).highest
         del subscription.live[pubend]
-        self._begin(subscription, self._past_stream(subscription, pubend, start, highest))
+        start, answer_bytes = subscription.positions[pubend], self._parameters.answer_bytes
+        if hosted_here or not self._parameters.congestion.sdcc:
+            stream = self._past_stream(subscription, pubend, start, CatchUpWindow(answer_bytes))
+        else:
+            window = ReadWindow(answer_bytes)
+            stream = self._past_stream(subscription, pubend, start, window, **IN_PIECES)
+        stream.highest = self._live(pubend).highest
+        self._begin(subscription, stream)
         subscription.fell_behind(now)
 
     def _past_stream(
-        self, subscription: Subscription, pubend: str, start: Tick, highest: Tick
+        self,
+        subscription: Subscription,
+        pubend: str,
+        start: Tick,
+        window: NackWindow,
+        **pieces: int,
     ) -> EdgeStream:
+        """A stream that will join the live one, and holds some of that meanwhile."""
         parameters = self._parameters
-        stream = EdgeStream(
+        return EdgeStream(
             pubend,
             subscription.selector.text,
             start,
-            CatchUpWindow(parameters.answer_bytes),
+            window,
             parameters,
             receive_window=NEVER,
             receive_window_bytes=parameters.session_buffer_bytes,
             most_ready=parameters.answer_frames,
+            **pieces,
         )
-        stream.highest = highest
-        return stream
 
     def read(
         self,
@@ -118,9 +141,8 @@ class PastReaders:
             self._read_window(end - start, hosted_here=hosted_here),
             self._parameters,
             receive_window=NEVER,
-            unit_ns=SMALLEST_SPAN,
-            most_units=PIECES,
             most_ready=self._parameters.answer_frames,
+            **IN_PIECES,
         )
         stream.highest = end
         self._begin(subscription, stream)
