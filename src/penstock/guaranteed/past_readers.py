@@ -87,12 +87,13 @@ class PastReaders:
     ) -> None:
         """A live reader has left too much unread: from here on it is read for when it has room."""
         del subscription.live[pubend]
-        start, answer_bytes = subscription.positions[pubend], self._parameters.answer_bytes
-        if hosted_here or not self._parameters.congestion.sdcc:
-            stream = self._past_stream(subscription, pubend, start, CatchUpWindow(answer_bytes))
-        else:
-            window = ReadWindow(answer_bytes)
+        start, parameters = subscription.positions[pubend], self._parameters
+        if parameters.congestion.sdcc and not hosted_here:
+            window = ReadWindow(parameters.answer_bytes)
             stream = self._past_stream(subscription, pubend, start, window, **IN_PIECES)
+        else:
+            answer = parameters.local_answer_bytes if hosted_here else parameters.answer_bytes
+            stream = self._past_stream(subscription, pubend, start, CatchUpWindow(answer))
         stream.highest = self._live(pubend).highest
         self._begin(subscription, stream)
         subscription.fell_behind(now)
