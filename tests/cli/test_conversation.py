@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock import blocking as penstock_blocking
 from penstock.net.config import BrokerConfig
 from penstock.net.config_file import write_config
 from penstock.net.process import BrokerProcess
@@ -74,3 +75,17 @@ def test_a_subscription_ends_by_itself_when_told_so(url: str) -> None:
     done = penstock("sub", "--url", url, "--for", "0.5")
     assert done.returncode == 0, done.stderr
     assert not done.stdout
+
+
+def test_why_tells_of_a_subscription_that_is_connected(url: str) -> None:
+    nobody = penstock("why", "mine", "--url", url)
+    assert nobody.returncode != 0
+    assert "no connected subscription has that name" in nobody.stderr
+
+    with penstock_blocking.connect(url) as client, client.subscribe(durable="mine"):
+        told = penstock("why", "mine", "--url", url)
+        assert told.returncode == 0, told.stderr
+        assert told.stdout.startswith("mine (client/")
+        assert "nothing holds it up" in told.stdout
+        (reader,) = json.loads(penstock("why", "mine", "--url", url, "--json").stdout)["readers"]
+        assert reader["slow"] is False

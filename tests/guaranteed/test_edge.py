@@ -385,33 +385,150 @@ def test_live_knowledge_from_before_its_selector_was_in_force_is_not_taken_for_t
 # -- readers --------------------------------------------------------------------------------
 
 
-def test_a_slow_subscriber_is_disconnected_with_the_reason_and_the_others_are_not() -> None:
+class SlowReader:
+    """A reader of everything with a window of one frame, and the log that the broker asks."""
+
+    def __init__(self, **parameters: Any) -> None:
+        self.bench = Bench(**parameters)
+        self.bench.subscribe("slow", window_bytes=1)
+        self.bench.subscribe("quick", session="d")
+        self.bench.confirm()
+        self.log: list[Frame] = []
+        self.subscription = self.bench.edge.subscriptions()[0]
+
+    def publish(self, count: int) -> None:
+        for _ in range(count):
+            low = START + 10 * len(self.log)
+            self.log.append(frame(low, low + 10, low))
+            self.bench.hear(self.log[-1])
+
+    def take(self) -> None:
+        """The reader takes what it has, and the log answers what is asked for because of that."""
+        bench = self.bench
+        bench.now += 1
+        bench.edge.taken("c", Taken("slow", 1 << 20), bench.now, bench.out)
+        while nacks := bench.said(Nack):
+            for nack in nacks:
+                ((low, high),) = nack.intervals
+                found = [part for part in self.log if part.low < high and part.high > low]
+                assert nack.filter == "TRUE"
+                # One frame at a time, as if each filled an answer.
+                bench.hear(found[0].slice(low, high), "TRUE", more=len(found) > 1)
+            bench.deadline(bench.now)
+
+    @property
+    def published(self) -> list[int]:
+        return [part.low for part in self.log]
+
+
+def test_a_subscriber_that_reads_too_slowly_goes_on_from_the_log_without_a_disconnection() -> None:
+    slow = SlowReader(session_buffer_bytes=300)
+    slow.bench.now = 7
+    slow.publish(20)
+
+    assert slow.bench.ordered(CloseSession) == []
+    assert slow.bench.rows("quick") == slow.published
+    assert list(slow.subscription.catching_up) == ["p"]
+    assert (slow.subscription.slow_since, slow.subscription.times_slow) == (7, 1)
+    assert slow.bench.said(Nack) == [], "nothing is read for it before it has room"
+
+    while slow.subscription.catching_up:
+        slow.take()
+    slow.publish(1)
+    slow.take()
+    assert slow.bench.rows("slow") == slow.published
+    assert (slow.subscription.slow_since, slow.subscription.times_slow) == (None, 1)
+    assert list(slow.subscription.live) == ["p"]
+
+
+def test_a_slow_subscriber_is_given_everything_once_while_others_publish_on() -> None:
+    slow = SlowReader(session_buffer_bytes=300)
+    for _ in range(50):
+        slow.publish(3)
+        slow.take()
+    while slow.subscription.catching_up or slow.subscription.buffered_bytes:
+        slow.take()
+
+    assert slow.subscription.times_slow == 1, "who does not catch up does not go to and fro"
+    assert slow.bench.rows("slow") == slow.published
+    assert slow.bench.rows("quick") == slow.published
+
+
+def test_a_slow_subscriber_is_not_live_again_before_what_waits_is_taken() -> None:
+    slow = SlowReader(session_buffer_bytes=1000)
+    while not slow.subscription.catching_up:
+        slow.publish(1)
+    waiting = slow.subscription.buffered_bytes
+    assert waiting > 1000
+    slow.take()
+    assert 0 < slow.subscription.buffered_bytes < waiting
+    assert list(slow.subscription.catching_up) == ["p"]
+
+    while slow.subscription.buffered_bytes:
+        slow.take()
+    slow.take()
+    assert list(slow.subscription.live) == ["p"]
+    assert slow.bench.said(Nack) == [], "there was nothing that it did not have"
+
+
+def test_for_a_subscriber_that_takes_nothing_nothing_is_read_and_nothing_more_held() -> None:
+    slow = SlowReader(session_buffer_bytes=300)
+    slow.publish(20)
+    held = slow.subscription.buffered_bytes
+    slow.publish(1000)
+    slow.bench.edge.path_changed("pb", slow.bench.now, slow.bench.out)
+    for second in range(1, 100):
+        slow.bench.deadline(second * SECOND)
+
+    assert slow.bench.said(Nack) == []
+    assert slow.subscription.buffered_bytes == held <= 300 + frame(0, 10, 5).weight
+    assert slow.subscription.catching_up["p"].weight == 0
+    assert slow.bench.ordered(CloseSession) == []
+
+
+def test_a_subscriber_of_the_past_that_stops_reading_is_not_asked_for_again() -> None:
+    """Each repetition would bring an answer that waits in the broker's memory."""
+    bench = Bench()
+    bench.subscribe("s", start="earliest", window_bytes=1)
+    bench.confirm(START, earliest=900)
+    bench.said(Nack)
+    bench.hear(frame(900, 940, 910), "TRUE", more=True)
+    for second in range(1, 100):
+        bench.deadline(second * SECOND)
+    bench.edge.path_changed("pb", bench.now, bench.out)
+    assert bench.said(Nack) == []
+
+    bench.edge.taken("c", Taken("s", 1 << 20), bench.now, bench.out)
+    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", ANSWER_BYTES)]
+
+
+def test_who_catches_up_holds_one_piece_of_the_live_stream_at_most() -> None:
     bench = Bench(session_buffer_bytes=300)
-    bench.subscribe("slow", window_bytes=1)
-    bench.subscribe("quick", session="d")
-    bench.confirm()
-    for low in range(START, START + 100, 10):
-        bench.hear(frame(low, low + 10, low))
+    bench.subscribe("s", start="earliest")
+    bench.confirm(START, earliest=900)
+    bench.said(Nack)
+    (subscription,) = bench.edge.subscriptions()
+    for tick in range(START, START + 1000, 10):
+        bench.hear(frame(tick, tick + 10, tick))
+    assert 300 <= subscription.catching_up["p"].weight < 300 + 2 * frame(0, 10, 5).weight
 
-    (close,) = bench.ordered(CloseSession)
-    assert close.session == "c"
-    assert "slow subscriber: subscription 'slow'" in close.reason
-    assert "300 bytes" in close.reason
-    assert bench.rows("quick") == list(range(START, START + 100, 10))
+    bench.now = 1
+    bench.hear(frame(900, START, 950), "TRUE")
+    rows = bench.rows("s")
+    assert rows == [950, *range(START, rows[-1] + 1, 10)]
+    (nack,) = bench.said(Nack)
+    assert nack.intervals == ((rows[-1] + 10, START + 1000),)
 
 
-def test_after_the_last_subscriber_was_disconnected_nobody_asks_for_anything() -> None:
+def test_a_tick_that_is_lost_overflows_the_buffer_as_rows_do() -> None:
     bench = Bench(session_buffer_bytes=1)
     bench.subscribe("slow", window_bytes=1)
     bench.confirm()
-    bench.hear(frame(START, START + 10, START))
-    bench.hear(frame(START + 30, START + 40, START + 30))
-    assert bench.said(Nack)
-    bench.hear(frame(START + 10, START + 20, START + 10), LIVE_FILTER)
-    assert len(bench.ordered(CloseSession)) == 1
-
-    bench.deadline(60 * SECOND)
-    assert bench.said(Nack) == []
+    for low in range(START, START + 30, 10):
+        bench.hear(Frame(low, low + 10, final=True), LIVE_FILTER)
+    (subscription,) = bench.edge.subscriptions()
+    assert list(subscription.catching_up) == ["p"]
+    assert subscription.positions == {"p": START + 20}
 
 
 def test_ending_a_subscription_gives_up_what_nobody_else_wants() -> None:

@@ -81,6 +81,39 @@ def test_a_frame_across_the_end_of_the_window_is_cut() -> None:
     assert edge.receive(frame(0, 50), 8)[-1].high == WINDOW
 
 
+def test_what_could_not_be_kept_is_not_asked_for() -> None:
+    edge = stream(receive_window_bytes=1)
+    edge.receive(frame(20, 30, 25), 0)
+    edge.receive(frame(40, 50, 45), 0)
+
+    assert edge.requests_due(0) == ((0, 20),), "and not what lies behind 30"
+    edge.answered(frame(0, 20, 5), more=False, now=1)
+    assert edge.weight == 0
+    assert edge.requests_due(1) == ((30, 50),)
+
+
+def test_an_answer_that_found_no_room_is_asked_for_again_as_soon_as_there_is() -> None:
+    edge = stream(receive_window_bytes=1)
+    edge.highest = 60
+    assert edge.requests_due(0) == ((0, 60),)
+    edge.answered(frame(10, 20, 15), more=False, now=1)
+    edge.answered(frame(50, 60, 55), more=False, now=1)
+    assert edge.requests_due(1) == ()
+
+    edge.answered(frame(0, 10, 5), more=False, now=2)
+    assert edge.horizon == 20
+    assert edge.requests_due(2) == ((50, 60),), "the rest is under way"
+
+
+def test_only_what_goes_on_where_the_held_ends_continues_it() -> None:
+    edge = stream()
+    assert edge.continues(frame(40, 50, 45)), "the first that is held"
+    edge.receive(frame(40, 50, 45), 0)
+    assert edge.continues(frame(50, 60, 55))
+    assert edge.continues(frame(0, 40, 5))
+    assert not edge.continues(frame(60, 70, 65))
+
+
 def test_a_receive_window_that_is_full_in_bytes_ignores_too() -> None:
     edge = stream(receive_window_bytes=1)
     edge.receive(frame(10, 20), 1)

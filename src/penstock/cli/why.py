@@ -1,8 +1,8 @@
-"""``penstock why``: what slows a publisher or a producer down.
+"""``penstock why``: what slows a publisher or a producer down, or why a subscription is behind.
 
-Every service knows its own senders by name.  They are asked in turn (``EXPLAINERS``); the first one
-that knows the name explains it, and if none does the answer says which names there are.  A service
-takes part with one function and one line in the table.
+Every service knows its own senders by name, and the guaranteed one its readers.  They are asked in
+turn (``EXPLAINERS``); the first one that knows the name explains it, and if none does the answer
+says which names there are.  A service takes part with one function and one line in the table.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def why(
     deadline: float = 10.0,
     json: bool = False,
 ) -> None:
-    """Say what slows a sender down: which broker, link or consumer, since when, which rule.
+    """Say what slows a sender down, by which rule and since when; or why a reader is behind.
 
     Parameters
     ----------
     name
         A pubend, an alias queue or one of its producers (ask the broker that hosts it), a client
         that sends to groups or publishes datagrams (ask its broker), or the address of a gossip
-        peer on this machine, host:port.
+        peer on this machine, host:port.  Or a subscription (ask the broker that it reads from).
     group
         Which group of a gossip peer.
     url
@@ -142,6 +142,36 @@ def _pubend_text(document: Document) -> str:
     return "\n".join(lines)
 
 
+async def _ask_subscription(question: Question) -> Answer:
+    client = await question.client()
+    try:
+        document = await client.why(question.name, deadline_s=question.deadline_s)
+    except PenstockError:
+        raise Unknown("no connected subscription has that name") from None
+    return Answer(document, _subscription_text(document))
+
+
+def _subscription_text(document: Document) -> str:
+    lines = []
+    for each in document["readers"]:
+        lines += [
+            f"{document['subscription']} ({each['session']}): {_standing(each)}",
+            f"  cause:      {each['cause']}",
+            f"  its window: {each['under_way_bytes']} of {each['window_bytes']} bytes are not "
+            f"taken, {each['waiting_bytes']} wait behind it",
+        ]
+    return "\n".join(lines)
+
+
+def _standing(reader: Document) -> str:
+    if not reader["catching_up"]:
+        times = reader["times_slow"]
+        return f"live; it was too slow {times} times before" if times else "live"
+    streams = ", ".join(reader["catching_up"])
+    slow = f", too slow for {reader['slow_for_s']:.0f} s" if reader["slow"] else ""
+    return f"catching up on {streams}, {reader['behind_s']:.1f} s behind{slow}"
+
+
 # -- queues ----------------------------------------------------------------------------------------
 
 
@@ -208,5 +238,7 @@ EXPLAINERS: Final[dict[str, Callable[[Question], Awaitable[Answer]]]] = {
     "queues": _ask_alias,
     "multicast": _ask_group_sender,
     "datagram": _ask_datagram_publisher,
+    "subscription": _ask_subscription,
 }
-"""By service, in the order in which they are asked; each raises ``Unknown``."""
+"""By service, in the order in which they are asked; each raises ``Unknown``.  Readers come last: a
+program may send and read under one name, and it is senders who are slowed down."""

@@ -305,9 +305,9 @@ class Client:
         """Let the logs go that a cursor holds; one that does not exist is deleted already."""
         self._thread.call(self._client.delete_cursor(cursor, deadline_s=deadline_s))
 
-    def why(self, pubend: str, *, deadline_s: float | None = None) -> dict[str, Any]:
-        """What slows the publishers of a pubend of this broker down, and since when."""
-        return self._thread.call(self._client.why(pubend, deadline_s=deadline_s))
+    def why(self, name: str, *, deadline_s: float | None = None) -> dict[str, Any]:
+        """What slows a pubend of this broker down, or why a subscription there is behind."""
+        return self._thread.call(self._client.why(name, deadline_s=deadline_s))
 
     def control_link(
         self,

@@ -429,9 +429,11 @@ class Client:
         ticks: dict[str, Tick] = answer.ticks
         return ticks
 
-    async def why(self, pubend: str, *, deadline_s: float | None = None) -> dict[str, Any]:
-        """What slows the publishers of a pubend of this broker down, and since when."""
-        answer = await self._ask(WhyRequest(pubend), deadline_s)
+    async def why(self, name: str, *, deadline_s: float | None = None) -> dict[str, Any]:
+        """What slows the publishers of a pubend of this broker down, and since when; or why a
+        subscription that is connected to it is behind.
+        """
+        answer = await self._ask(WhyRequest(name), deadline_s)
         if answer.problem:
             raise PenstockError(answer.problem)
         document: dict[str, Any] = msgspec.json.decode(answer.document)

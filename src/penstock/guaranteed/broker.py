@@ -64,6 +64,7 @@ from penstock.guaranteed.source_relay import SourceRelay
 from penstock.guaranteed.staging import STAGING, Staging
 from penstock.guaranteed.staging_gate import StagingGate
 from penstock.guaranteed.staging_messages import CommitStages, DropStages, StageRows
+from penstock.guaranteed.subscription_explanation import explain_subscription
 from penstock.guaranteed.telemetry import service_records, throttle_record
 
 
@@ -234,7 +235,7 @@ class GuaranteedBroker:
             case OpenProducer():
                 self._open_producer(link, message, now, out)
             case WhyRequest():
-                out.append(Send(link, self._why(message.pubend, now), Priority.CONTROL))
+                out.append(Send(link, self._why(message.name, now), Priority.CONTROL))
             case DescribeStreams():
                 out.append(Send(link, self._describe_streams(), Priority.CONTROL))
             case MoveCursor():
@@ -290,11 +291,18 @@ class GuaranteedBroker:
 
     def _why(self, name: str, now: Instant) -> WhyReply:
         pubend = self._pubends.get(name)
-        if pubend is None:
-            hosted = ", ".join(sorted(self._pubends)) or "none"
-            problem = f"broker {self._broker!r} hosts no pubend {name!r} (it hosts: {hosted})"
-            return WhyReply(name, b"", problem)
-        return WhyReply(name, explain(pubend, self._broker, now))
+        if pubend is not None:
+            return WhyReply(name, explain(pubend, self._broker, now))
+        readers = [each for each in self.edge.subscriptions() if each.name == name]
+        if readers:
+            horizons = self.edge.horizons()
+            return WhyReply(name, explain_subscription(readers, self._broker, horizons, now))
+        hosted = ", ".join(sorted(self._pubends)) or "none"
+        problem = (
+            f"broker {self._broker!r} hosts no pubend {name!r} (it hosts: {hosted}), and no "
+            "subscription of that name is connected to it"
+        )
+        return WhyReply(name, b"", problem)
 
     def _describe_streams(self) -> StreamsDescribed:
         streams = self.edge.streams()

@@ -4,7 +4,8 @@
    them was confirmed and delivers in order to each of them the rows that match.
 2. A subscriber that starts in the past has a stream of its own until it has caught up, and one that
    reads intervals has nothing else (penstock.guaranteed.past_readers).
-3. A reader that does not read loses its connection, never the network its pace.
+3. A reader that reads too slowly leaves the live stream and goes on by one of its own, at its own
+   pace.  It costs neither the network its pace nor its client the connection.
 
 What survives a restart is in penstock.guaranteed.durable.
 """
@@ -86,7 +87,7 @@ class Edge:
         self._wanted: Counter[str] = Counter()
         self._index = SelectorIndex()
         self._requests = EdgeRequests()
-        self._past = PastReaders(parameters, self._requests, self._index, self._live_stream_of)
+        self._past = PastReaders(parameters, self._index, self._live_stream_of)
         self._overlay_settled = False
         self._controls: dict[str, EdgeControl] = {}
         self._sample_at: Instant | None = None
@@ -124,9 +125,11 @@ class Edge:
         """The way up is another one: what was asked for is not under way any more."""
         view = self._sources.get(root)
         if view is not None:
-            for stream in self._streams(view):
+            for stream in view.streams.values():
                 stream.forget_requests()
                 self._requests.ask(stream, now, out)
+            for pubend in view.streams:
+                self._past.path_changed(pubend, now, out)
 
     def _streams(self, view: SourceView) -> list[EdgeStream]:
         streams = list(view.streams.values())
@@ -412,38 +415,34 @@ class Edge:
         if ready:
             self._controls[stream.pubend].advanced(now)
             for frame in ready:
-                self._deliver(stream.pubend, frame, out)
-        if stream.pubend in self._source_of:
-            # Otherwise the last subscriber was just disconnected, and nobody needs the stream.
-            self._requests.ask(stream, now, out)
+                self._deliver(stream.pubend, frame, now, out)
+        self._requests.ask(stream, now, out)
 
-    def _deliver(self, pubend: str, frame: Frame, out: list[Effect]) -> None:
+    def _deliver(self, pubend: str, frame: Frame, now: Instant, out: list[Effect]) -> None:
         if frame.final:
             for subscription in self._by_key.values():
                 if pubend in subscription.live:
-                    subscription.deliver(pubend, frame, out)
+                    self._hand_live(subscription, pubend, frame, now, out)
             return
         if not len(frame):
             return
         for key, rows in self._index.match(frame.batch):
             subscription = self._by_key[key]
             if pubend in subscription.live:
-                subscription.deliver(pubend, frame.select(rows), out)
-                self._disconnect_if_slow(subscription, out)
+                self._hand_live(subscription, pubend, frame.select(rows), now, out)
 
-    def _disconnect_if_slow(self, subscription: Subscription, out: list[Effect]) -> None:
-        limit = self._parameters.session_buffer_bytes
-        if subscription.buffered_bytes > limit:
-            reason = (
-                f"slow subscriber: subscription {subscription.name!r} left more than {limit} "
-                "bytes unread; "
-                + (
-                    "it resumes where it stopped when it reconnects"
-                    if subscription.durable
-                    else "reconnect with its last position, or make it durable, to read the rest"
-                )
-            )
-            self._end(subscription, out, closing=reason)
+    def _hand_live(
+        self,
+        subscription: Subscription,
+        pubend: str,
+        frame: Frame,
+        now: Instant,
+        out: list[Effect],
+    ) -> None:
+        subscription.deliver(pubend, frame, out)
+        if subscription.buffered_bytes > self._parameters.session_buffer_bytes:
+            here = self._source_of[pubend].root == self._broker
+            self._past.fall_behind(subscription, pubend, now, hosted_here=here)
 
     # -- the reader's word ------------------------------------------------------------------
 
@@ -483,7 +482,7 @@ class Edge:
     def deadline(self, now: Instant, out: list[Effect]) -> None:
         """Repeat requests, save positions, acknowledge."""
         self._requests.repeat_due(now, out)
-        self._past.go_on(now, out)
+        self._past.deadline(now, out)
         if self._sample_at is not None and now >= self._sample_at:
             self._sample_at = now + self._parameters.congestion.sample_interval_ns
             for control in self._controls.values():

@@ -31,8 +31,12 @@ class EdgeRequests:
 
     def repeat_due(self, now: Instant, out: list[Effect]) -> None:
         """Ask for every stream whose time has come."""
-        for stream in self._deadlines.pop_due(now):
+        for stream in self.pop_due(now):
             self.ask(stream, now, out)
+
+    def pop_due(self, now: Instant) -> list[EdgeStream]:
+        """The streams whose time has come; none of them is looked at again unless it asks."""
+        return self._deadlines.pop_due(now)
 
     def next_deadline(self) -> Instant | None:
         """When the next stream has something to ask for."""

@@ -4,7 +4,7 @@
    in order, once.
 2. Knowledge is kept only inside the receive window above the horizon.  What lies beyond is ignored
    and asked for later; having ignored something is what "recovering" means (Section 4).
-3. Unknown ticks inside the NACK window, below the highest tick seen in data, are asked for in units
+3. Unknown ticks inside both windows, below the highest tick seen in data, are asked for in units
    of ``nack_unit_ns``.  Each unit has its own repetition timer.
 4. Links keep the order, so a request is lost when one that was sent later is answered: it is
    repeated after the usual time, without the back-off that silence calls for.  What answers a
@@ -56,14 +56,16 @@ class EdgeStream:
         parameters: GuaranteedParameters,
         *,
         receive_window: Duration,
+        receive_window_bytes: int | None = None,
         unit_ns: Duration | None = None,
         most_units: int = MAX_UNITS,
         most_ready: int = 0,
     ) -> None:
         """Everything below ``start`` is none of this stream's business.
 
-        ``unit_ns`` is the smallest piece that is asked for, if not the usual one; ``most_ready`` is
-        how many frames are handed on at once, unless it is 0.
+        ``receive_window_bytes`` bounds what is held, if not as usual; ``unit_ns`` is the smallest
+        piece that is asked for, likewise; ``most_ready`` is how many frames are handed on at once,
+        unless it is 0.
         """
         self.pubend = pubend
         self.filter = filter_text
@@ -73,6 +75,7 @@ class EdgeStream:
         self.ignored_at: Instant | None = None
         self._parameters = parameters
         self._receive_window = receive_window
+        self._receive_window_bytes = receive_window_bytes or parameters.receive_window_bytes
         self._unit_ns = unit_ns or parameters.nack_unit_ns
         self._most_units = most_units
         self._most_ready = most_ready
@@ -93,10 +96,7 @@ class EdgeStream:
             self.highest = frame.high
         if frame.high <= self.horizon:
             return []
-        limit = self.horizon + self._receive_window
-        if self._known.weight >= self._parameters.receive_window_bytes:
-            # What fills a gap is welcome even now: it is what lets the horizon move.
-            limit = min(limit, self._known.high or limit)
+        limit = self._receive_limit()
         if frame.low > self.horizon and frame.low >= limit:
             self.ignored_at = now
             return []
@@ -114,6 +114,23 @@ class EdgeStream:
         if self._requests:
             self._settle(frame, now)
         return ready
+
+    def _receive_limit(self) -> Tick:
+        """Where the receive window ends at present, in ticks or because it is full."""
+        limit = self.horizon + self._receive_window
+        if self._known.weight >= self._receive_window_bytes:
+            # What fills a gap is welcome even now: it is what lets the horizon move.
+            limit = min(limit, self._known.high or limit)
+        return limit
+
+    def continues(self, frame: Frame) -> bool:
+        """Whether a frame goes on where what is held ends, or is the first to be held.
+
+        Who takes the live stream only now and then would otherwise hold many pieces of it, and have
+        to ask for as many between them.
+        """
+        held_end = self._known.high
+        return held_end is None or frame.low <= held_end
 
     def take_ready(self) -> list[Frame]:
         """What is contiguous with what was handed on before; not all at once, if so bounded."""
@@ -140,6 +157,8 @@ class EdgeStream:
         self.window.answered(Answer(span, weight, more, self._round_trip.smoothed_ns, now))
         if more:
             self._release_behind(frame.high)
+        if self._requests and frame.high > self.horizon:
+            self._release_ignored(frame)
         return ready
 
     def _settle(self, frame: Frame, now: Instant) -> None:
@@ -177,6 +196,14 @@ class EdgeStream:
                 still.append(request)
         self._requests = still
 
+    def _release_ignored(self, frame: Frame) -> None:
+        """What an answer brought in vain, for want of room, is asked for again when there is."""
+        for low, high in self._known.gaps(max(frame.low, self.horizon), frame.high):
+            for request in self._requests:
+                if request.low < high and request.high > low:
+                    self._outstanding.remove(request.low, request.high)
+            self._requests = [r for r in self._requests if r.high <= low or r.low >= high]
+
     def requests_due(self, now: Instant) -> tuple[Interval, ...]:
         """What to ask for now: new unknown ticks in the NACK window, and overdue ones again."""
         due = [request for request in self._requests if now >= self._due_at(request)]
@@ -185,7 +212,7 @@ class EdgeStream:
         unit = max(self._unit_ns, size // self._most_units)
         # Whole units only, or the window would slide, and be asked for, message by message.
         window_end = max(self.horizon + size, self.horizon + unit) // unit * unit
-        limit = min(self.highest, window_end)
+        limit = min(self.highest, window_end, self._receive_limit())
         if limit > self.horizon:
             for low, high in self._known.gaps(self.horizon, limit):
                 for free_low, free_high in self._outstanding.gaps(low, high):

@@ -129,15 +129,15 @@ class ThrottleNotice(Message, frozen=True):
 
 
 class WhyRequest(Message, frozen=True):
-    """Asks the broker that hosts a pubend what slows it down."""
+    """Asks a broker what slows one of its pubends down, or why a subscription there is behind."""
 
-    pubend: str
+    name: str
 
 
 class WhyReply(Message, frozen=True):
-    """The answer, as JSON; ``problem`` if there is no such pubend here."""
+    """The answer, as JSON; ``problem`` if nothing here has that name."""
 
-    pubend: str
+    name: str
     document: bytes
     problem: str = ""
 

@@ -7,8 +7,9 @@
    back the log.
 3. A subscription with ``ends`` reads intervals: it takes no part in the live stream, and is handed
    silence too, so that its reader knows how far it has come and when it has all.
-4. At most ``window_bytes`` are under way to the reader; more waits in a buffer, and a reader that
-   lets the buffer overflow is disconnected rather than allowed to slow the network.
+4. At most ``window_bytes`` are under way to the reader; more waits in a buffer.  A reader that
+   lets the buffer overflow is given no more of the live stream until it has caught up
+   (penstock.guaranteed.past_readers): ``slow_since`` tells since when.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ class Subscription:
         self.under_way_bytes = 0
         self.buffered_bytes = 0
         self.delivered_messages = 0
+        self.slow_since: Instant | None = None
+        self.times_slow = 0
         self._buffer: deque[tuple[Delivery, int]] = deque()
 
     def connect(self, session: LinkName, window_bytes: int) -> None:
@@ -74,6 +77,7 @@ class Subscription:
         self.announced = False
         self.under_way_bytes = 0
         self.buffered_bytes = 0
+        self.slow_since = None
         self._buffer.clear()
         self.live.clear()
         self.confirmed_at.clear()
@@ -159,6 +163,17 @@ class Subscription:
     def has_room(self) -> bool:
         """Whether it makes sense to fetch more of the past for this reader."""
         return not self._buffer and self.under_way_bytes < self.window_bytes
+
+    def fell_behind(self, now: Instant) -> None:
+        """Its reader left too much unread on one more stream."""
+        self.times_slow += 1
+        if self.slow_since is None:
+            self.slow_since = now
+
+    def caught_up(self) -> None:
+        """It is live on one more stream; it is not slow any more once it is on all of them."""
+        if not self.catching_up:
+            self.slow_since = None
 
     def consume(self, ticks: dict[str, Tick]) -> None:
         """The reader is done with everything below these ticks."""

@@ -43,12 +43,15 @@ def _subscription_records(now: Instant, node: str, edge: Edge) -> Iterator[Trace
     """
     delivered: Counter[str] = Counter()
     buffered: Counter[str] = Counter()
+    slow: Counter[str] = Counter()
     for subscription in edge.subscriptions():
         delivered[subscription.name] += subscription.delivered_messages
         buffered[subscription.name] += subscription.buffered_bytes
+        slow[subscription.name] += subscription.times_slow
     for name in delivered:
         yield TraceRecord(now, node, name, "delivered_messages", float(delivered[name]))
         yield TraceRecord(now, node, name, "buffered_bytes", float(buffered[name]))
+        yield TraceRecord(now, node, name, "times_slow", float(slow[name]))
 
 
 def _alert_records(now: Instant, node: str, pubend: str, alert: Reading) -> Iterator[TraceRecord]:

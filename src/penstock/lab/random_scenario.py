@@ -114,6 +114,7 @@ def _parameters(random: Random) -> dict[str, Any]:
         "receive_window_bytes": random.choice((20_000, 64 << 20)),
         "relay_cache_bytes": random.choice((500, 5_000, 1 << 20)),
         "answer_bytes": random.choice((2_000, 5_000, 1 << 20)),
+        "session_buffer_bytes": random.choice((300, 3_000, 16 << 20)),
         "acknowledge_interval_ns": random.choice((100, 1_000)) * MILLISECOND_NS,
         "producer_checkpoint_ns": random.choice((500, 10_000)) * MILLISECOND_NS,
         "congestion": {
@@ -157,7 +158,7 @@ def _subscriber(random: Random, number: int, brokers: list[str]) -> Subscribers:
         start_s=start_s,
         stop_s=random.choice((None, None, None, start_s + random.uniform(0.5, 3))),
         window_bytes=random.choice((1_000, 4 << 20)),
-        read_msgs_per_s=random.choice((0, 0, 0, 100)),
+        read_msgs_per_s=random.choice((0, 0, 10, 100)),
     )
 
 

@@ -61,6 +61,8 @@ class SubscriptionStatus(msgspec.Struct, frozen=True):
     under_way_bytes: int
     lag_s: float
     catching_up: tuple[str, ...]
+    slow_for_s: float
+    times_slow: int
 
 
 class BrokerStatus(msgspec.Struct, frozen=True):
@@ -125,6 +127,8 @@ def subscription_statuses(
             under_way_bytes=each.under_way_bytes,
             lag_s=in_seconds(max(0, now - min(each.positions.values(), default=now))),
             catching_up=tuple(each.catching_up),
+            slow_for_s=0.0 if each.slow_since is None else in_seconds(now - each.slow_since),
+            times_slow=each.times_slow,
         )
         for each in subscriptions
     ]

@@ -1,0 +1,170 @@
+"""Subscribers that read more slowly than is published, at the source and far from it.
+
+They leave the live stream and come back to it; nobody is disconnected and no publisher waits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.guaranteed.subscription import Subscription
+from penstock.lab.result import RunResult
+from penstock.lab.run import run
+from penstock.lab.run_sim import SimRun
+from penstock.lab.scenario import Scenario
+from penstock.lab.scenario_file import parse_scenario
+
+BUFFER = 20_000
+WINDOW = 10_000
+ANSWER = 5_000
+LARGEST_FRAME = 2_000
+"""More than a batch of four messages of 100 B weighs."""
+
+MESSAGES_PER_S = 800
+SECONDS = 6
+
+
+def scenario(slow_msgs_per_s: float, **slow: Any) -> dict[str, Any]:
+    """A source and a far edge, each with a quick and a slow subscriber."""
+    readers: list[dict[str, Any]] = []
+    for broker in ("pb", "sb"):
+        readers.append({"name": f"quick-{broker}", "broker": broker})
+        readers.append(
+            {
+                "name": f"slow-{broker}",
+                "broker": broker,
+                "read_msgs_per_s": slow_msgs_per_s,
+                "window_bytes": WINDOW,
+                **slow,
+            }
+        )
+    return {
+        "name": "slow",
+        "duration_s": SECONDS,
+        "drain_s": 60,
+        "trace_interval_s": 0.1,
+        "parameters": {
+            "guaranteed": {
+                "session_buffer_bytes": BUFFER,
+                "answer_bytes": ANSWER,
+                # Far less than a slow reader is behind: the rest comes from the source's log.
+                "relay_cache_bytes": 10_000,
+            }
+        },
+        "brokers": {"pb": {"pubends": 2}, "ib": {}, "sb": {}},
+        "links": [
+            {"between": ["pb", "ib"], "latency_ms": 5},
+            {"between": ["ib", "sb"], "latency_ms": 5},
+        ],
+        "publishers": [
+            {
+                "name": f"p{number}",
+                "broker": "pb",
+                "pubend": f"pb.{number}",
+                "rate_msgs_per_s": MESSAGES_PER_S / 2,
+                "batch_rows": 4,
+                "payload_bytes": 100,
+                "attributes": {"n": "cycle:0..3"},
+            }
+            for number in (1, 2)
+        ],
+        "subscribers": readers,
+    }
+
+
+class Watched(SimRun):
+    """A simulated run of which the memory of every subscription is looked at throughout."""
+
+    def __init__(self, parsed: Scenario, seed: int) -> None:
+        super().__init__(parsed, seed, checked=True)
+        self.most_held = 0
+        self.times_slow: dict[str, int] = {}
+        self._at_s = 0.0
+
+    def run_until(self, at_s: float) -> None:
+        """Let time pass in short stretches, and look at what is held after each of them."""
+        while self._at_s < at_s:
+            self._at_s = min(at_s, self._at_s + 0.01)
+            super().run_until(self._at_s)
+            for subscription in self._subscriptions():
+                self.most_held = max(self.most_held, held(subscription))
+                self.times_slow[subscription.name] = subscription.times_slow
+
+    def _subscriptions(self) -> list[Subscription]:
+        nodes = [broker.node for broker in self.world.brokers.values() if broker.node is not None]
+        return [each for node in nodes for each in node.guaranteed.edge.subscriptions()]
+
+
+def held(subscription: Subscription) -> int:
+    ahead = sum(stream.weight for stream in subscription.catching_up.values())
+    return subscription.buffered_bytes + ahead
+
+
+def bound(streams: int) -> int:
+    """What waits, or was held ahead, on each stream, and the answers that were under way."""
+    return BUFFER + streams * (BUFFER + ANSWER + LARGEST_FRAME)
+
+
+def judged(document: dict[str, Any], seed: int) -> tuple[Watched, RunResult]:
+    parsed = parse_scenario(document)
+    world = Watched(parsed, seed)
+    result = run(parsed, world)
+    assert result.judgement.violations == 0, f"seed {seed}: {result.judgement.examples}"
+    assert result.judgement.announced_lost == 0
+    assert all(client.connections == 1 for client in world.world.clients.values())
+    assert world.most_held <= bound(streams=2)
+    published = sum(len(each) for each in result.history.publishers.values())
+    assert published >= 0.99 * MESSAGES_PER_S * SECONDS, "the publishers were held up"
+    return world, result
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("selector", ["", "n < 2"])
+def test_slow_subscribers_get_everything_once_and_in_order(seed: int, selector: str) -> None:
+    world, result = judged(scenario(300 if not selector else 200, selector=selector), seed)
+    for name in ("slow-pb", "slow-sb"):
+        assert 1 <= world.times_slow[name] <= 4, "on two streams; none of them goes to and fro"
+        received = result.history.subscribers[name]
+        quick = result.history.subscribers[name.replace("slow", "quick")]
+        share = 1 if not selector else 2 / 3
+        assert len(received) == pytest.approx(share * len(quick), rel=0.02)
+
+
+def test_who_reads_almost_nothing_costs_almost_nothing() -> None:
+    world, result = judged(scenario(1, stop_s=SECONDS), seed=1)
+    for name in ("slow-pb", "slow-sb"):
+        assert world.times_slow[name] == 2
+        assert 0 < len(result.history.subscribers[name]) < 100
+
+
+def test_who_reads_almost_as_quickly_as_is_published_seldom_goes_to_and_fro() -> None:
+    document = scenario(0.95 * MESSAGES_PER_S)
+    document["duration_s"] = 30
+    world, _ = judged(document, seed=1)
+    for name in ("slow-pb", "slow-sb"):
+        assert 1 <= world.times_slow[name] <= 4, "in half a minute, on two streams"
+
+
+@pytest.mark.parametrize("law", ["improved", "paper"])
+def test_publishers_do_not_wait_for_a_slow_subscriber_behind_a_thin_link(law: str) -> None:
+    """What is read for it must not take the link from live data, or the edge would raise alerts."""
+    document = scenario(MESSAGES_PER_S / 4)
+    document["duration_s"] = 20
+    document["parameters"]["guaranteed"] |= {"answer_bytes": 1 << 20, "congestion": {"law": law}}
+    # Live data takes four fifths of it, and an answer as large as allowed seven seconds.
+    document["links"][1]["bandwidth_bytes_per_s"] = 150_000
+    document["subscribers"] = [
+        each | {"stop_s": 20} if each["name"] == "slow-sb" else each
+        for each in document["subscribers"]
+        if each["name"] != "slow-pb"
+    ]
+    parsed = parse_scenario(document)
+    world = Watched(parsed, 1)
+    result = run(parsed, world)
+
+    assert world.times_slow["slow-sb"]
+    assert [each for each in world.telemetry.records if each.metric == "throttle"] == []
+    assert result.judgement.violations == 0
+    assert len(result.history.subscribers["slow-sb"]) > 500
