@@ -30,6 +30,7 @@ import msgspec
 from penstock.content.columns import Buffer
 from penstock.content.wire import MalformedMessage, encode
 from penstock.core.message import Message
+from penstock.net.kept_memory import keep_freed_memory
 from penstock.net.receive_buffer import ReceiveBuffer
 from penstock.net.write_room import WriteRoom, apply_room
 from penstock.overlay.messages import Goodbye, Heartbeat, Hello
@@ -236,6 +237,7 @@ class Connection(asyncio.BufferedProtocol):
         """The socket is connected."""
         # Not an isinstance check: uvloop's transports are not subclasses.
         self._transport = cast(asyncio.Transport, transport)
+        keep_freed_memory()
         self.peer_address = _address(transport.get_extra_info("peername"))
         self._apply_room()
         if self._close_reason is not None:
