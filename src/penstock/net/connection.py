@@ -280,8 +280,10 @@ class Connection(asyncio.BufferedProtocol):
         """The transport has room again."""
         self._paused = False
         drained = self._paused_with_bytes - (self.unsent_bytes - self._pieces_bytes)
+        before_bytes = self._room.size_bytes
         self._room.drained(drained, self._loop.time() - self._paused_at)
-        self._apply_room()
+        if self._room.size_bytes != before_bytes:
+            self._apply_room()
         if not self._flush_scheduled:
             self._flush_scheduled = True
             self._loop.call_soon(self._scheduled_flush)
