@@ -2,8 +2,8 @@
 
 Whatever is written goes through the cache, and as a rule it is best left there: whoever comes back
 to a backlog, and Spark, read from it.  A log that grows very fast is another matter.  It takes new
-memory for every page, which costs more than to write to it (several times as much on a virtual
-machine that gives its free memory back to the host), and pushes everything else out.
+memory for every page, which may cost much more than to write to it (ten times as much for a part of
+a virtual machine's memory; docs/performance.md), and pushes everything else out.
 
 1. The last ``KEPT_BYTES`` of a log always stay.
 2. What leaves this window sooner than ``PASSING_S`` after it was written is given back, so that the
