@@ -2,7 +2,12 @@ import errno
 import os
 from pathlib import Path
 
-from penstock.store.files import MAX_BUFFERS_A_WRITE, make_directory, write_fully
+from penstock.store.files import (
+    MAX_BUFFERS_A_WRITE,
+    give_back_cache,
+    make_directory,
+    write_fully,
+)
 
 
 def test_more_buffers_than_one_call_takes_are_written_in_order(tmp_path: Path) -> None:
@@ -37,3 +42,18 @@ def test_directories_are_made_with_those_above_them(tmp_path: Path) -> None:
     make_directory(tmp_path / "a" / "b" / "c")
     make_directory(tmp_path / "a" / "b")
     assert (tmp_path / "a" / "b" / "c").is_dir()
+
+
+def test_what_the_kernel_forgets_is_still_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(256)) * 64)
+    descriptor = os.open(path, os.O_RDWR)
+    os.fdatasync(descriptor)
+    os.close(descriptor)
+    give_back_cache(path, 0, 1 << 14)
+    assert path.read_bytes() == bytes(range(256)) * 64
+
+
+def test_a_file_that_has_gone_needs_no_cache(tmp_path: Path) -> None:
+    give_back_cache(tmp_path / "gone", 0, 4096)
+    assert not (tmp_path / "gone").exists()

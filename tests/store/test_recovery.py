@@ -81,20 +81,20 @@ def test_a_clean_end_in_a_recycled_file_is_not_reported_as_torn(
     everything: Any,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Old records of the same size stand right behind the new ones, but for the terminator."""
-    at = log_directory(tmp_path, segment_bytes=8192)
+    """Old records of the same size stand behind the page in which the new ones end."""
+    at = log_directory(tmp_path, segment_bytes=SEGMENT_HEADER_BYTES + 8192)
     log = at.open()
-    for tick in range(7):
+    for tick in range(8):
         log.commit([record(tick, bytes(1024))])
-    log.trim(6)
+    log.trim(7)
     log.drop_trimmed()
-    for tick in range(7, 10):
+    for tick in range(8, 15):
         log.commit([record(tick, bytes(1024))])
     path = at.segments()[-1]
-    assert any(path.read_bytes()[SEGMENT_HEADER_BYTES + 1024 + 2 * 40 :])
+    assert any(path.read_bytes()[SEGMENT_HEADER_BYTES + 4096 :])
     kill(log)
-    log = at.open(trimmed_below=6)
-    assert [tick for tick, _ in everything(log)] == list(range(6, 10))
+    log = at.open(trimmed_below=7)
+    assert [tick for tick, _ in everything(log)] == list(range(7, 15))
     assert caplog.text == ""
     log.close()
 

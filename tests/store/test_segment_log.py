@@ -269,3 +269,43 @@ def test_a_segment_that_cannot_be_dropped_stays_in_the_log(
     log.drop_trimmed()
     assert len(at.segments()) == 4
     log.close()
+
+
+def test_a_log_that_grows_fast_is_read_as_a_whole(
+    tmp_path: Path, log_directory: Any, record: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_back = []
+    monkeypatch.setattr(
+        "penstock.store.segment_log.give_back_cache",
+        lambda path, start, stop: given_back.append((path.name, start, stop)),
+    )
+    # All of it in one moment.
+    monkeypatch.setattr("penstock.store.segment_log.time.monotonic", lambda: 0.0)
+    log = log_directory(tmp_path, segment_bytes=16 << 20).open()
+    for tick in range(12):
+        assert log.commit([record(tick, bytes(4 << 20))]) == []
+    # Three records go into a segment, and the last eight of ten steps stay.
+    first = f"{1:020d}.segment"
+    assert given_back[:2] == [(first, 0, 4 << 20), (first, 4 << 20, 8 << 20)]
+    part = log.read(0, 12, 1 << 30)
+    assert [len(found.data) for found in part.records] == [4 << 20] * 12
+    log.close()
+
+
+def test_a_commit_clears_the_rest_of_its_last_page(
+    tmp_path: Path, log_directory: Any, record: Any, everything: Any
+) -> None:
+    directory = log_directory(tmp_path)
+    (tmp_path / "spare").mkdir(exist_ok=True)
+    (tmp_path / "spare" / "0.spare").write_bytes(b"\xff" * directory.segment_bytes)
+    directory = log_directory(tmp_path)
+    log = directory.open()
+    log.commit([record(1, bytes(5000))])
+    (path,) = (tmp_path / "log").glob("*.segment")
+    content = path.read_bytes()
+    end = len(content.rstrip(b"\xff"))
+    assert end % 4096 == 0
+    assert end - 4096 < log.bounds().stored_bytes + 4096 <= end
+    log.commit([record(2, b"more")])
+    assert [low for low, _ in everything(log)] == [1, 2]
+    log.close()

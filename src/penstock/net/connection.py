@@ -31,6 +31,7 @@ from penstock.content.columns import Buffer
 from penstock.content.envelope import MalformedMessage
 from penstock.content.wire import encode
 from penstock.core.message import Message
+from penstock.net.kept_memory import keep_freed_memory
 from penstock.net.receive_buffer import ReceiveBuffer
 from penstock.net.write_room import WriteRoom, apply_room
 from penstock.overlay.messages import Goodbye, Heartbeat, Hello
@@ -254,6 +255,7 @@ class Connection(asyncio.BufferedProtocol):
         """The socket is connected."""
         # Not an isinstance check: uvloop's transports are not subclasses.
         self._transport = cast(asyncio.Transport, transport)
+        keep_freed_memory()
         self.peer_address = _address(transport.get_extra_info("peername"))
         self._apply_room()
         if self._close_reason is not None:
@@ -296,8 +298,10 @@ class Connection(asyncio.BufferedProtocol):
         """The transport has room again."""
         self._paused = False
         drained = self._paused_with_bytes - (self.unsent_bytes - self._pieces_bytes)
+        before_bytes = self._room.size_bytes
         self._room.drained(drained, self._loop.time() - self._paused_at)
-        self._apply_room()
+        if self._room.size_bytes != before_bytes:
+            self._apply_room()
         if not self._flush_scheduled:
             self._flush_scheduled = True
             self._loop.call_soon(self._scheduled_flush)

@@ -56,6 +56,20 @@ def make_directory(directory: Path) -> None:
         sync_directory(directory.parent)
 
 
+def give_back_cache(path: Path, start: int, stop: int) -> None:
+    """Let the kernel forget what it holds of a file; only what was synced is forgotten."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return  # trimmed meanwhile, or no descriptor is left: a piece of advice is worth no failure
+    try:
+        os.posix_fadvise(descriptor, start, stop - start, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(descriptor)
+
+
 def _behind(buffers: list[Chunk], count: int) -> list[Chunk]:
     """What is left of buffers after the first ``count`` bytes."""
     for position, buffer in enumerate(buffers):

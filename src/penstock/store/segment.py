@@ -53,6 +53,9 @@ UNFINISHED_SUFFIX: Final = ".unfinished"
 CLOSING_BYTES: Final = 2 * RECORD_HEADER_BYTES
 """What every group leaves free behind it: room for a seal and its terminator."""
 
+PAGE_BYTES: Final = 4096
+"""What the kernel reads and writes at once, as a rule."""
+
 SEGMENT_OVERHEAD_BYTES: Final = SEGMENT_HEADER_BYTES + CLOSING_BYTES
 
 
@@ -156,7 +159,7 @@ class SegmentWriter:
             offsets.append(offset)
             offset += append.size_bytes
             ends.append(offset)
-        buffers.append(TERMINATOR)
+        buffers.append(self._terminator(offset))
         written, error = write_fully(self._descriptor, buffers, start)
         count = bisect_right(ends, start + written)
         self._end = ends[count - 1] if count else start
@@ -194,6 +197,14 @@ class SegmentWriter:
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._descriptor)
+
+    def _terminator(self, offset: int) -> bytes:
+        """Zeros to the end of a page: one that is written whole need not be read before.
+
+        A recycled file has old content there, and it is not always in the kernel's cache.
+        """
+        end = offset + len(TERMINATOR)
+        return bytes(min(end + -end % PAGE_BYTES, self._capacity) - offset)
 
     def _terminate(self) -> None:
         _, error = write_fully(self._descriptor, [TERMINATOR], self._end)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import time
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import takewhile
@@ -27,10 +28,11 @@ from typing import Final
 import msgspec
 
 from penstock.core.intervals import Tick
-from penstock.store.files import NO_SPACE_ERRORS, make_directory, sync_directory
+from penstock.store.files import NO_SPACE_ERRORS, give_back_cache, make_directory, sync_directory
 from penstock.store.framing import SEGMENT_HEADER_BYTES, SegmentHeader
 from penstock.store.interface import CorruptLog, Failure, LogBounds, LogName, LogSlice
 from penstock.store.orders import Append
+from penstock.store.passing_cache import PassingCache
 from penstock.store.recovery import Verify, load_contents, recover_segments
 from penstock.store.segment import (
     SEGMENT_OVERHEAD_BYTES,
@@ -104,6 +106,7 @@ class SegmentLog:
         self._record_high = self._segments[-1].high if self._segments else 0
         self._refusal: _Refusal | None = None
         self._notes_only = False
+        self._cache = PassingCache()
         self.syncs = 0
 
     @property
@@ -200,6 +203,8 @@ class SegmentLog:
             self.syncs += 1
             writer.sync()
             self._publish(group, appends[len(group.placed) - 1].high)
+            for passed in self._cache.written(self._segments[-1].path, group.end, time.monotonic()):
+                give_back_cache(passed.path, passed.start, passed.stop)
         return group
 
     def _count_fitting(self, appends: Sequence[Append]) -> int:
