@@ -14,10 +14,25 @@ from xxhash import xxh3_64_intdigest
 from penstock.client.producer import Producer
 from penstock.client.publish_limits import PublishLimits
 from penstock.content.batch import Batch
-from penstock.content.block import CHECKSUM, MalformedBlock
+from penstock.content.block import CHECKSUM, MalformedBlock, decode_block_plainly
 from penstock.content.columns import InvalidAttribute, offsets_of
+from penstock.content.envelope import (
+    ENVELOPE,
+    MAX_ATTACHMENTS,
+    MalformedMessage,
+    plain_opened,
+    plain_seal,
+)
 from penstock.content.row_buffer import ROW_BYTES, PlainRowBuffer
-from penstock.content.speedups import COMPILED, CompiledRowBuffer, cut, extent
+from penstock.content.speedups import (
+    COMPILED,
+    CompiledRowBuffer,
+    cut,
+    extent,
+    opened,
+    seal,
+    sound_rows,
+)
 
 compiled = pytest.mark.skipif(
     not COMPILED, reason="penstock-speedups is not installed: there was no C compiler"
@@ -196,6 +211,67 @@ def test_damage_is_never_called_fine(
         # The header was looked at before anybody asked how far the block goes.
         return
     batch.validate()
+
+
+@compiled
+@given(rows=ROWS, data=st.data())
+@settings(deadline=None)
+def test_a_sound_header_is_one_that_python_accepts(
+    rows: list[tuple[dict[str, Any], bytes]], data: st.DataObject
+) -> None:
+    whole = bytearray(Batch.from_rows(rows).encode())
+    assert sound_rows(bytes(whole)) == len(rows)
+    at = data.draw(st.integers(0, len(whole) - 1))
+    whole[at] = data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        whole[: CHECKSUM.size] = CHECKSUM.pack(xxh3_64_intdigest(whole[CHECKSUM.size :]))
+    if data.draw(st.booleans()):
+        del whole[data.draw(st.integers(0, len(whole))) :]
+    try:
+        expected = decode_block_plainly(bytes(whole)).rows
+    except MalformedBlock:
+        expected = -1
+    assert sound_rows(bytes(whole)) == expected
+
+
+HEADS = st.binary(max_size=60)
+ATTACHMENTS = st.lists(st.binary(max_size=40), max_size=4)
+
+
+@compiled
+@given(head=HEADS, attachments=ATTACHMENTS)
+@example(head=b"", attachments=[b""] * MAX_ATTACHMENTS)
+def test_an_envelope_is_the_same_bytes(head: bytes, attachments: list[bytes]) -> None:
+    pieces = seal(head, list(attachments))
+    assert pieces is not None
+    assert b"".join(pieces) == b"".join(plain_seal(head, list(attachments)))
+
+
+@compiled
+@given(head=HEADS, attachments=ATTACHMENTS, data=st.data())
+def test_an_envelope_is_taken_off_as_in_python_or_left_to_it(
+    head: bytes, attachments: list[bytes], data: st.DataObject
+) -> None:
+    whole = bytearray(b"".join(plain_seal(head, list(attachments))))
+    assert opened(memoryview(bytes(whole))) == (head, attachments)
+    at = data.draw(st.integers(0, len(whole) - 1))
+    whole[at] = data.draw(st.integers(0, 255))
+    if data.draw(st.booleans()):
+        del whole[data.draw(st.integers(0, len(whole))) :]
+    if data.draw(st.booleans()) and len(whole) >= ENVELOPE.size:
+        # Somebody who means harm can compute a checksum too; it is over less than this mostly.
+        preamble = bytes(whole[:16])
+        whole[16:24] = xxh3_64_intdigest(preamble + bytes(whole[24:])).to_bytes(8, "little")
+    try:
+        expected = plain_opened(bytes(whole))
+    except MalformedMessage:
+        expected = None
+    assert opened(bytes(whole)) == expected
+
+
+@compiled
+def test_more_attachments_than_an_envelope_counts_are_left_to_python() -> None:
+    assert seal(b"head", [b""] * (MAX_ATTACHMENTS + 1)) is None
 
 
 def test_without_the_compiled_parts_rows_wait_as_they_are() -> None:

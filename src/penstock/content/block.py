@@ -151,10 +151,11 @@ def block_size(rows: int, columns: tuple[Column, ...], payload_bytes: int) -> in
 def decode_block(data: Buffer) -> Block:
     """Check the header and the checksum; columns and payloads are read later."""
     sound = sound_rows(data)
-    return Block(sound, data) if sound >= 0 else _decode_block(data)
+    return Block(sound, data) if sound >= 0 else decode_block_plainly(data)
 
 
-def _decode_block(data: Buffer) -> Block:
+def decode_block_plainly(data: Buffer) -> Block:
+    """``decode_block`` without the compiled parts."""
     size = len(data)
     if not HEADER_BYTES <= size <= MAX_BLOCK_BYTES or size % 8:
         raise MalformedBlock(

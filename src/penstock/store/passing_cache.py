@@ -20,11 +20,11 @@ from typing import Final
 
 import msgspec
 
-KEPT_BYTES: Final = 32 << 20
-"""Twice what a subscriber may leave unread before it is disconnected (``session_buffer_bytes``): it
-comes back for that, and for what came meanwhile."""
+KEPT_BYTES: Final = 64 << 20
+"""Four times what waits for a slow subscriber before it is read for (``session_buffer_bytes``).
+With 128 MB who comes back is a tenth quicker, and messages of 1 kB pass a tenth more slowly."""
 
-PASSING_S: Final = 0.5
+PASSING_S: Final = 1.0
 """With the window: 64 MB a second.  At that rate the log passes through all that a pubend retains
 unless told otherwise (1 GB) in 16 seconds, so that its readers cannot be far behind."""
 
