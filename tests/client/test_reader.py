@@ -284,6 +284,19 @@ def test_a_refusal_ends_it() -> None:
     assert reader.outgoing(0) == []
 
 
+def test_who_was_refused_has_nothing_to_tell_at_any_time() -> None:
+    """Room may be due when the refusal comes; a deadline that nobody meets would keep a loop busy."""
+    reader = in_force()
+    deliver(reader, frame(10, 20, 11))
+    take(reader)
+    reader.outgoing(0)
+    deliver(reader, frame(20, 30, 21))
+    take(reader)
+    assert reader.next_deadline() is not None
+    reader.received(SubscribeRefused("s", "the disk is full"))
+    assert reader.next_deadline() is None
+
+
 def test_a_durable_one_that_was_taken_over_is_not_taken_back() -> None:
     reader = in_force(ReaderOptions(durable=True))
     reader.disconnected("subscription 's' was taken over by another connection")

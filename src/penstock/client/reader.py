@@ -251,7 +251,7 @@ class Reader:
 
     def next_deadline(self) -> Instant | None:
         """When the room and the position should be told again."""
-        if self._closing:
+        if self._closing or self.phase not in (Phase.ASKED, Phase.IN_FORCE):
             return None
         return self._tell_at if self._may_move or self._room_due_bytes else None
 

@@ -170,7 +170,7 @@ class Session:
     def _pump(self) -> None:
         self._pump_scheduled = False
         connection = self._connection
-        if connection is None:
+        if connection is None or connection.closed:
             self._woken.clear()
             return
         now = self._clock.now()
@@ -244,8 +244,8 @@ class Session:
                     logger.error("%s: %s; connecting anew", self.describe(), error)
                     connection.close(f"protocol violation: {error}")
                     return
-                self._woken[key] = None
-        self._pump()
+                # After the application, which was woken before: it had its message first.
+                self.wake(key)
 
     def _keys_of(self, message: Message) -> Iterable[str]:
         """Whom a message is for."""

@@ -5,7 +5,8 @@
 2. A fact that comes about while effects are carried out waits for its turn: the machine is never
    entered twice.
 3. The machine's next deadline is one timer.  It is set anew only when the deadline moves forward:
-   a timer that fires too early finds nothing due and costs less than one for every message.
+   a timer that fires too early finds nothing due and costs less than one for every message.  The
+   machine is asked for it behind everything that the turn of the event loop sends, once for all.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class Driver:
         self._stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: Instant = NEVER
+        self._timer_scheduled = False
         self._orders: dict[type[Effect], Callable[[Any], None]] = {
             Send: peers.send,
             SendBestEffort: lambda effect: peers.send_best_effort(effect),
@@ -112,7 +114,9 @@ class Driver:
         finally:
             # Even if the machine failed: the clock must not stop for everybody else.
             self._busy = False
-            self._set_timer()
+            if not self._timer_scheduled:
+                self._timer_scheduled = True
+                self._loop.call_soon(self._set_timer)
 
     def _carry_out(self, effects: Iterable[Effect]) -> None:
         orders = self._orders
@@ -120,6 +124,9 @@ class Driver:
             orders[type(effect)](effect)
 
     def _set_timer(self) -> None:
+        self._timer_scheduled = False
+        if self._stopped:
+            return
         deadline = self._machine.next_deadline()
         if deadline is None or deadline >= self._timer_at:
             return
