@@ -285,7 +285,7 @@ def test_a_refusal_ends_it() -> None:
 
 
 def test_who_was_refused_has_nothing_to_tell_at_any_time() -> None:
-    """Room may be due when the refusal comes; a deadline that nobody meets would keep a loop busy."""
+    """Room may be due at that time; a deadline that nobody meets would keep a loop busy."""
     reader = in_force()
     deliver(reader, frame(10, 20, 11))
     take(reader)
