@@ -1,10 +1,12 @@
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock.store.interface import LogBounds
+from penstock.store.passing_cache import STEP_BYTES, PassingCache
 from penstock.store.segment_log import SegmentLog
 
 KILOBYTE = bytes(1024)
@@ -281,6 +283,9 @@ def test_a_log_that_grows_fast_is_read_as_a_whole(
     )
     # All of it in one moment.
     monkeypatch.setattr("penstock.store.segment_log.time.monotonic", lambda: 0.0)
+    monkeypatch.setattr(
+        "penstock.store.segment_log.PassingCache", partial(PassingCache, 8 * STEP_BYTES)
+    )
     log = log_directory(tmp_path, segment_bytes=16 << 20).open()
     for tick in range(12):
         assert log.commit([record(tick, bytes(4 << 20))]) == []
