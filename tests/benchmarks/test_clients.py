@@ -15,6 +15,7 @@ from benchmarks.harness.clients import ClientFailed, Signals, client
 from benchmarks.measures.pace import Arrivals
 from benchmarks.peers import amqp, rabbitmq_stream
 from benchmarks.peers.frames import FrameReader
+from benchmarks.peers.nats import PING, without_pings
 from benchmarks.peers.window import MarkCounter, Window
 
 
@@ -89,3 +90,10 @@ def test_a_client_gives_its_result_or_its_reason() -> None:
         assert working.result(60).value == 42
     with client(_double, -1) as failing, pytest.raises(ClientFailed, match="-1 is negative"):
         failing.wait_ready(60)
+
+
+def test_what_a_nats_server_asks_between_messages_is_no_part_of_them() -> None:
+    first, second = b"MSG bench 1 2\r\nab\r\n", b"MSG bench 1 2\r\ncd\r\n"
+    length = len(first)
+    assert without_pings(PING + first + PING + PING + second[:7], length) == first + second[:7]
+    assert without_pings(first + second, length) == first + second
