@@ -323,12 +323,18 @@ def test_what_was_answered_at_once_is_followed_by_a_request_in_the_next_turn() -
     assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", ANSWER_BYTES)]
 
 
-def test_a_subscriber_that_does_not_read_does_not_fetch_more_of_the_past() -> None:
+def reader_of_the_past_without_room() -> Bench:
+    """It was given more than its window, and there is more."""
     bench = Bench()
     bench.subscribe("s", start="earliest", window_bytes=1)
     bench.confirm(START, earliest=900)
     bench.said(Nack)
     bench.hear(frame(900, 940, 910), "TRUE", more=True)
+    return bench
+
+
+def test_a_subscriber_that_does_not_read_does_not_fetch_more_of_the_past() -> None:
+    bench = reader_of_the_past_without_room()
     assert bench.said(Nack) == []
 
     bench.edge.taken("c", Taken("s", 1 << 20), 1, bench.out)
@@ -488,11 +494,7 @@ def test_for_a_subscriber_that_takes_nothing_nothing_is_read_and_nothing_more_he
 
 def test_a_subscriber_of_the_past_that_stops_reading_is_not_asked_for_again() -> None:
     """Each repetition would bring an answer that waits in the broker's memory."""
-    bench = Bench()
-    bench.subscribe("s", start="earliest", window_bytes=1)
-    bench.confirm(START, earliest=900)
-    bench.said(Nack)
-    bench.hear(frame(900, 940, 910), "TRUE", more=True)
+    bench = reader_of_the_past_without_room()
     for second in range(1, 100):
         bench.deadline(second * SECOND)
     bench.edge.path_changed("pb", bench.now, bench.out)

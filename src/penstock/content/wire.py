@@ -45,9 +45,11 @@ class _Encoder:
         self.attachments: list[Buffer] = []
         self._encode = msgspec.msgpack.Encoder(enc_hook=self._attach).encode
 
-    def head(self, message: Message) -> bytes:
-        self.attachments = []
-        return self._encode(message)
+    def take(self, message: Message) -> tuple[bytes, list[Buffer]]:
+        head = self._encode(message)
+        # Not kept here: whoever is idle must not hold the bytes of the last message.
+        attachments, self.attachments = self.attachments, []
+        return head, attachments
 
     def _attach(self, value: Any) -> Any:
         if isinstance(value, Batch):
@@ -65,8 +67,7 @@ _idle_encoders: list[_Encoder] = []
 def encode(message: Message) -> list[Buffer]:
     """The message as pieces to be written one after another."""
     encoder = _idle_encoders.pop() if _idle_encoders else _Encoder()
-    head = encoder.head(message)
-    attachments = encoder.attachments
+    head, attachments = encoder.take(message)
     _idle_encoders.append(encoder)
     return seal(head, attachments)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -57,17 +58,19 @@ def make_directory(directory: Path) -> None:
 
 
 def give_back_cache(path: Path, start: int, stop: int) -> None:
-    """Let the kernel forget what it holds of a file; only what was synced is forgotten."""
+    """Let the kernel forget what it holds of a file; only what was synced is forgotten.
+
+    The file may be trimmed meanwhile, no descriptor may be left, a file system may not know how: a
+    piece of advice is worth no failure.
+    """
     if not hasattr(os, "posix_fadvise"):
         return
-    try:
+    with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
-        return  # trimmed meanwhile, or no descriptor is left: a piece of advice is worth no failure
-    try:
-        os.posix_fadvise(descriptor, start, stop - start, os.POSIX_FADV_DONTNEED)
-    finally:
-        os.close(descriptor)
+        try:
+            os.posix_fadvise(descriptor, start, stop - start, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(descriptor)
 
 
 def _behind(buffers: list[Chunk], count: int) -> list[Chunk]:
