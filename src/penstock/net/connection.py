@@ -4,8 +4,9 @@ Brokers and clients use the same class, on both sides.
 
 1. Each end sends its ``Hello`` first.  Until the peer's has come only small frames are read, and
    anything else ends the connection with a reason.
-2. Whatever one read brings is handed to the owner at once, as a list; whatever the owner sends
-   during one turn of the event loop goes out in one write.
+2. Whatever one read brings is handed to the owner at once, as a list.  What the owner sends message
+   by message (``send``) goes out in one write at the end of the turn of the event loop; an owner
+   that has joined its messages itself hands them over at once (``write``).
 3. The owner sees how much room there is (``writable_bytes``) and hears when there is room again
    (``on_writable``).  What it sends beyond that is not lost, but once more than
    ``max_unsent_bytes`` wait the connection is given up: a peer that does not read cannot make us
@@ -137,7 +138,6 @@ class Connection(asyncio.BufferedProtocol):
 
     def send(self, message: Message) -> None:
         """Send a message at the end of this turn of the loop; ignored once the end has begun."""
-
         if not self.closed:
             self._put(encode(message))
             self._check_unsent()
