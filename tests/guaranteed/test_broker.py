@@ -160,7 +160,9 @@ def test_the_claim_of_a_durable_subscription_is_saved_at_the_source(network: Any
 
     assert brokers.heard("pb", Acknowledgement)[-1].durable
     saved = msgspec.msgpack.decode(brokers.saved["pb"]["pubend/p/holds"])
-    assert saved["sb"] >= delivery.frame.high
+    tick, holder = saved["sb"]
+    assert tick >= delivery.frame.high
+    assert holder == "durable subscription 's'"
     assert "durable/s" in brokers.saved["sb"]
 
 

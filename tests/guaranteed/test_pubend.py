@@ -19,7 +19,13 @@ from penstock.core.machine import (
 from penstock.core.tokens import Tokens
 from penstock.guaranteed.congestion_parameters import CongestionParameters
 from penstock.guaranteed.holds import Holds
-from penstock.guaranteed.messages import LogEntry, Publish, PublishReceipt, PublishRefused
+from penstock.guaranteed.messages import (
+    DurableClaim,
+    LogEntry,
+    Publish,
+    PublishReceipt,
+    PublishRefused,
+)
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.pubend import SILENT, Pubend
 
@@ -419,7 +425,7 @@ def test_what_is_acknowledged_and_old_is_trimmed() -> None:
 
 def test_what_somebody_needs_is_not_trimmed_however_old() -> None:
     bench = Bench(retain_for_ns=SECOND)
-    bench.holds.acknowledge("edge", START + 2, True, START)
+    bench.holds.claim_durable("edge", DurableClaim(START + 2, "cursor 'c'"))
     bench.store(0, 5)
 
     assert trims(bench, START + 30 * SECOND) == []
@@ -435,12 +441,24 @@ def test_an_acknowledged_log_that_is_large_is_trimmed_before_it_is_old() -> None
 
 def test_a_full_log_refuses_and_names_who_holds_it() -> None:
     bench = Bench(log_limit_bytes=1)
-    bench.holds.acknowledge("edge-7", START, True, START)
+    bench.holds.claim_durable("edge-7", DurableClaim(START, "durable subscription 'gone'"))
     (reply,) = replies(bench.publish(0, 1))
 
     assert isinstance(reply, PublishRefused)
     assert "log_limit_bytes (1)" in reply.reason
-    assert "durable subscriptions at broker 'edge-7'" in reply.reason
+    assert "durable subscription 'gone' at broker 'edge-7'" in reply.reason
+
+
+def test_a_claim_that_is_released_frees_the_log_at_once() -> None:
+    bench = Bench(retain_for_ns=SECOND, acknowledge_interval_ns=SECOND)
+    bench.holds.claim_durable("edge", DurableClaim(START, "cursor 'c'"))
+    bench.store(0, 5)
+    assert trims(bench, START + 10 * SECOND) == []
+
+    bench.holds.claim_durable("edge", None)
+    bench.pubend.claim_released(bench.now)
+    assert bench.pubend.next_deadline() == bench.now
+    assert any(isinstance(effect, TrimLog) for effect in bench.deadline(bench.now))
 
 
 def test_more_than_the_submit_limit_is_refused() -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "PublishRefusedError",
     "PublishUncertain",
     "SubscribeRefusedError",
+    "UnsubscribeFailed",
 ]
 
 
@@ -105,6 +106,16 @@ class SubscribeRefusedError(PenstockError):
     def __init__(self, subscription: str, reason: str) -> None:
         """``subscription`` is its name: the durable one, or one that the client made up."""
         super().__init__(f"subscription {subscription!r} was refused: {reason}")
+        self.subscription = subscription
+        self.reason = reason
+
+
+class UnsubscribeFailed(PenstockError):
+    """The broker could not delete a durable subscription, which therefore exists still."""
+
+    def __init__(self, subscription: str, reason: str) -> None:
+        """``reason`` is the broker's word."""
+        super().__init__(f"subscription {subscription!r}: {reason}; delete it again later")
         self.subscription = subscription
         self.reason = reason
 

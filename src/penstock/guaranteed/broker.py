@@ -15,7 +15,7 @@ import msgspec
 from penstock.core.clock import Instant, earliest
 from penstock.core.deadlines import Deadlines
 from penstock.core.intervals import Tick
-from penstock.core.machine import Effect, LinkName, LogRead, PersistState, Priority, Send, Trace
+from penstock.core.machine import Effect, LinkName, LogRead, Priority, Send, Trace
 from penstock.core.message import Message
 from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
@@ -34,6 +34,7 @@ from penstock.guaranteed.links import (
 )
 from penstock.guaranteed.messages import (
     Acknowledgement,
+    ClaimsSaved,
     Consumed,
     DescribeStreams,
     DownstreamCongestionQuery,
@@ -60,6 +61,7 @@ from penstock.guaranteed.messages import (
 )
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.pubend import Pubend
+from penstock.guaranteed.source_holds import HOLDS, SourceHolds
 from penstock.guaranteed.source_relay import SourceRelay
 from penstock.guaranteed.staging import STAGING, Staging
 from penstock.guaranteed.staging_gate import StagingGate
@@ -101,6 +103,8 @@ class GuaranteedBroker:
         self._sources: dict[str, SourceRelay] = {}
         self._source_of: dict[str, SourceRelay] = {}
         self.edge = Edge(broker, parameters, tokens, saved, now)
+        self._holds = SourceHolds(tokens, self._pubends)
+        self._next_hops: Mapping[str, LinkName] = {}
         self._deadlines: Deadlines[str] = Deadlines()
         self._staging = Staging(
             parameters,
@@ -123,9 +127,9 @@ class GuaranteedBroker:
         now: Instant,
     ) -> Pubend:
         holds = Holds()
-        kept = saved.get(self._holds_key(name))
+        kept = saved.get(SourceHolds.key(name))
         if kept is not None:
-            holds.load(kept, now)
+            holds.load(kept)
         return Pubend(
             name,
             self._parameters,
@@ -137,10 +141,6 @@ class GuaranteedBroker:
             now=now,
             saved_beginning=saved.get(f"pubend/{name}/beginning"),
         )
-
-    @staticmethod
-    def _holds_key(pubend: str) -> str:
-        return f"pubend/{pubend}/holds"
 
     def start(self) -> list[Effect]:
         """What must be done before anything else."""
@@ -157,6 +157,7 @@ class GuaranteedBroker:
     ) -> list[Effect]:
         """The overlay found other ways."""
         out: list[Effect] = []
+        self._next_hops = next_hops
         for root, tree in sorted(trees.items()):
             source = self._sources.get(root)
             if source is None:
@@ -177,7 +178,7 @@ class GuaranteedBroker:
     def overlay_settled(self, now: Instant) -> list[Effect]:
         """The broker knows the overlay as well as it is going to."""
         out: list[Effect] = []
-        self.edge.overlay_settled(out)
+        self.edge.overlay_settled(now, out)
         return self._settled(out, now)
 
     def link_up(self, link: LinkName, now: Instant) -> list[Effect]:
@@ -232,6 +233,8 @@ class GuaranteedBroker:
                 self._sources[root].withdrawal(link, out)
             case Acknowledgement(root=root) if root in self._sources:
                 self._acknowledge(message, now, out)
+            case ClaimsSaved():
+                self._claims_saved(message, now, out)
             case OpenProducer():
                 self._open_producer(link, message, now, out)
             case WhyRequest():
@@ -247,7 +250,7 @@ class GuaranteedBroker:
             case Subscribe():
                 self.edge.subscribe(link, message, now, out)
             case Unsubscribe():
-                self.edge.unsubscribe(link, message, out)
+                self.edge.unsubscribe(link, message, now, out)
 
     def _query(self, link: LinkName, message: DownstreamCongestionQuery, out: list[Effect]) -> None:
         source = self._source_of.get(message.pubend)
@@ -327,9 +330,19 @@ class GuaranteedBroker:
             source.confirmed(message, out)
 
     def _acknowledge(self, message: Acknowledgement, now: Instant, out: list[Effect]) -> None:
-        for name in self._sources[message.root].acknowledge(message, now, out):
-            saved = self._pubends[name].holds.save()
-            out.append(PersistState(self._tokens.take(""), {self._holds_key(name): saved}))
+        if self._sources[message.root].acknowledge(message, out):
+            answer = self._holds.stated(message, now, out)
+            if answer is not None:
+                self._claims_saved(answer, now, out)
+            for name, pubend in self._pubends.items():
+                self._deadlines.set(name, pubend.next_deadline())
+
+    def _claims_saved(self, message: ClaimsSaved, now: Instant, out: list[Effect]) -> None:
+        """A source's word to an edge, which may be this broker's or one further on."""
+        if message.edge == self._broker:
+            self.edge.claims_saved(message, now, out)
+        elif message.edge in self._next_hops:
+            out.append(Send(self._next_hops[message.edge], message, Priority.CONTROL))
 
     def _settled(self, out: list[Effect], now: Instant) -> list[Effect]:
         """Deliver what stays inside the broker until nothing of it is left."""
@@ -401,7 +414,7 @@ class GuaranteedBroker:
         for key in [key for key in self._producers if key[0] == session]:
             self._producers.pop(key).session_closed(session)
         self._staging.session_closed(session)
-        self.edge.session_closed(session, out)
+        self.edge.session_closed(session, now, out)
         return self._settled(out, now)
 
     # -- the store's word -------------------------------------------------------------------
@@ -411,9 +424,12 @@ class GuaranteedBroker:
         out: list[Effect] = []
         owner = self._tokens.settle(token)
         if owner == EDGE:
-            self.edge.resolved(token, failure, out)
+            self.edge.resolved(token, failure, now, out)
         elif owner == CURSORS:
-            self.edge.cursors.resolved(token, failure, out)
+            self.edge.cursor_resolved(token, failure, now, out)
+        elif owner == HOLDS:
+            for answer in self._holds.resolved(token, failure):
+                self._claims_saved(answer, now, out)
         elif owner == STAGING:
             self._staging.resolved(token, failure, now, out)
         pubend = self._by_log.get(owner or "")

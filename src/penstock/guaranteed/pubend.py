@@ -126,6 +126,8 @@ class Pubend:
         self._is_new = log_bounds is None and saved_beginning is None
         beginning = now if saved_beginning is None else int.from_bytes(saved_beginning, "big")
         first, end, size = log_bounds or (beginning, beginning, 0)
+        self.beginning: Tick = first if saved_beginning is None else min(beginning, first)
+        """Where the stream began; below ``log_start``, if its log was trimmed since."""
         self.log_start: Tick = first
         self.assigned_end: Tick = end
         self.spoken_end: Tick = end
@@ -415,6 +417,10 @@ class Pubend:
         control = self.control.next_deadline(waiting=bool(self._waiting) and self.ready)
         silence = None if self._pending else self._silence_due()
         return earliest(control, silence, self._checkpoint_at, self._trim_at)
+
+    def claim_released(self, now: Instant) -> None:
+        """An edge needs nothing of the log any more: see at once what can be trimmed."""
+        self._trim_at = min(self._trim_at, now)
 
     def _trim(self, now: Instant, out: list[Effect]) -> None:
         """Trim what everybody acknowledged and what is too old or too much to keep for replay."""

@@ -29,6 +29,7 @@ GUARANTEED_MESSAGES: tuple[type[Message], ...] = (
     guaranteed.SubscriptionConfirmed,
     guaranteed.Withdrawal,
     guaranteed.Acknowledgement,
+    guaranteed.ClaimsSaved,
     guaranteed.DownstreamCongestionQuery,
     guaranteed.UpstreamCongestionAlert,
     guaranteed.ThrottleNotice,
