@@ -492,7 +492,7 @@ def test_what_waits_of_a_publisher_that_is_gone_is_forgotten() -> None:
     bench.pubend.control.admission.set_rate(1.0, START)
     bench.store(0, 1)
     bench.publish(1, 1)
-    bench.pubend.session_closed("session")
+    bench.pubend.producer_left("session", "a")
 
     assert bench.pubend.waiting == 0
     assert not [
@@ -512,3 +512,31 @@ def test_a_stream_begins_where_it_began_before_a_crash_that_found_nothing_logged
 def test_a_log_that_was_found_says_itself_where_it_begins() -> None:
     pubend = Bench(bounds=(START + 5, START + 9, 100), beginning=START.to_bytes(8, "big")).pubend
     assert (pubend.log_start, pubend.spoken_end) == (START + 5, START + 9)
+
+
+# -- publishers of one name -----------------------------------------------------------------
+
+
+def test_who_has_a_name_is_as_durable_as_its_numbers() -> None:
+    before = Bench()
+    assert before.pubend.open("a", 7, resumes=False)
+    entry = only_persist(before.publish(0, 3)).frame
+    assert entry.instance == 7
+
+    bench = Bench(bounds=(START, entry.frame.high, 100))
+    (read,) = bench.pubend.start()
+    assert isinstance(read, ReadLog)
+    bench.pubend.log_read(LogRead(read.token, (entry,), entry.frame.high), START, [])
+    assert not bench.pubend.open("a", 6, resumes=True)
+    assert bench.pubend.open("a", 7, resumes=True)
+
+
+def test_who_has_a_name_is_saved_with_the_producers() -> None:
+    before = Bench(producer_checkpoint_ns=SECOND)
+    before.store(0, 3)
+    before.pubend.open("a", 7, resumes=False)
+    orders = [e for e in before.deadline(START + SECOND) if isinstance(e, PersistState)]
+    (saved,) = [order.values["pubend/p/producers"] for order in orders]
+
+    bench = Bench(saved=saved, bounds=(START, START + 3, 100))
+    assert not bench.pubend.open("a", 6, resumes=True)

@@ -21,6 +21,7 @@ __all__ = [
     "ProtocolViolation",
     "PublishRefusedError",
     "PublishUncertain",
+    "PublisherTakenOver",
     "SubscribeRefusedError",
     "UnsubscribeFailed",
 ]
@@ -79,6 +80,14 @@ class PublishRefusedError(PenstockError):
         self.first_sequence = first_sequence
         self.count = count
         self.reason = reason
+
+
+class PublisherTakenOver(PublishRefusedError):
+    """Another publisher of the same name was opened later, and has its place.
+
+    Nothing of these messages was stored.  Only one publisher may use a name at a time, because the
+    broker recognises repeated messages by it.
+    """
 
 
 class PublishUncertain(PenstockError):

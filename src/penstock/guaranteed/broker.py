@@ -8,6 +8,7 @@ leaving the broker.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 from zlib import crc32
 
 import msgspec
@@ -63,11 +64,16 @@ from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.pubend import Pubend
 from penstock.guaranteed.source_holds import HOLDS, SourceHolds
 from penstock.guaranteed.source_relay import SourceRelay
+from penstock.guaranteed.staged_epoch import SINK_PREFIX, is_sink_name
 from penstock.guaranteed.staging import STAGING, Staging
 from penstock.guaranteed.staging_gate import StagingGate
 from penstock.guaranteed.staging_messages import CommitStages, DropStages, StageRows
 from penstock.guaranteed.subscription_explanation import explain_subscription
 from penstock.guaranteed.telemetry import service_records, throttle_record
+
+TAKEN_OVER: Final = (
+    "another publisher named {name!r} was opened after this one; give each its own name"
+)
 
 
 class GuaranteedBroker:
@@ -100,6 +106,8 @@ class GuaranteedBroker:
         self._by_log = {pubend.log: pubend for pubend in self._pubends.values()}
         self._opening: list[tuple[LinkName, OpenProducer]] = []
         self._producers: dict[tuple[LinkName, str], Pubend] = {}
+        self._sessions_of: dict[tuple[str, str], LinkName] = {}
+        """Where the publisher of a name is connected, for each pubend."""
         self._sources: dict[str, SourceRelay] = {}
         self._source_of: dict[str, SourceRelay] = {}
         self.edge = Edge(broker, parameters, tokens, saved, now)
@@ -368,19 +376,44 @@ class GuaranteedBroker:
             # Which numbers are stored is not known before the log has been read.
             self._opening.append((session, message))
             return
-        reply: Message
+        refusal = self._objection(session, message, pubend)
+        if refusal is not None or pubend is None:
+            out.append(Send(session, refusal, Priority.CONTROL))
+            return
+        self._take_over(session, message.producer, pubend, out)
+        sequence = pubend.next_sequence(message.producer)
+        reply = ProducerOpened(message.producer, pubend.name, sequence)
+        out.append(Send(session, reply, Priority.CONTROL))
+        if pubend.control.limit_msgs_per_s is not None:
+            out.append(Send(session, pubend.control.notice(now), Priority.CONTROL))
+
+    def _objection(
+        self, session: LinkName, message: OpenProducer, pubend: Pubend | None
+    ) -> ProducerRefused | None:
+        producer = message.producer
         if pubend is None:
             hosted = ", ".join(self._open_to_clients()) or "none"
             wanted = f"no pubend {message.pubend!r}" if message.pubend else "no pubend"
             reason = f"broker {self._broker!r} hosts {wanted} (it hosts: {hosted})"
-            reply = ProducerRefused(message.producer, reason)
-        else:
-            self._producers[session, message.producer] = pubend
-            sequence = pubend.next_sequence(message.producer)
-            reply = ProducerOpened(message.producer, pubend.name, sequence)
-        out.append(Send(session, reply, Priority.CONTROL))
-        if pubend is not None and pubend.control.limit_msgs_per_s is not None:
-            out.append(Send(session, pubend.control.notice(now), Priority.CONTROL))
+            return ProducerRefused(producer, reason)
+        if is_sink_name(producer):
+            reason = f"names that begin with {SINK_PREFIX!r} belong to sinks; choose another name"
+            return ProducerRefused(producer, reason)
+        if not pubend.open(producer, message.instance, resumes=message.resumes):
+            return ProducerRefused(producer, TAKEN_OVER.format(name=producer), taken_over=True)
+        return None
+
+    def _take_over(
+        self, session: LinkName, producer: str, pubend: Pubend, out: list[Effect]
+    ) -> None:
+        """The session's publisher has the name; one that had it on another connection is told."""
+        before = self._sessions_of.get((pubend.name, producer), session)
+        if before != session and self._producers.pop((before, producer), None) is not None:
+            pubend.producer_left(before, producer)
+            refusal = ProducerRefused(producer, TAKEN_OVER.format(name=producer), taken_over=True)
+            out.append(Send(before, refusal, Priority.CONTROL))
+        self._producers[session, producer] = pubend
+        self._sessions_of[pubend.name, producer] = session
 
     def _choose_pubend(self, session: LinkName, message: OpenProducer) -> Pubend | None:
         """The one that was asked for; otherwise always the same one for the same producer."""
@@ -412,7 +445,10 @@ class GuaranteedBroker:
         out: list[Effect] = []
         self._opening = [entry for entry in self._opening if entry[0] != session]
         for key in [key for key in self._producers if key[0] == session]:
-            self._producers.pop(key).session_closed(session)
+            pubend = self._producers.pop(key)
+            pubend.producer_left(*key)
+            if self._sessions_of.get((pubend.name, key[1])) == session:
+                del self._sessions_of[pubend.name, key[1]]
         self._staging.session_closed(session)
         self.edge.session_closed(session, now, out)
         return self._settled(out, now)

@@ -56,6 +56,7 @@ class _Pending:
         "failure",
         "first_sequence",
         "frame",
+        "instance",
         "producer",
         "resolved",
         "session",
@@ -74,6 +75,7 @@ class _Pending:
         self.frame = frame
         self.waited_ns = waited_ns
         self.producer = producer
+        self.instance = 0
         self.first_sequence = first_sequence
         self.count = count
         self.session = session
@@ -207,13 +209,21 @@ class Pubend:
             self._waiting_bytes -= message.batch.wire_size
             self._store(session, message, now - since, now, out)
 
-    def session_closed(self, session: LinkName) -> None:
-        """Forget what waits of a publisher that is gone.
+    def open(self, producer: str, instance: int, *, resumes: bool) -> bool:
+        """A publisher wants its name; False if another one has it."""
+        taken = self._producers.instances.take(producer, instance, resumes=resumes)
+        self._checkpoint_dirty = self._checkpoint_dirty or taken
+        return taken
+
+    def producer_left(self, session: LinkName, producer: str) -> None:
+        """Forget what waits of a publisher that is gone, or that another one replaced.
 
         It has no receipt for any of it and sends it again when it is back.  Were it stored now, a
         refusal that nobody hears could leave a gap that is filled out of order.
         """
-        kept = [entry for entry in self._waiting if entry[0] != session]
+        kept = [
+            entry for entry in self._waiting if (entry[0], entry[1].producer) != (session, producer)
+        ]
         self._waiting = deque(kept)
         self._waiting_bytes = sum(message.batch.wire_size for _, message, _ in kept)
 
@@ -240,6 +250,7 @@ class Pubend:
         tick = max(now, low)
         pending.frame = Frame(low, tick + count, range(tick, tick + count), batch)
         self._producers.add(pending.producer, pending.first_sequence, count)
+        pending.instance = self._producers.instances.of(pending.producer)
         self._checkpoint_dirty = True
         self.control.published(tick, count, now)
         self._persist(pending, out)
@@ -252,7 +263,7 @@ class Pubend:
         self._pending.append(pending)
         self._pending_bytes += frame.weight
         self._by_token[token] = pending
-        entry = LogEntry(pending.producer, pending.first_sequence, frame)
+        entry = LogEntry(pending.producer, pending.first_sequence, frame, pending.instance)
         out.append(Persist(token, self.log, entry))
 
     def _refuse(self, session: LinkName, message: Publish, reason: str, out: list[Effect]) -> None:
@@ -370,6 +381,7 @@ class Pubend:
             if entry.producer != SILENT and entry.frame.low >= self._recovery_from:
                 count = len(entry.frame)
                 self._producers.add(entry.producer, entry.first_sequence, count)
+                self._producers.instances.note(entry.producer, entry.instance)
         self._recovery_from = fact.complete_to
         if fact.complete_to < self.assigned_end:
             out.append(self._recovery_read())

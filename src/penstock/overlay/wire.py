@@ -147,6 +147,7 @@ SERVICE_OF_MESSAGE: dict[type[Message], int] = {
 LOG_MESSAGES: tuple[type[Message], ...] = (
     guaranteed.LogEntry,
     queues.RowsEntry,
+    queues.SenderEntry,
     queues.SettlementEntry,
     queues.DecisionEntry,
 )
