@@ -688,6 +688,32 @@ def test_a_subscription_that_is_deleted_while_nobody_reads_it_is_released_at_onc
     assert (release.durable, release.confirm) == ({}, True)
 
 
+def test_where_a_subscriber_stood_that_lost_its_connection_is_claimed_for_a_while() -> None:
+    bench = Bench(hold_expiry_ns=10 * SECOND)
+    bench.subscribe("s")
+    bench.confirm()
+    bench.hear(frame(START, START + 10, 1001))
+    bench.edge.session_closed("c", SECOND, bench.out)
+    bench.deadline(2 * SECOND)
+    (statement,) = bench.said(Acknowledgement)
+    assert (statement.live, statement.durable) == ({"p": START + 10}, {})
+
+    bench.deadline(12 * SECOND)
+    (release,) = bench.said(Acknowledgement)
+    assert (release.live, release.confirm) == ({}, True)
+
+
+def test_a_subscriber_that_says_goodbye_claims_nothing_afterwards() -> None:
+    bench = Bench()
+    bench.subscribe("s")
+    bench.confirm()
+    bench.edge.unsubscribe("c", Unsubscribe("s"), 0, bench.out)
+    bench.deadline(SECOND)
+
+    (release,) = bench.said(Acknowledgement)
+    assert (release.live, release.durable) == ({}, {})
+
+
 def test_a_release_is_repeated_until_the_source_has_heard_it() -> None:
     bench = durable()
     bench.save()

@@ -68,7 +68,7 @@ from penstock.guaranteed.staged_epoch import SINK_PREFIX, is_sink_name
 from penstock.guaranteed.staging import STAGING, Staging
 from penstock.guaranteed.staging_gate import StagingGate
 from penstock.guaranteed.staging_messages import CommitStages, DropStages, StageRows
-from penstock.guaranteed.subscription_explanation import explain_subscription
+from penstock.guaranteed.subscription_explanation import explain_absent, explain_subscription
 from penstock.guaranteed.telemetry import service_records, throttle_record
 
 TAKEN_OVER: Final = (
@@ -308,10 +308,13 @@ class GuaranteedBroker:
         if readers:
             horizons = self.edge.horizons()
             return WhyReply(name, explain_subscription(readers, self._broker, horizons, now))
+        absent = self.edge.durable_subscription(name)
+        if absent is not None:
+            return WhyReply(name, explain_absent(absent, self._broker, now))
         hosted = ", ".join(sorted(self._pubends)) or "none"
         problem = (
             f"broker {self._broker!r} hosts no pubend {name!r} (it hosts: {hosted}), and no "
-            "subscription of that name is connected to it"
+            "subscription of that name is connected to it or kept by it"
         )
         return WhyReply(name, b"", problem)
 

@@ -82,7 +82,9 @@ class Edge:
         self.cursors = Cursors(
             parameters.durable_subscriptions, tokens, saved, holds_ns=parameters.cursor_holds_ns
         )
-        self._claims = EdgeClaims(broker, now, self._durable, self.cursors)
+        self._claims = EdgeClaims(
+            broker, now, self._durable, self.cursors, return_within=parameters.hold_expiry_ns
+        )
         self._new_cursors: dict[str, list[Send]] = {}
         self._by_session: dict[LinkName, dict[str, Subscription]] = {}
         self._by_key: dict[int, Subscription] = {}
@@ -352,6 +354,9 @@ class Edge:
     def session_closed(self, session: LinkName, now: Instant, out: list[Effect]) -> None:
         """A client is gone, with all its subscriptions."""
         for subscription in list(self._by_session.get(session, {}).values()):
+            if not subscription.durable and not subscription.ends:
+                standing = {**subscription.positions, **self._horizons(subscription)}
+                self._claims.subscriber_left(standing, now)
             self._end(subscription, now, out)
         self._by_session.pop(session, None)
 
@@ -620,6 +625,10 @@ class Edge:
     def durable_subscriptions(self) -> list[Subscription]:
         """Every durable subscription, with a reader or without."""
         return self._durable.all()
+
+    def durable_subscription(self, name: str) -> Subscription | None:
+        """The durable subscription of a name."""
+        return self._durable.get(name)
 
     def holds_logs(self, subscription: Subscription, now: Instant) -> bool:
         """Whether a durable subscription still keeps the logs."""

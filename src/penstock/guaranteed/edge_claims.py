@@ -2,11 +2,13 @@
 
 1. The edge speaks for its connected subscribers (live claims) and for everything that outlives a
    connection: durable subscriptions and cursors, present or absent (durable claims).
-2. A durable subscription claims every stream that it reads.  On one that it has no position on yet,
+2. A subscriber that is not durable and loses its connection may come back: where it stood is
+   claimed for a while.
+3. A durable subscription claims every stream that it reads.  On one that it has no position on yet,
    because the pubend is new, it claims from where it will start there.
-3. A new durable subscription or cursor is confirmed to its client when every source that it reads
+4. A new durable subscription or cursor is confirmed to its client when every source that it reads
    has saved the claim.  Before that, what is published could be trimmed while the edge is away.
-4. A source that knows of no claim is left in peace: an edge that needs nothing says so until the
+5. A source that knows of no claim is left in peace: an edge that needs nothing says so until the
    source has confirmed it, and then no more.
 """
 
@@ -15,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from penstock.core.clock import Instant
+from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Tick
 from penstock.guaranteed.cursors import Cursors
 from penstock.guaranteed.durable import DurableSubscriptions
@@ -30,10 +32,22 @@ class EdgeClaims:
     """The statements of one edge, and which of them the sources have saved."""
 
     def __init__(
-        self, broker: str, epoch: int, durable: DurableSubscriptions, cursors: Cursors
+        self,
+        broker: str,
+        epoch: int,
+        durable: DurableSubscriptions,
+        cursors: Cursors,
+        *,
+        return_within: Duration,
     ) -> None:
-        """``epoch`` tells this start of the edge from earlier ones."""
+        """``epoch`` tells this start of the edge from earlier ones.
+
+        A subscriber without a durable position may come back within ``return_within``.
+        """
         self._broker = broker
+        self._return_within = return_within
+        self._left: dict[str, tuple[Tick, Instant]] = {}
+        """For each stream where subscribers stood that left, and until when it is claimed."""
         self._epoch = epoch
         self._durable = durable
         self._cursors = cursors
@@ -49,12 +63,27 @@ class EdgeClaims:
         """A source is new or was started anew: it may remember claims of the past."""
         self._released.pop(root, None)
 
+    def subscriber_left(self, positions: Mapping[str, Tick], now: Instant) -> None:
+        """A subscriber that is not durable lost its connection where it stood."""
+        for pubend, tick in positions.items():
+            lowest, _ = self._left.get(pubend, (tick, now))
+            self._left[pubend] = (min(lowest, tick), now + self._return_within)
+
     def statement(
-        self, view: SourceView, live: Mapping[str, Tick], now: Instant
+        self, view: SourceView, connected: Mapping[str, Tick], now: Instant
     ) -> Acknowledgement | None:
-        """What to tell a source now; None if it knows already that nothing is claimed."""
-        durable = {}
+        """What to tell a source now; None if it knows already that nothing is claimed.
+
+        ``connected`` is where the connected subscribers stand.
+        """
+        live, durable = dict(connected), {}
         for pubend in view.pubends:
+            if pubend in self._left:
+                tick, until = self._left[pubend]
+                if now < until:
+                    live[pubend] = min(tick, live.get(pubend, tick))
+                else:
+                    del self._left[pubend]
             claim = self._durable_claim(pubend, now)
             if claim is not None:
                 durable[pubend] = claim
@@ -68,7 +97,7 @@ class EdgeClaims:
         else:
             confirm = True
         return Acknowledgement(
-            view.root, self._broker, self._epoch, self._number, dict(live), durable, confirm
+            view.root, self._broker, self._epoch, self._number, live, durable, confirm
         )
 
     def _durable_claim(self, pubend: str, now: Instant) -> DurableClaim | None:

@@ -1,8 +1,9 @@
 """Who still needs a pubend's log, and from where on.
 
 1. An edge broker claims a log in two ways.  A *live* claim is where its connected subscribers
-   stand.  It expires when the edge has been silent for a while; what the edge missed then is found
-   within the time for which the log is kept anyway, or told as lost.
+   stand, and those that just lost their connection.  It expires when the edge has been silent for a
+   while; what the edge missed then is found within the time for which the log is kept anyway, or
+   told as lost.
 2. A *durable* claim is for durable subscriptions and cursors, connected or not.  It stays until the
    edge releases it, through crashes of either side: it is saved.
 3. Nothing at or above the lowest claim is trimmed.
@@ -34,9 +35,11 @@ class Holds:
         self._live: dict[str, tuple[Tick, Instant]] = {}
         self._durable: dict[str, DurableClaim] = {}
 
-    def claim_live(self, edge: str, tick: Tick, now: Instant) -> None:
-        """An edge's connected subscribers stand here."""
-        if edge in self._live or len(self._live) < MAX_EDGES:
+    def claim_live(self, edge: str, tick: Tick | None, now: Instant) -> None:
+        """An edge's subscribers stand here; None if it has none."""
+        if tick is None:
+            self._live.pop(edge, None)
+        elif edge in self._live or len(self._live) < MAX_EDGES:
             self._live[edge] = (tick, now)
 
     def claim_durable(self, edge: str, claim: DurableClaim | None) -> bool:

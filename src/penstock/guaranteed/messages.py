@@ -90,9 +90,9 @@ class DurableClaim(msgspec.Struct, frozen=True):
 class Acknowledgement(Message, frozen=True):
     """What an edge broker still needs of each log of one source.
 
-    ``live`` is where its connected subscribers stand; such a claim expires when the edge is silent.
-    ``durable`` is what must be kept until the edge says otherwise, and is complete: a claim that an
-    earlier statement made and that is missing here is released.  ``epoch`` is the edge's start,
+    ``live`` is where its subscribers stand; such a claim expires when the edge is silent.
+    ``durable`` is what must be kept until the edge says otherwise.  Both are complete: a claim that
+    an earlier statement made and that is missing here is released.  ``epoch`` is the edge's start,
     ``number`` counts its statements.  With ``confirm`` the source answers ``ClaimsSaved``.
     """
 

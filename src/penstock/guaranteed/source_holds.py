@@ -1,6 +1,6 @@
 """The claims on all logs of one source, as its broker keeps them.
 
-1. An edge's statement (``Acknowledgement``) replaces its durable claims on every log of the source.
+1. An edge's statement (``Acknowledgement``) replaces its claims on every log of the source.
 2. Statements of one start of an edge are numbered; one that arrives after a later one is ignored.
 3. What changed is saved.  An edge that asks is told when everything that it claimed is on disk:
    only then may it promise its subscribers that nothing is trimmed before they have consumed it.
@@ -73,8 +73,7 @@ class SourceHolds:
         placed = True
         for name, pubend in self._pubends.items():
             holds = pubend.holds
-            if name in message.live:
-                holds.claim_live(message.edge, message.live[name], now)
+            holds.claim_live(message.edge, message.live.get(name), now)
             before = holds.durable_of(message.edge)
             claim = message.durable.get(name)
             if claim == before:
