@@ -59,7 +59,8 @@ def required(
         wanted[int(numbers.max(initial=-1)) + 1 :] = False
     ticks = np.array(publisher.ticks)
     for pubend, low, high in subscriber.announced_losses:
-        if pubend == publisher.source.spec.pubend:
+        # Which pubend a broker chose for a publisher is not written down.
+        if publisher.source.spec.pubend in (pubend, ""):
             wanted &= ~((ticks >= low) & (ticks < high))
     if not subscriber.from_earliest:
         first = int(numbers.min(initial=len(outcomes)))

@@ -7,7 +7,7 @@ store to modelled disks, and time jumps to the next event.  A run depends on its
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import xxhash
@@ -184,9 +184,9 @@ class SimWorld:
 
     # -- running ----------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Start every broker and raise every link."""
-        for name in self.brokers:
+    def start(self, names: Iterable[str] | None = None) -> None:
+        """Start these brokers, or all of them, and raise every link between them."""
+        for name in self.brokers if names is None else names:
             self.restart(name)
         self._measure_queues()
 
@@ -271,6 +271,10 @@ class SimWorld:
         if client.away:
             client.away = False
             self.scheduler.at(self.now, self._connect, client)
+
+    def ask(self, name: str) -> None:
+        """Ask a client what it has to send, because its application has done something."""
+        self._tell_client(self.clients[name], DeadlineReached())
 
     # -- links ------------------------------------------------------------------------------
 
