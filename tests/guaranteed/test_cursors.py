@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from penstock.core.clock import SECOND
-from penstock.core.machine import Effect, PersistState, Priority, Send
+from penstock.core.machine import Effect, PersistFailed, PersistState, Priority, Send
 from penstock.core.tokens import Tokens
 from penstock.guaranteed.cursors import Cursors
 from penstock.guaranteed.messages import CursorMoved, MoveCursor
@@ -38,7 +38,8 @@ class Bench:
                     self.disk.pop(key)
                 elif not failure and value is not None:
                     self.disk[key] = value
-            self.cursors.resolved(order.token, failure, out)
+            failed = PersistFailed(order.token, failure) if failure else None
+            self.cursors.resolved(order.token, failed, out)
         self.unsaved.clear()
         assert all(isinstance(effect, Send) and effect.link == "job" for effect in out)
         return [effect.message for effect in out if isinstance(effect, Send)]

@@ -11,6 +11,7 @@ from penstock.core.machine import (
     Effect,
     LogRead,
     Persist,
+    PersistFailed,
     PersistState,
     ReadLog,
     Send,
@@ -69,9 +70,10 @@ class Bench:
         self.pubend.check_invariants()
         return out
 
-    def resolve(self, token: int, failure: str = "") -> list[Effect]:
+    def resolve(self, token: int, failure: str = "", *, uncertain: bool = False) -> list[Effect]:
         out: list[Effect] = []
-        self.spoken += self.pubend.resolved(token, failure, self.now, out)
+        failed = PersistFailed(token, failure, uncertain) if failure else None
+        self.spoken += self.pubend.resolved(token, failed, self.now, out)
         self.pubend.check_invariants()
         return out
 
@@ -494,3 +496,45 @@ def test_a_stream_begins_where_it_began_before_a_crash_that_found_nothing_logged
 def test_a_log_that_was_found_says_itself_where_it_begins() -> None:
     pubend = Bench(bounds=(START + 5, START + 9, 100), beginning=START.to_bytes(8, "big")).pubend
     assert (pubend.log_start, pubend.spoken_end) == (START + 5, START + 9)
+
+
+# -- a failed sync ----------------------------------------------------------------------------
+
+
+def test_what_a_failed_sync_was_to_store_is_uncertain_and_closes_the_pubend() -> None:
+    bench = Bench()
+    bench.store(0, 2)
+    first = only_persist(bench.publish(2, 1))
+    second = only_persist(bench.publish(3, 1))
+    assert replies(bench.resolve(first.token, "EIO", uncertain=True)) == [
+        PublishRefused("a", 2, 1, "EIO", uncertain=True)
+    ]
+    # It was ordered and never written: a refusal, which is certain.
+    assert replies(bench.resolve(second.token, "closed")) == [PublishRefused("a", 3, 1, "closed")]
+    (later,) = replies(bench.publish(4, 1))
+    assert not later.uncertain
+    assert "takes nothing more until the broker is started again: EIO" in later.reason
+    assert numbers(bench.spoken) == [0, 1]
+    # It says nothing more of its stream, silence included.
+    assert not [each for each in bench.deadline(START + 60 * SECOND) if isinstance(each, Persist)]
+
+
+def test_a_repeat_of_what_is_uncertain_is_uncertain_too() -> None:
+    bench = Bench()
+    persist = only_persist(bench.publish(0, 3))
+    bench.resolve(persist.token, "EIO", uncertain=True)
+    (repeat,) = replies(bench.publish(1, 5))
+    assert (repeat.first_sequence, repeat.count, repeat.uncertain) == (1, 5, True)
+    (other,) = replies(bench.publish(0, 3, producer="b"))
+    assert not other.uncertain
+
+
+def test_publications_that_wait_when_the_sync_fails_are_refused() -> None:
+    bench = Bench()
+    persist = only_persist(bench.publish(0, 1))
+    bench.pubend._recovery_token = -1  # not ready: what comes now waits
+    assert bench.publish(1, 1) == []
+    bench.pubend._recovery_token = None
+    bench.resolve(persist.token, "EIO", uncertain=True)
+    (refused,) = replies(bench.deadline(START + SECOND))
+    assert (refused.first_sequence, refused.uncertain) == (1, False)

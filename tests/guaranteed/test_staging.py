@@ -20,6 +20,7 @@ from penstock.core.machine import (
     Effect,
     LogRead,
     Persist,
+    PersistFailed,
     PersistState,
     ReadLog,
     Send,
@@ -104,10 +105,16 @@ class Harness:
     def sync(self) -> None:
         commit = self.store.sync()
         for token in commit.durable:
-            self.carry_out(self.broker.resolved(token, "", self.now))
+            self.carry_out(self.broker.resolved(token, None, self.now))
         for failure in commit.failed:
             self.store.resume_after(failure)
-            self.carry_out(self.broker.resolved(failure.token, failure.reason, self.now))
+            self.carry_out(
+                self.broker.resolved(
+                    failure.token,
+                    PersistFailed(failure.token, failure.reason, failure.uncertain),
+                    self.now,
+                )
+            )
 
     def elapse(self, duration: int) -> None:
         self.now += duration

@@ -10,7 +10,15 @@ import pytest
 
 from penstock.content.batch import Batch
 from penstock.core.clock import SECOND, Instant
-from penstock.core.machine import LogRead, Persist, PersistState, ReadLog, Send, TrimLog
+from penstock.core.machine import (
+    LogRead,
+    Persist,
+    PersistFailed,
+    PersistState,
+    ReadLog,
+    Send,
+    TrimLog,
+)
 from penstock.core.tokens import Tokens
 from penstock.queues.broker import QueueBroker
 from penstock.queues.messages import (
@@ -81,10 +89,16 @@ class Desk:
         while self.store.unsynced_orders:
             commit = self.store.sync()
             for token in commit.durable:
-                self._carry_out(self.broker.resolved(token, "", self.now))
+                self._carry_out(self.broker.resolved(token, None, self.now))
             for failure in commit.failed:
                 self.store.resume_after(failure)
-                self._carry_out(self.broker.resolved(failure.token, failure.reason, self.now))
+                self._carry_out(
+                    self.broker.resolved(
+                        failure.token,
+                        PersistFailed(failure.token, failure.reason, failure.uncertain),
+                        self.now,
+                    )
+                )
 
     def _carry_out(self, effects: list[Any]) -> None:
         for effect in effects:

@@ -17,6 +17,7 @@ __all__ = [
     "InvalidAddress",
     "InvalidAttribute",
     "MessageTooLarge",
+    "OutcomeUncertain",
     "PenstockError",
     "ProtocolViolation",
     "PublishRefusedError",
@@ -80,11 +81,19 @@ class PublishRefusedError(PenstockError):
         self.reason = reason
 
 
-class PublishUncertain(PenstockError):
+class OutcomeUncertain(PenstockError):
+    """Whether the broker did what was asked of it cannot be found out at present.
+
+    Its disk failed meanwhile.  It shows when the broker is started again.
+    """
+
+
+class PublishUncertain(OutcomeUncertain):
     """Whether these messages are stored cannot be found out any more.
 
     They were sent, the connection broke before a receipt came, and the client cannot ask again: it
-    was closed, or the broker that it reached next does not host their pubend.
+    was closed, or the broker that it reached next does not host their pubend.  Or the broker's disk
+    failed while it stored them: then they are there or not when the broker is started again.
     """
 
     def __init__(self, pubend: str, first_sequence: int, count: int, reason: str) -> None:
@@ -102,11 +111,16 @@ class PublishUncertain(PenstockError):
 class SubscribeRefusedError(PenstockError):
     """The broker did not make the subscription, and said why."""
 
-    def __init__(self, subscription: str, reason: str) -> None:
-        """``subscription`` is its name: the durable one, or one that the client made up."""
-        super().__init__(f"subscription {subscription!r} was refused: {reason}")
+    def __init__(self, subscription: str, reason: str, *, uncertain: bool = False) -> None:
+        """``subscription`` is its name: the durable one, or one that the client made up.
+
+        ``uncertain``: it may exist all the same when the broker is started again.
+        """
+        exists = "; it may exist when the broker is started again" if uncertain else ""
+        super().__init__(f"subscription {subscription!r} was refused: {reason}{exists}")
         self.subscription = subscription
         self.reason = reason
+        self.uncertain = uncertain
 
 
 class DataLoss(PenstockError):

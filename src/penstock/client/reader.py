@@ -262,8 +262,8 @@ class Reader:
                 self._deliver(pubend, frame)
             case Subscribed(positions=positions):
                 self._in_force(positions)
-            case SubscribeRefused(reason=reason):
-                self.fail(SubscribeRefusedError(self.name, reason))
+            case SubscribeRefused(reason=reason, uncertain=uncertain):
+                self.fail(SubscribeRefusedError(self.name, reason, uncertain=uncertain))
             case Unsubscribed():
                 self.phase = Phase.OVER
 

@@ -90,10 +90,16 @@ class Persisted(Fact, frozen=True, gc=False):
 
 
 class PersistFailed(Fact, frozen=True, gc=False):
-    """The store refused (a full disk, for instance); nothing under this token is durable."""
+    """The store could not do what was ordered under this token.
+
+    Unless it is ``uncertain``, nothing of it is durable and nothing of it will ever be (a full
+    disk, an order above a limit).  After a failed sync it is uncertain: only opening the store
+    again can tell, so nobody may be told that it was not stored, nor may anything be built on it.
+    """
 
     token: int
     reason: str
+    uncertain: bool = False
 
 
 class QueuesMeasured(Fact, frozen=True, gc=False):

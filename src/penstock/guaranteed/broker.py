@@ -15,7 +15,16 @@ import msgspec
 from penstock.core.clock import Instant, earliest
 from penstock.core.deadlines import Deadlines
 from penstock.core.intervals import Tick
-from penstock.core.machine import Effect, LinkName, LogRead, PersistState, Priority, Send, Trace
+from penstock.core.machine import (
+    Effect,
+    LinkName,
+    LogRead,
+    PersistFailed,
+    PersistState,
+    Priority,
+    Send,
+    Trace,
+)
 from penstock.core.message import Message
 from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
@@ -406,7 +415,7 @@ class GuaranteedBroker:
 
     # -- the store's word -------------------------------------------------------------------
 
-    def resolved(self, token: int, failure: str, now: Instant) -> list[Effect]:
+    def resolved(self, token: int, failure: PersistFailed | None, now: Instant) -> list[Effect]:
         """Something is durable, or was refused."""
         out: list[Effect] = []
         owner = self._tokens.settle(token)

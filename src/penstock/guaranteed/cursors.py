@@ -19,7 +19,7 @@ import msgspec
 
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Tick
-from penstock.core.machine import Effect, LinkName, PersistState, Priority, Send
+from penstock.core.machine import Effect, LinkName, PersistFailed, PersistState, Priority, Send
 from penstock.core.tokens import Tokens
 from penstock.guaranteed.messages import CursorMoved, MoveCursor
 
@@ -74,11 +74,12 @@ class Cursors:
         value = None if message.forget else msgspec.msgpack.encode(ticks)
         out.append(PersistState(token, {PREFIX + message.cursor: value}))
 
-    def resolved(self, token: int, failure: str, out: list[Effect]) -> None:
+    def resolved(self, token: int, failure: PersistFailed | None, out: list[Effect]) -> None:
         """A place is saved, or was refused."""
         session, moved = self._saving.pop(token)
         if failure:
-            reply = CursorMoved(moved.cursor, self._saved.get(moved.cursor, {}), failure)
+            before = self._saved.get(moved.cursor, {})
+            reply = CursorMoved(moved.cursor, before, failure.reason, failure.uncertain)
         elif moved.forget:
             self._saved.pop(moved.cursor, None)
             reply = CursorMoved(moved.cursor, {})

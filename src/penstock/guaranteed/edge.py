@@ -23,7 +23,7 @@ from penstock.content.selector_error import SelectorError
 from penstock.content.selector_index import SelectorIndex
 from penstock.core.clock import NEVER, Instant, earliest
 from penstock.core.intervals import Tick
-from penstock.core.machine import CloseSession, Effect, LinkName, Priority, Send
+from penstock.core.machine import CloseSession, Effect, LinkName, PersistFailed, Priority, Send
 from penstock.core.tokens import Tokens
 from penstock.core.trees import Tree
 from penstock.guaranteed.cursors import Cursors
@@ -464,14 +464,14 @@ class Edge:
 
     # -- the store's word -------------------------------------------------------------------
 
-    def resolved(self, token: int, failure: str, out: list[Effect]) -> None:
+    def resolved(self, token: int, failure: PersistFailed | None, out: list[Effect]) -> None:
         """Something about durable subscriptions is saved, or was refused."""
         for subscription in self._durable.resolved(token, failure):
             if subscription.session is None:
                 continue
             if failure:
-                reason = f"it could not be saved: {failure}"
-                refusal = SubscribeRefused(subscription.name, reason)
+                reason = f"it could not be saved: {failure.reason}"
+                refusal = SubscribeRefused(subscription.name, reason, failure.uncertain)
                 out.append(Send(subscription.session, refusal, Priority.CONTROL))
                 self._end(subscription, out)
             else:

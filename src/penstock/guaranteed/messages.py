@@ -188,12 +188,17 @@ class PublishReceipt(Message, frozen=True, gc=False):
 
 
 class PublishRefused(Message, frozen=True):
-    """Nothing of these rows was stored, and why."""
+    """These rows have no receipt, and why.
+
+    Nothing of them was stored, unless it is ``uncertain``: then the disk failed while they were
+    being stored, and only a restart of the broker shows whether they are in the stream.
+    """
 
     producer: str
     first_sequence: int
     count: int
     reason: str
+    uncertain: bool = False
 
 
 class Subscribe(Message, frozen=True):
@@ -229,10 +234,14 @@ class Subscribed(Message, frozen=True):
 
 
 class SubscribeRefused(Message, frozen=True):
-    """The subscription was not made, and why."""
+    """The subscription was not made, and why.
+
+    If it is ``uncertain``, it is not in force, and a durable one may exist all the same.
+    """
 
     subscription: str
     reason: str
+    uncertain: bool = False
 
 
 class Delivery(Message, frozen=True, gc=False):
@@ -306,11 +315,15 @@ class MoveCursor(Message, frozen=True):
 
 
 class CursorMoved(Message, frozen=True):
-    """The cursor is saved there, or was refused with a reason."""
+    """The cursor is saved there, or was refused with a reason.
+
+    If it is ``uncertain``, it may stand at either place when the broker is started again.
+    """
 
     cursor: str
     ticks: dict[str, Tick]
     problem: str = ""
+    uncertain: bool = False
 
 
 class LogEntry(Message, frozen=True, gc=False):

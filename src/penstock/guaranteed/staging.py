@@ -30,6 +30,7 @@ from penstock.core.machine import (
     LinkName,
     LogRead,
     Persist,
+    PersistFailed,
     PersistState,
     Priority,
     ReadLog,
@@ -318,14 +319,22 @@ class Staging:
 
     # -- the store's word -------------------------------------------------------------------
 
-    def resolved(self, token: int, failure: str, now: Instant, out: list[Effect]) -> None:
+    def resolved(
+        self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
+    ) -> None:
         """Something is durable, or was refused."""
         if token in self._staging:
             self._staged(*self._staging.pop(token), failure, out)
         elif token in self._deciding:
             sink, decision, session = self._deciding.pop(token)
             if failure:
-                reply = StagesCommitted(sink, decision.epoch, 0, f"it was not saved: {failure}")
+                reply = StagesCommitted(
+                    sink,
+                    decision.epoch,
+                    0,
+                    f"the decision was not saved: {failure.reason}",
+                    failure.uncertain,
+                )
                 out.append(Send(session, reply, Priority.CONTROL))
                 return
             before = self._sinks.get(sink, SinkState())
@@ -339,11 +348,21 @@ class Staging:
             else:
                 self._finished(sink, state, out)
 
-    def _staged(self, key: StageKey, session: LinkName, failure: str, out: list[Effect]) -> None:
+    def _staged(
+        self, key: StageKey, session: LinkName, failure: PersistFailed | None, out: list[Effect]
+    ) -> None:
         stage = self._table.get(key)
         if failure:
             self._table.drop(key)
-            self._answer(session, key, 0, out, problem=f"it was not stored: {failure}")
+            reply = RowsStaged(
+                key.sink,
+                key.epoch,
+                key.stage,
+                0,
+                problem=f"the rows were not stored: {failure.reason}",
+                uncertain=failure.uncertain,
+            )
+            out.append(Send(session, reply, Priority.CONTROL))
         elif stage is None:
             self._answer(session, key, 0, out, problem=f"stage {key.stage!r} was dropped")
         else:

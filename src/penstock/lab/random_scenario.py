@@ -39,6 +39,9 @@ ATTRIBUTES: Final[dict[str, str | int | float | bool]] = {
 
 FAULTS: Final = ("crash", "crash", "cut", "cut", "disk", "leave", "drop")
 
+SYNC_FAILURES: Final = 0.3
+"""The share of the scenarios in which a sync fails once."""
+
 MILLISECOND_NS: Final = 1_000_000
 
 
@@ -60,7 +63,7 @@ def random_scenario(seed: int) -> Scenario:
         links=links,
         publishers=publishers,
         subscribers=subscribers,
-        faults=_faults(random, list(brokers), links, clients),
+        faults=_faults(random, list(brokers), links, clients) + _disk_faults(seed, brokers),
         expect=(Expectation(metric="violations", at_most=0),),
     )
 
@@ -185,3 +188,20 @@ def _faults(
             case _:
                 faults.append(Fault(at_s=at_s, drop_client=random.choice(clients)))
     return tuple(sorted(faults, key=lambda fault: fault.at_s))
+
+
+def _disk_faults(seed: int, brokers: dict[str, Broker]) -> tuple[Fault, ...]:
+    """What goes wrong on a disk, from a stream of its own: it leaves everything else as it is."""
+    random = random_stream(seed, "scenario", "disks")
+    faults: list[Fault] = []
+    if random.random() < SYNC_FAILURES:
+        # Nobody knows what is on the disk before the broker is started again.
+        broker = random.choice(list(brokers))
+        at_s = random.uniform(0.2, MENDED_BY_S - 1.0)
+        crash_s = at_s + random.choice((0.01, 0.2))
+        faults += [
+            Fault(at_s=at_s, fail_sync=broker),
+            Fault(at_s=crash_s, crash=broker),
+            Fault(at_s=crash_s + random.choice((0.05, 0.5)), restart=broker),
+        ]
+    return tuple(faults)

@@ -181,18 +181,22 @@ class Durability:
             logger.error("the store refused to write to %s: %s", where, failure.reason)
             if self._opened is not None:
                 self._opened.resume_after(failure)
-            self._answer(failure.token, failure.reason, facts)
+            self._answer(
+                failure.token,
+                PersistFailed(failure.token, failure.reason, failure.uncertain),
+                facts,
+            )
         for token in commit.durable:
-            self._answer(token, "", facts)
+            self._answer(token, None, facts)
         if facts:
             self._on_facts(facts)
 
-    def _answer(self, token: int, reason: str, facts: list[Fact]) -> None:
+    def _answer(self, token: int, failed: PersistFailed | None, facts: list[Fact]) -> None:
         own = self._own_orders.pop(token, None)
         if own is None:
-            facts.append(PersistFailed(token, reason) if reason else Persisted(token))
-        elif reason:
-            own.set_exception(StoreError(reason))
+            facts.append(failed or Persisted(token))
+        elif failed is not None:
+            own.set_exception(StoreError(failed.reason))
         else:
             own.set_result(None)
 

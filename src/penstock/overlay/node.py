@@ -152,9 +152,9 @@ class BrokerNode:
             return self.datagram.received_together(fact.link, fact.messages, now)
         match fact:
             case Persisted(token):
-                return self._service(token % SERVICES).resolved(token, "", now)
-            case PersistFailed(token, reason):
-                return self._service(token % SERVICES).resolved(token, reason, now)
+                return self._service(token % SERVICES).resolved(token, None, now)
+            case PersistFailed(token):
+                return self._service(token % SERVICES).resolved(token, fact, now)
             case LogRead(token):
                 return self._service(token % SERVICES).log_read(fact, now)
         self._touched = EVERY_SERVICE

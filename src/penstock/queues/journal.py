@@ -23,7 +23,15 @@ from penstock.content.batch import Batch
 from penstock.content.frame import Frame
 from penstock.core.clock import Instant
 from penstock.core.intervals import Interval
-from penstock.core.machine import Effect, LogRead, Persist, PersistState, ReadLog, TrimLog
+from penstock.core.machine import (
+    Effect,
+    LogRead,
+    Persist,
+    PersistFailed,
+    PersistState,
+    ReadLog,
+    TrimLog,
+)
 from penstock.core.tokens import Tokens
 from penstock.queues.messages import (
     DecisionEntry,
@@ -155,7 +163,7 @@ class Journal:
         out.append(Persist(token, self.log, entry))
         return token
 
-    def resolved(self, token: int, failure: str) -> bool:
+    def resolved(self, token: int, failure: PersistFailed | None) -> bool:
         """The store answered an order; True if it was the checkpoint's."""
         self._pending.pop(token, None)
         if token == self._reserve_token:

@@ -16,7 +16,15 @@ from penstock.content.parser import parse
 from penstock.content.selector_error import SelectorError
 from penstock.core.clock import Instant, earliest
 from penstock.core.intervals import Interval, IntervalSet
-from penstock.core.machine import Effect, InvariantBroken, LinkName, LogRead, Priority, Send
+from penstock.core.machine import (
+    Effect,
+    InvariantBroken,
+    LinkName,
+    LogRead,
+    PersistFailed,
+    Priority,
+    Send,
+)
 from penstock.core.tokens import Tokens
 from penstock.queues.browse import Browser
 from penstock.queues.busy_clock import BusyClock
@@ -144,8 +152,10 @@ class Queue:
             elif isinstance(sender, AliasSender):
                 self.forwarded.answer(sender, answer, now, out)
             elif isinstance(sender, HandoverSender):
-                self.forwarded.handed_over(sender, answer.count, answer.failure, out)
-            else:
+                self.forwarded.handed_over(sender, answer, out)
+            elif not answer.uncertain:
+                # Nobody knows whether the dead-letter queue has it: after a restart it is offered
+                # again, and recognised if it is there.
                 buried = LetterBuried(sender.queue, sender.intervals, answer.failure)
                 out.append(Send(LETTERS, buried))
 
@@ -300,7 +310,9 @@ class Queue:
 
     # -- the store's word -------------------------------------------------------------------
 
-    def resolved(self, token: int, failure: str, now: Instant, out: list[Effect]) -> None:
+    def resolved(
+        self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
+    ) -> None:
         """Something is durable, or was refused."""
         rows = self.rows
         if rows.journal.resolved(token, failure):

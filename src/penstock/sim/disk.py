@@ -85,7 +85,7 @@ class SimDisk:
             self._tell(Persisted(token))
         for token, failure in failed.items():
             self.store.resume_after(failure)
-            self._tell(PersistFailed(token, failure.reason))
+            self._tell(PersistFailed(token, failure.reason, failure.uncertain))
 
     def read(self, effect: ReadLog) -> None:
         """Carry out an order to read."""

@@ -253,6 +253,10 @@ class SimWorld:
         """A broker's disk becomes full, or has room again."""
         self.brokers[name].disk.store.full = full
 
+    def fail_sync(self, name: str) -> None:
+        """The next sync of a broker's disk fails; it is sound again after a crash."""
+        self.brokers[name].disk.store.failing_sync = True
+
     def drop_client(self, name: str) -> None:
         """A client's connection breaks; it comes back by itself."""
         client = self.clients[name]

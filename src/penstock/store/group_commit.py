@@ -280,8 +280,11 @@ class GroupCommit:
         try:
             self._transact(values)
         except StateFailed as failed:
-            reason, retriable = failed.reason, failed.retriable
-            return [Failure(change.token, None, reason, retriable) for change in changes]
+            reason, retriable, uncertain = failed.reason, failed.retriable, failed.uncertain
+            return [
+                Failure(change.token, None, reason, retriable, uncertain=uncertain)
+                for change in changes
+            ]
         return []
 
     def _save_trims(self) -> None:
@@ -327,14 +330,14 @@ class GroupCommit:
         """Fail everything that was accepted, and accept nothing more."""
         with self._changed:
             self._closed_because = reason
-            orders = [*self._in_hand, *self._waiting, *self._arrived]
+            in_hand, untouched = self._in_hand, [*self._waiting, *self._arrived]
             self._arrived.clear()
             self._changed.notify()
-        logs = [order.log if isinstance(order, Append) else None for order in orders]
-        return self._outcome(
-            orders,
-            [
-                Failure(order.token, log, reason, retriable=False)
-                for order, log in zip(orders, logs, strict=True)
-            ],
-        )
+        failed = [_unfinished(order, reason, uncertain=True) for order in in_hand]
+        failed += [_unfinished(order, reason, uncertain=False) for order in untouched]
+        return self._outcome([*in_hand, *untouched], failed)
+
+
+def _unfinished(order: Order, reason: str, *, uncertain: bool) -> Failure:
+    log = order.log if isinstance(order, Append) else None
+    return Failure(order.token, log, reason, retriable=False, uncertain=uncertain)

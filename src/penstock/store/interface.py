@@ -108,9 +108,10 @@ class Failure(msgspec.Struct, frozen=True):
     """One order that was not carried out.
 
     ``log`` is None for a state change.  If it is ``retriable``, nothing of the order is durable and
-    the same may succeed later.  If not (after a failed sync), only opening the store again can tell
-    whether it is durable, and until then the log or the state refuses everything.  ``epoch`` is for
-    ``resume_after``.
+    the same may succeed later.  If not, a sync has failed, and the log or the state refuses
+    everything until the store is opened again.  If it is ``uncertain``, the order itself was
+    written before the sync failed: only opening the store again can tell whether it is durable.
+    ``epoch`` is for ``resume_after``.
     """
 
     token: Token
@@ -118,6 +119,7 @@ class Failure(msgspec.Struct, frozen=True):
     reason: str
     retriable: bool
     epoch: int = 0
+    uncertain: bool = False
 
 
 class Commit(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ class MemoryLog(Generic[Data]):
 
     __slots__ = (
         "accepted_high",
+        "closed",
         "epoch",
         "first_low",
         "lows",
@@ -49,6 +50,7 @@ class MemoryLog(Generic[Data]):
         self.accepted_high: Tick = 0
         self.epoch = 0
         self.refused_epoch = NEVER_REFUSED
+        self.closed = False
 
     def add(self, record: Record[Data], size_bytes: int) -> None:
         """Put a record at the end, not durable yet."""
@@ -105,6 +107,7 @@ class MemoryLog(Generic[Data]):
         self.accepted_high = self.end_high()
         self.epoch = 0
         self.refused_epoch = NEVER_REFUSED
+        self.closed = False
         return lost
 
     def _forget(self, count: int) -> None:

@@ -176,7 +176,7 @@ class SegmentWriter:
         except OSError as error:
             raise SyncFailed(
                 f"fdatasync failed ({error}), so it is unknown what is on the disk; "
-                "check the disk and open the store again"
+                "check the disk and start the broker again"
             ) from error
 
     def seal(self, high: Tick) -> None:
@@ -211,7 +211,7 @@ class SegmentWriter:
         if error is not None:
             raise SyncFailed(
                 f"a write stopped short and could not be undone ({error}); "
-                "make room and open the store again"
+                "make room and start the broker again"
             ) from error
 
 
@@ -256,8 +256,8 @@ def create_segment(
         # The name may or may not be there after a crash, so the segment before must not grow.
         os.close(descriptor)
         raise SyncFailed(
-            f"cannot tell whether {path} was made ({error}); check the disk and open the store "
-            "again"
+            f"cannot tell whether {path} was made ({error}); check the disk and start the "
+            "broker again"
         ) from error
     segment = Segment(
         path,

@@ -78,6 +78,15 @@ class _Refusal(msgspec.Struct, frozen=True):
     retriable: bool
 
 
+class _GroupNotSynced(Exception):
+    """The first ``count`` appends were written, and it is unknown whether they are durable."""
+
+    def __init__(self, count: int, error: SyncFailed) -> None:
+        super().__init__(str(error))
+        self.count = count
+        self.error = error
+
+
 class SegmentLog:
     """A named log on disk."""
 
@@ -143,6 +152,12 @@ class SegmentLog:
             error: Exception | None
             try:
                 group = self._write_group(rest)
+            except _GroupNotSynced as failed:
+                # Their outcome is unknown; what follows was not written.
+                self._refuse(rest[-1].epoch, failed.error)
+                unsure, rest = rest[: failed.count], rest[failed.count :]
+                failures += self._failures(unsure, uncertain=True)
+                return failures + self._failures(rest)
             except (OSError, SyncFailed) as failed:
                 error = failed
             else:
@@ -198,10 +213,16 @@ class SegmentLog:
         if writer is None or fitting == 0:
             writer = self._begin_segment(appends[0])
             fitting = self._count_fitting(appends)
-        group = writer.write(appends[:fitting])
+        try:
+            group = writer.write(appends[:fitting])
+        except SyncFailed as error:
+            raise _GroupNotSynced(fitting, error) from error
         if group.placed:
             self.syncs += 1
-            writer.sync()
+            try:
+                writer.sync()
+            except SyncFailed as error:
+                raise _GroupNotSynced(len(group.placed), error) from error
             self._publish(group, appends[len(group.placed) - 1].high)
             for passed in self._cache.written(self._segments[-1].path, group.end, time.monotonic()):
                 give_back_cache(passed.path, passed.start, passed.stop)
@@ -273,12 +294,13 @@ class SegmentLog:
         reason = f"log {self.name!r}: {error}"
         self._refusal = _Refusal(epoch, reason, retriable=isinstance(error, OSError))
 
-    def _failures(self, appends: Sequence[Append]) -> list[Failure]:
+    def _failures(self, appends: Sequence[Append], *, uncertain: bool = False) -> list[Failure]:
         refusal = self._refusal
         if refusal is None:
             return []
+        reason, retriable = refusal.reason, refusal.retriable
         return [
-            Failure(append.token, self.name, refusal.reason, refusal.retriable, append.epoch)
+            Failure(append.token, self.name, reason, retriable, append.epoch, uncertain)
             for append in appends
         ]
 

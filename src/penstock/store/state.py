@@ -40,11 +40,12 @@ _PERMANENT_ERRORS: Final = frozenset(
 class StateFailed(StoreError):
     """A transaction was not carried out."""
 
-    def __init__(self, reason: str, *, retriable: bool) -> None:
-        """Say why, and whether the same may succeed later."""
+    def __init__(self, reason: str, *, retriable: bool, uncertain: bool = False) -> None:
+        """``retriable``: the same may succeed later; ``uncertain``: it may have been stored."""
         super().__init__(reason)
         self.reason = reason
         self.retriable = retriable
+        self.uncertain = uncertain
 
 
 class StateDatabase:
@@ -122,7 +123,10 @@ class StateDatabase:
     def _failure(self, error: sqlite3.Error) -> StateFailed:
         code = getattr(error, "sqlite_errorcode", None)
         retriable = code not in _PERMANENT_ERRORS
-        failure = StateFailed(f"state {self._path}: {error}", retriable=retriable)
+        reason = f"state {self._path}: {error}"
+        failure = StateFailed(reason, retriable=retriable, uncertain=not retriable)
         if not retriable:
-            self._failed = failure.reason
+            self._failed = (
+                f"{reason}; nothing more is stored there until the broker is started again"
+            )
         return failure
