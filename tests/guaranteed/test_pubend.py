@@ -538,3 +538,48 @@ def test_publications_that_wait_when_the_sync_fails_are_refused() -> None:
     bench.resolve(persist.token, "EIO", uncertain=True)
     (refused,) = replies(bench.deadline(START + SECOND))
     assert (refused.first_sequence, refused.uncertain) == (1, False)
+
+
+# -- damage -----------------------------------------------------------------------------------
+
+
+def test_a_damaged_interval_is_answered_as_final_and_what_follows_as_it_is() -> None:
+    bench = Bench(bounds=(100, 200, 1000))
+    entry = LogEntry("a", 0, Frame(100, 120, range(110, 112), batch(0, 2)))
+    later = LogEntry("a", 5, Frame(150, 170, range(160, 162), batch(5, 2)))
+    (recovery,) = bench.pubend.start()
+    assert isinstance(recovery, ReadLog)
+    read = LogRead(recovery.token, (entry, later), 200, 100, ((120, 150),))
+    assert bench.pubend.log_read(read, START, []) is None
+    assert bench.pubend.ready, "what is damaged does not keep the pubend from starting"
+    # The numbers of the lost rows are free: who repeats them has them stored.
+    assert bench.pubend.next_sequence("a") == 7
+    out: list[Effect] = []
+    bench.pubend.request(105, 200, "", out)
+    (order,) = out
+    assert isinstance(order, ReadLog)
+    answer = bench.pubend.log_read(
+        LogRead(order.token, (entry, later), 200, 105, ((120, 150),)), START, []
+    )
+    assert answer is not None
+    assert [(each.low, each.high, len(each), each.final) for each in answer.frames] == [
+        (105, 120, 2, False),
+        (120, 150, 0, True),
+        (150, 170, 2, False),
+        (170, 200, 0, False),
+    ]
+    (problem,) = bench.pubend.problems(START)
+    assert "[120, 150)" in problem
+    assert list(bench.pubend.lost) == [(120, 150)]
+
+
+def test_an_answer_may_be_lost_altogether() -> None:
+    bench = Bench(bounds=(100, 200, 1000))
+    bench.pubend._recovery_token = None
+    out: list[Effect] = []
+    bench.pubend.request(120, 140, "", out)
+    (order,) = out
+    assert isinstance(order, ReadLog)
+    answer = bench.pubend.log_read(LogRead(order.token, (), 140, 120, ((110, 150),)), START, [])
+    assert answer is not None
+    assert answer.frames == [Frame(120, 140, final=True)]

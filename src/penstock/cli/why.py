@@ -128,8 +128,10 @@ async def _ask_pubend(question: Question) -> Answer:
 
 def _pubend_text(document: Document) -> str:
     name, observed = document["pubend"], document["observed_msgs_per_s"]
+    problems = [f"  problem:    {problem}" for problem in document.get("problems", ())]
     if not document["throttled"]:
-        return f"{name}: nothing slows it down; it publishes {observed:.0f} msg/s"
+        nothing = f"{name}: nothing slows it down; it publishes {observed:.0f} msg/s"
+        return "\n".join([nothing, *problems])
     lines = [
         f"{name}: may publish {document['allowed_msgs_per_s']:.1f} msg/s and publishes "
         f"{observed:.1f}, limited for {document['for_s']:.0f} s",
@@ -139,7 +141,7 @@ def _pubend_text(document: Document) -> str:
     ]
     if document["bottleneck_link"]:
         lines.append(f"  bottleneck: link {document['bottleneck_link']}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *problems])
 
 
 async def _ask_subscription(question: Question) -> Answer:
@@ -201,6 +203,8 @@ def _alias_text(document: Document) -> str:
         rate = "at an unknown rate" if takes is None else f"{takes:.0f} msg/s"
         state = f"gets nothing: {nothing}" if nothing else f"consumes {rate}, {each['load']} wait"
         lines.append(f"  {each['address']}: {state}")
+    if document["problem"]:
+        lines.append(f"  problem:    {document['problem']}")
     return "\n".join(lines)
 
 

@@ -124,7 +124,7 @@ class SubscribeRefusedError(PenstockError):
 
 
 class DataLoss(PenstockError):
-    """Messages of this interval that the subscription asked for are no longer kept.
+    """Messages of this interval that the subscription asked for are no longer kept, or damaged.
 
     The subscription stands behind the interval: iterating again goes on with what follows.
     """

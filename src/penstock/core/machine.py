@@ -114,13 +114,15 @@ class LogRead(Fact, frozen=True, gc=False):
     ``complete_to`` is the end of what was looked at: everything in ``[low, complete_to)`` that is
     not in ``frames`` is silence.  It is less than the ``high`` that was asked for when the limit
     on bytes was reached first.  What lies below ``complete_from`` was trimmed: not silence, but
-    no longer known.
+    no longer known.  The intervals of ``lost``, ascending, held something that the disk can no
+    longer read.
     """
 
     token: int
     frames: tuple[Any, ...]
     complete_to: int
     complete_from: int = 0
+    lost: tuple[tuple[int, int], ...] = ()
 
 
 class Effect(msgspec.Struct, frozen=True, gc=False):

@@ -26,6 +26,7 @@ class Explanation(msgspec.Struct, frozen=True):
     bottleneck_link: str
     recovering: bool
     changes: list[Change]
+    problems: list[str] = []
 
 
 def explain(pubend: Pubend, broker: str, now: Instant) -> bytes:
@@ -51,5 +52,6 @@ def explain(pubend: Pubend, broker: str, now: Instant) -> bytes:
         bottleneck_link=worst.link if worst is not None else "",
         recovering=alert is not None and alert.recovering is not None,
         changes=list(control.changes),
+        problems=pubend.problems(now),
     )
     return msgspec.json.encode(explanation)

@@ -97,6 +97,20 @@ class LogAnswer:
         self.more = more
 
 
+def spell_out(entries: list[Frame], low: Tick, high: Tick, frames: list[Frame]) -> list[Frame]:
+    """Append what stored frames say of ``[low, high)``; returns those that reach beyond it."""
+    at = low
+    for entry in entries:
+        part = entry.slice(at, high)
+        if len(part):
+            # Silence before the rows travels with them.
+            frames.append(Frame(at, part.high, part.ticks, part.batch))
+            at = part.high
+    if at < high:
+        frames.append(Frame(at, high))
+    return [entry for entry in entries if entry.high > high]
+
+
 class Pubend:
     """The machine of one stream, at the broker that hosts it."""
 
@@ -152,6 +166,7 @@ class Pubend:
         self._waiting_bytes = 0
         self.published_messages = 0
         self.closed_because = ""
+        self.lost = IntervalSet()
         self._unsure = UnsureNumbers()
         if saved_producers is not None:
             self._recovery_from = max(first, self._producers.load(saved_producers))
@@ -391,22 +406,30 @@ class Pubend:
         if low < kept_from:
             at = min(kept_from, end)
             frames.append(Frame(low, at, final=True))
-        for entry in fact.frames:
-            part = entry.frame.slice(at, end)
-            if len(part):
-                # Silence before the rows travels with them.
-                frames.append(Frame(at, part.high, part.ticks, part.batch))
-                at = part.high
-        if at < end:
-            frames.append(Frame(at, end))
+        entries = [entry.frame for entry in fact.frames]
+        for lost_low, lost_high in self._lost_of(fact, at, end):
+            entries = spell_out(entries, at, lost_low, frames)
+            frames.append(Frame(lost_low, lost_high, final=True))
+            at = lost_high
+        spell_out(entries, at, end, frames)
         return LogAnswer(frames, filter_text, more=end < high)
 
+    def _lost_of(self, fact: LogRead, low: Tick, high: Tick) -> list[Interval]:
+        """What of an interval the disk can no longer read; it stays known until it is trimmed."""
+        if not fact.lost:
+            return []
+        for interval in fact.lost:
+            self.lost.add(*interval)
+        return self.lost.within(low, high)
+
     def _recovered(self, fact: LogRead, now: Instant, out: list[Effect]) -> None:
+        # Whose rows are lost is not known: a repeat of them will be stored, and told nobody twice.
+        self._lost_of(fact, self._recovery_from, fact.complete_to)
         for entry in fact.frames:
             if entry.producer != SILENT and entry.frame.low >= self._recovery_from:
                 count = len(entry.frame)
                 self._producers.add(entry.producer, entry.first_sequence, count)
-        self._recovery_from = fact.complete_to
+        self._recovery_from = max(self._recovery_from, fact.complete_to)
         if fact.complete_to < self.assigned_end:
             out.append(self._recovery_read())
             return
@@ -472,12 +495,29 @@ class Pubend:
             self._trim_marks.popleft()
         if below > self.log_start:
             self.log_start = below
+            self.lost.remove(0, below)
             out.append(TrimLog(self.log, below))
 
     @property
     def log_bytes(self) -> int:
         """What the log holds at present."""
         return self._appended_bytes - self._trimmed_bytes
+
+    def problems(self, now: Instant) -> list[str]:
+        """What an operator should know, in whole sentences."""
+        said = []
+        if self.closed_because:
+            said.append(
+                f"pubend {self.name!r} takes nothing more until the broker is started again: "
+                f"{self.closed_because}"
+            )
+        if self.lost:
+            where = ", ".join(f"[{low}, {high})" for low, high in self.lost)
+            said.append(
+                f"the log of pubend {self.name!r} is damaged: the ticks {where} are lost, and "
+                "whoever reads them is told so; see penstock log check"
+            )
+        return said
 
     @property
     def waiting(self) -> int:

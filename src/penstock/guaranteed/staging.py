@@ -400,6 +400,10 @@ class Staging:
             return
         sink = self._reading.pop(fact.token)
         publishing = self._publishing[sink]
+        if fact.lost and not fact.frames:
+            publishing.piece_lost()
+            self._advance(sink, now, out)
+            return
         if not fact.frames or not self._gate.has(publishing.decision.pubend):
             self._retries[sink] = now + RETRY
             return
@@ -432,7 +436,14 @@ class Staging:
         self._sinks[sink] = state
         self._sinks.move_to_end(sink)
         self._trim(out)
-        reply = StagesCommitted(sink, state.epoch, publishing.decision.rows)
+        lost = publishing.lost_rows
+        problem = (
+            f"{lost} of the epoch's rows were damaged on the disk before they were published; "
+            "the others are published"
+            if lost
+            else ""
+        )
+        reply = StagesCommitted(sink, state.epoch, publishing.decision.rows - lost, problem)
         out += [Send(session, reply, Priority.CONTROL) for session in publishing.waiting]
 
     def _trim(self, out: list[Effect]) -> None:

@@ -127,6 +127,8 @@ class SimRun:
                 world.fill_disk(broker, full=False)
             case Fault(fail_sync=str(broker)):
                 world.fail_sync(broker)
+            case Fault(damage_log=str(broker)):
+                world.damage_log(broker)
             case Fault(drop_client=str(client)) if client in world.clients:
                 world.drop_client(client)
             case Fault(leave=str(client)) if client in world.clients:

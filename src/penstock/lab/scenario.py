@@ -112,6 +112,7 @@ class Fault(Table, frozen=True, kw_only=True):
     fill_disk: str | None = None
     free_disk: str | None = None
     fail_sync: str | None = None
+    damage_log: str | None = None
     drop_client: str | None = None
     leave: str | None = None
     come_back: str | None = None

@@ -113,6 +113,15 @@ class Durability:
             found[name] = (first, bounds.end_high, bounds.stored_bytes)
         return found
 
+    def problems(self) -> list[str]:
+        """What is wrong with the store, in whole sentences."""
+        return [
+            f"log {name!r} is damaged: "
+            + ", ".join(f"[{low}, {high})" for low, high in lost)
+            + f" {'is' if len(lost) == 1 else 'are'} lost; see penstock log check"
+            for name, lost in self._store.lost().items()
+        ]
+
     @property
     def load(self) -> float:
         """How much of what the store can hold uncommitted is in use, from 0 to 1."""
@@ -221,7 +230,7 @@ class Durability:
         limits = (order.max_bytes, order.max_frames)
         found = self._store.read(order.log, order.low, order.high, *limits)
         entries = tuple(self._log_decoder.decode(record.data) for record in found.records)
-        return LogRead(order.token, entries, found.complete_to, found.complete_from)
+        return LogRead(order.token, entries, found.complete_to, found.complete_from, found.lost)
 
     def _read_done(self, order: ReadLog, done: asyncio.Future[LogRead]) -> None:
         self._reads_under_way -= 1

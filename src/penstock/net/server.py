@@ -273,8 +273,14 @@ class BrokerServer:
             sessions=len(self._sessions),
             store_load=self._durability.load,
             links=link_statuses(self._neighbours.links),
-            pubends=pubend_statuses(service.pubends),
+            pubends=pubend_statuses(service.pubends, now),
             subscriptions=subscription_statuses(listed, now),
             unlisted_subscriptions=len(subscriptions) - len(listed),
             horizons=service.edge.horizons(),
+            problems=tuple(self._problems(now)),
         )
+
+    def _problems(self, now: Instant) -> list[str]:
+        """Everything that an operator should know."""
+        said = [*self.node.problems(now), *self._durability.problems()]
+        return list(dict.fromkeys(said))

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from penstock.core.clock import Instant, in_seconds
-from penstock.core.intervals import Tick
+from penstock.core.intervals import Interval, Tick
 from penstock.core.machine import LinkName
 from penstock.guaranteed.pubend import Pubend
 from penstock.guaranteed.subscription import Subscription
@@ -47,6 +47,8 @@ class PubendStatus(msgspec.Struct, frozen=True):
     published_messages: int
     log_bytes: int
     publications_waiting: int
+    lost: tuple[Interval, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 class SubscriptionStatus(msgspec.Struct, frozen=True):
@@ -80,6 +82,8 @@ class BrokerStatus(msgspec.Struct, frozen=True):
     subscriptions: list[SubscriptionStatus]
     unlisted_subscriptions: int
     horizons: dict[str, Tick]
+    problems: tuple[str, ...] = ()
+    """What an operator should know, in whole sentences; nothing is wrong if it is empty."""
 
 
 def link_statuses(links: Mapping[LinkName, Link]) -> dict[str, LinkStatus]:
@@ -104,10 +108,16 @@ def _link_status(link: Link) -> LinkStatus:
     )
 
 
-def pubend_statuses(pubends: Mapping[str, Pubend]) -> dict[str, PubendStatus]:
+def pubend_statuses(pubends: Mapping[str, Pubend], now: Instant) -> dict[str, PubendStatus]:
     """Every pubend of a broker."""
     return {
-        name: PubendStatus(pubend.published_messages, pubend.log_bytes, pubend.waiting)
+        name: PubendStatus(
+            pubend.published_messages,
+            pubend.log_bytes,
+            pubend.waiting,
+            tuple(pubend.lost),
+            tuple(pubend.problems(now)),
+        )
         for name, pubend in pubends.items()
     }
 

@@ -257,6 +257,14 @@ class BrokerNode:
                 first = deadline
         return first
 
+    def problems(self, now: Instant) -> list[str]:
+        """What an operator should know, in whole sentences."""
+        return [
+            problem
+            for pubend in self.guaranteed.pubends.values()
+            for problem in pubend.problems(now)
+        ]
+
     def check_invariants(self) -> None:
         """Every part is in a possible state."""
         for service in self._services:

@@ -182,6 +182,9 @@ class AliasQueue:
             for entry in fact.frames:
                 if isinstance(entry, RowsEntry):
                     self.rows.entries.load(entry.frame)
+            if fact.lost:
+                self._journal.note_lost(fact)
+                self.forwarding.lose(fact.lost)
             self.step(now, out)
 
     def _recover(self, fact: LogRead, now: Instant, out: list[Effect]) -> None:

@@ -362,6 +362,15 @@ class Forwarding:
                 self._decide(NOBODY, low, high)
         return count
 
+    def lose(self, intervals: Iterable[Interval]) -> None:
+        """Give up the rows that wait here and whose bodies the disk can no longer read."""
+        for lost_low, lost_high in intervals:
+            for entry in list(self._rows.entries.within(lost_low, lost_high)):
+                if entry.frame is not None:
+                    continue
+                for low, high in self._rows.waiting.within(entry.priority, entry.low, entry.high):
+                    self._decide(NOBODY, low, high)
+
     # -- time -------------------------------------------------------------------------------
 
     def deadline(self, now: Instant, out: list[Effect]) -> None:

@@ -343,6 +343,8 @@ class Queue:
             for entry in fact.frames:
                 if isinstance(entry, RowsEntry):
                     rows.entries.load(entry.frame)
+            if fact.lost:
+                rows.lose(fact)
             self._step(now, out)
 
     # -- one step ---------------------------------------------------------------------------

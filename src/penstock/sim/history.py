@@ -37,6 +37,8 @@ class PublisherHistory:
         """Nothing was published yet."""
         self.name = name
         self.source = source
+        self.pubend = source.spec.pubend
+        """Where its messages stand; learned from the receipts if the broker was to choose."""
         self.submitted_at = array("q")
         self.settled_at = array("q")
         self.outcomes = bytearray()

@@ -16,8 +16,9 @@ A publisher and a subscriber between whom all is well, as between nearly all of 
 with arrays (penstock.sim.screening); for the others the rules are applied message by message.
 
 Selectors are evaluated by the definition (penstock.content.rowwise), not by the index that brokers
-use.  A loss that was announced to the subscriber excuses the messages of that interval, where the
-receipt tells that they lie in it; it is counted by itself.
+use.  A loss that was announced to the subscriber excuses the messages of that interval: those whose
+receipts say that they lie in it, and those whose receipts tell no tick and whose neighbours leave
+it open.  It is counted by itself.  A message whose outcome is uncertain may be received or not.
 """
 
 from __future__ import annotations

@@ -174,6 +174,7 @@ def record_outcome(
     if parcel.failure is None:
         at = first
         for receipt in parcel.receipts():
+            history.pubend = receipt.pubend
             history.acknowledged(at, receipt.count, receipt.first_tick, now)
             at += receipt.count
         return
@@ -185,6 +186,7 @@ def record_outcome(
         except PenstockError as error:
             history.failed(first + row, 1, Outcome.UNCERTAIN, str(error), now)
         else:
+            history.pubend = receipt_of_row.pubend
             history.acknowledged(first + row, 1, receipt_of_row.tick, now)
 
 

@@ -257,6 +257,14 @@ class SimWorld:
         """The next sync of a broker's disk fails; it is sound again after a crash."""
         self.brokers[name].disk.store.failing_sync = True
 
+    def damage_log(self, name: str) -> None:
+        """One durable record of one of a broker's pubends becomes unreadable."""
+        store = self.brokers[name].disk.store
+        random = random_stream(self.seed, name, "damage", str(self.now))
+        logs = [log for log in store.log_names() if log.startswith("pubend/")]
+        if logs:
+            store.damage(random.choice(logs), random)
+
     def drop_client(self, name: str) -> None:
         """A client's connection breaks; it comes back by itself."""
         client = self.clients[name]

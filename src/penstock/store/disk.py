@@ -26,7 +26,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from penstock.core.clock import NEVER
-from penstock.core.intervals import Tick
+from penstock.core.intervals import Interval, Tick
 from penstock.store.files import make_directory
 from penstock.store.framing import MAX_SEGMENT_BYTES, Chunk, framed_bytes
 from penstock.store.group_commit import CommitCounters, GroupCommit
@@ -234,6 +234,10 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
         """Where a log starts and ends; all zero for a log that does not exist."""
         found = self._logs.get(log)
         return LogBounds(0, 0, 0) if found is None else found.bounds()
+
+    def lost(self) -> dict[LogName, tuple[Interval, ...]]:
+        """What is known to be damaged or missing, of the logs that have any such interval."""
+        return {name: lost for name, log in sorted(self._logs.items()) if (lost := log.lost())}
 
     def load_state(self) -> dict[str, bytes]:
         """All named values that are durable."""

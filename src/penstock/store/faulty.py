@@ -16,6 +16,8 @@ It obeys the rules of ``interface`` and is deterministic and pure: nothing happe
 5. ``lying`` makes ``sync`` report what it has not done, as a disk with a volatile cache does: the
    orders look durable and are at risk in a crash, until a sync that does not lie.
 
+6. ``damage`` makes one durable record of a log unreadable.
+
 Records are kept as the objects that they are, with a size that ``size_of`` gives.
 """
 
@@ -29,7 +31,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from penstock.core.clock import NEVER
-from penstock.core.intervals import Tick
+from penstock.core.intervals import Interval, Tick
 from penstock.store.interface import (
     Commit,
     Failure,
@@ -175,6 +177,15 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
         if found is None:
             return LogBounds(0, 0, 0)
         return LogBounds(found.first_low, found.durable_high(), found.stored_bytes)
+
+    def lost(self) -> dict[LogName, tuple[Interval, ...]]:
+        """What was damaged and not trimmed since."""
+        return {name: tuple(log.lost) for name, log in sorted(self._logs.items()) if log.lost}
+
+    def damage(self, log: LogName, random: Random) -> Interval | None:
+        """Make one durable record unreadable; the interval that is lost, if there was a record."""
+        found = self._logs.get(log)
+        return None if found is None else found.damage(random)
 
     def load_state(self) -> dict[str, bytes]:
         """All named values that are durable."""

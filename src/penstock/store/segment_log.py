@@ -8,7 +8,8 @@
 4. Readers hold the lock only to look things up and to open the file, not while they read it.  A
    segment that is trimmed meanwhile may be recycled and overwritten under them; its records then
    fail their checks, the reader sees that the segment has gone, and starts again.
-5. Segments leave from the front, one durable step at a time, so that what a crash leaves is always
+5. What is damaged is told to whoever reads it as a lost interval, and logged when it is found.
+6. Segments leave from the front, one durable step at a time, so that what a crash leaves is always
    a log without its beginning.
 """
 
@@ -27,7 +28,7 @@ from typing import Final
 
 import msgspec
 
-from penstock.core.intervals import Tick
+from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.store.files import NO_SPACE_ERRORS, give_back_cache, make_directory, sync_directory
 from penstock.store.framing import SEGMENT_HEADER_BYTES, SegmentHeader
 from penstock.store.interface import CorruptLog, Failure, LogBounds, LogName, LogSlice
@@ -42,6 +43,7 @@ from penstock.store.segment import (
     SyncFailed,
     create_segment,
 )
+from penstock.store.segment_scan import Damage
 from penstock.store.slice_reader import SliceReader
 from penstock.store.spares import SparePool
 
@@ -58,6 +60,7 @@ class _Extent(msgspec.Struct, frozen=True):
     start: int
     stop: int
     high: Tick
+    reaches_end: bool
 
 
 RESERVED_PART: Final = 8
@@ -107,9 +110,9 @@ class SegmentLog:
         self._reserve_bytes = segment_bytes // RESERVED_PART
         self._spares = spares
         self._lock = Lock()
-        self._segments, self._writer = recover_segments(
-            directory, name, segment_bytes=segment_bytes, verify=verify
-        )
+        recovered = recover_segments(directory, name, segment_bytes=segment_bytes, verify=verify)
+        self._segments, self._writer = recovered.segments, recovered.writer
+        self._lost = IntervalSet()
         base_tick = self._segments[0].header.base_tick if self._segments else 0
         self._first_low = max(trimmed_below, base_tick)
         self._record_high = self._segments[-1].high if self._segments else 0
@@ -117,6 +120,7 @@ class SegmentLog:
         self._notes_only = False
         self._cache = PassingCache()
         self.syncs = 0
+        self._note_damage(recovered.damage)
 
     @property
     def end_high(self) -> Tick:
@@ -134,6 +138,29 @@ class SegmentLog:
             stored_bytes = sum(segment.stored_bytes for segment in self._segments)
             return LogBounds(self._first_low, self.end_high, stored_bytes)
 
+    def lost(self) -> tuple[Interval, ...]:
+        """What is known to be damaged or missing."""
+        with self._lock:
+            return tuple(self._lost)
+
+    def _note_damage(self, damage: Sequence[Damage]) -> None:
+        """Remember what is lost, and log what was not known before."""
+        for each in damage:
+            with self._lock:
+                known = self._lost.covers(each.low, each.high)
+                self._lost.add(each.low, each.high)
+            if not known:
+                logger.error(
+                    "log %r: %s is damaged at offset %d: the ticks [%d, %d) are lost; readers are "
+                    "told so and go on behind them. Restore the file from a copy while the broker "
+                    "is stopped, or see penstock log check",
+                    self.name,
+                    each.path,
+                    each.offset,
+                    each.low,
+                    each.high,
+                )
+
     def trim(self, below: Tick) -> bool:
         """Discard what lies below a tick, as far as it is durable; whether that was anything."""
         with self._lock:
@@ -141,6 +168,7 @@ class SegmentLog:
             if below <= self._first_low:
                 return False
             self._first_low = below
+            self._lost.remove(0, below)
             return True
 
     def commit(self, appends: Sequence[Append]) -> list[Failure]:
@@ -317,6 +345,7 @@ class SegmentLog:
             extent = self._open_extent(at, limit)
             if extent is None:
                 return None
+            damaged = len(reader.damage)
             try:
                 cut = reader.walk(
                     extent.descriptor,
@@ -324,17 +353,24 @@ class SegmentLog:
                     extent.segment.header.identity,
                     start=extent.start,
                     stop=extent.stop,
+                    end_high=extent.high if extent.reaches_end else None,
                 )
-            except CorruptLog:
-                if self._holds(extent.segment):
-                    raise
-                return None
             finally:
                 os.close(extent.descriptor)
+            if len(reader.damage) > damaged and not self._holds(extent.segment):
+                return None
             if cut is not None:
-                return LogSlice(reader.taken(), complete_from, cut)
+                return self._slice(reader, complete_from, cut)
             at = extent.high
-        return LogSlice(reader.taken(), complete_from, max(low, limit))
+        return self._slice(reader, complete_from, max(low, limit))
+
+    def _slice(
+        self, reader: SliceReader, complete_from: Tick, complete_to: Tick
+    ) -> LogSlice[memoryview]:
+        self._note_damage(reader.damage)
+        with self._lock:
+            lost = tuple(self._lost.within(complete_from, complete_to)) if self._lost else ()
+        return LogSlice(reader.taken(), complete_from, complete_to, lost)
 
     def _open_extent(self, at: Tick, limit: Tick) -> _Extent | None:
         """Where to read for ``[at, limit)``; None if that part was dropped meanwhile."""
@@ -355,16 +391,20 @@ class SegmentLog:
             assert contents is not None, "it was loaded above, and is never forgotten"
             start = contents.index.start_for(at, SEGMENT_HEADER_BYTES)
             stop = contents.index.stop_for(limit, contents.end)
-            return _Extent(segment, descriptor, start, stop, segment.high)
+            reaches_end = stop == contents.end
+            return _Extent(segment, descriptor, start, stop, segment.high, reaches_end)
 
     def _load(self, segment: Segment, descriptor: int) -> bool:
         """Index an older segment; False if it was dropped meanwhile."""
         try:
-            contents = load_contents(segment, descriptor, verify_data=False)
+            contents, damage = load_contents(segment, descriptor, verify_data=False)
         except CorruptLog:
             if self._holds(segment):
                 raise
             return False
+        if damage and not self._holds(segment):
+            return False
+        self._note_damage(damage)
         with self._lock:
             segment.contents = contents
         return True
