@@ -9,8 +9,9 @@
    refuses later, never inside the call that gave the order.
 4. Between two reads for those who read the past the loop has a moment to sleep.  A thread that
    never sleeps is made to wait by the scheduler when others have work, and so is live traffic.
-5. A read that fails is answered after a pause, as one that got nowhere: whoever asked will ask
-   again, and the log of the broker says why until the file is mended.
+5. What is damaged is answered as lost.  A read that fails in another way (no file descriptor is
+   left, for instance) is answered after a pause, as one that got nowhere: whoever asked will ask
+   again, and the log of the broker says why meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Final
 
 from penstock.content.envelope import MalformedMessage
 from penstock.content.wire import encode
-from penstock.core.intervals import Tick
+from penstock.core.intervals import IntervalSet, Tick
 from penstock.core.machine import (
     Fact,
     LogRead,
@@ -107,9 +108,10 @@ class Durability:
             if not bounds.end_high:
                 # Created by an append that never became durable: nothing was ever said in it.
                 continue
-            first = bounds.first_low
-            for record in store.read(name, first, bounds.end_high, 0).records:
-                first = max(first, record.low)
+            beginning = store.read(name, bounds.first_low, bounds.end_high, 0)
+            lows = [record.low for record in beginning.records]
+            lows += [low for low, _ in beginning.lost]
+            first = max(bounds.first_low, min(lows, default=bounds.first_low))
             found[name] = (first, bounds.end_high, bounds.stored_bytes)
         return found
 
@@ -229,8 +231,22 @@ class Durability:
         """On the reading thread, which alone uses the decoder."""
         limits = (order.max_bytes, order.max_frames)
         found = self._store.read(order.log, order.low, order.high, *limits)
-        entries = tuple(self._log_decoder.decode(record.data) for record in found.records)
-        return LogRead(order.token, entries, found.complete_to, found.complete_from, found.lost)
+        entries, lost = [], IntervalSet(found.lost)
+        for record in found.records:
+            try:
+                entries.append(self._log_decoder.decode(record.data))
+            except MalformedMessage as error:
+                logger.error(
+                    "log %s: [%d, %d) cannot be understood and is lost: %s",
+                    order.log,
+                    record.low,
+                    record.high,
+                    error,
+                )
+                lost.add(record.low, record.high)
+        return LogRead(
+            order.token, tuple(entries), found.complete_to, found.complete_from, tuple(lost)
+        )
 
     def _read_done(self, order: ReadLog, done: asyncio.Future[LogRead]) -> None:
         self._reads_under_way -= 1
@@ -239,7 +255,7 @@ class Durability:
             self._loop.call_later(PAST_PAUSE_S, self._past_rested)
         try:
             answer = done.result()
-        except (StoreError, MalformedMessage, OSError) as error:
+        except (StoreError, OSError) as error:
             logger.error("log %s: [%d, %d): %s", order.log, order.low, order.high, error)
             nothing: list[Fact] = [LogRead(order.token, (), order.low)]
             self._loop.call_later(FAILED_READ_PAUSE_S, self._on_facts, nothing)

@@ -15,13 +15,13 @@ What a crash can leave, and how it is told apart from damage:
    - one whose group starts behind P: P had been synced before that group was written, so this is
      damage to durable data.  It is lost, said aloud, and the log goes on behind it.
 
-3. A torn tail held nothing that was acknowledged.  The file is cut at P, so that nothing of the
-   unsynced group can reappear, and allocated again.
+3. A torn tail held nothing that was acknowledged, if it is one.  The file is cut at P, so that
+   nothing of the unsynced group can reappear, and allocated again.
 4. Good records of the last group before P stay.  After a failed sync they may exist in the page
    cache alone, marked clean, so the group is written once more and synced before anybody reads it.
 5. A closed log ends in a seal, which is a group of its own: damage before it is always recognised.
    A log that was killed has no seal, and damage to its very last group cannot be told from a torn
-   tail by its files alone (penstock.store.log_ends).
+   tail by its files alone (penstock.store.log_account).
 6. A segment is begun only after the one before was synced, and says at which tick that one ended.
    So whatever is damaged in any segment but the last is lost: it is found at opening with
    ``verify="all"``, otherwise when the segment is first read.
@@ -40,6 +40,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from penstock.core.intervals import Tick
 from penstock.store.files import NO_SPACE_ERRORS, write_fully
 from penstock.store.framing import (
     SEGMENT_HEADER_BYTES,
@@ -48,6 +49,7 @@ from penstock.store.framing import (
     decode_segment_header,
 )
 from penstock.store.interface import CorruptLog, LogName, StoreError
+from penstock.store.log_account import NO_ACCOUNT, LogAccount
 from penstock.store.segment import (
     SEGMENT_SUFFIX,
     UNFINISHED_SUFFIX,
@@ -72,13 +74,20 @@ class Recovered(msgspec.Struct, frozen=True):
 
 
 def recover_segments(
-    directory: Path, log: LogName, *, segment_bytes: int, verify: Verify
+    directory: Path,
+    log: LogName,
+    *,
+    segment_bytes: int,
+    verify: Verify,
+    trimmed_below: Tick = 0,
+    account: LogAccount = NO_ACCOUNT,
 ) -> Recovered:
     """The segments of a log, the last one repaired and open for writing; none in a new log."""
     for unfinished in sorted(directory.glob(f"*{UNFINISHED_SUFFIX}")):
         unfinished.unlink()
     paths = sorted(directory.glob(f"*{SEGMENT_SUFFIX}"))
     if not paths:
+        _say_if_missing(log, trimmed_below, account)
         return Recovered([], None, [])
     headers = [_read_header(path, log) for path in paths]
     for (path, header), (_, following) in pairwise(zip(paths, headers, strict=True)):
@@ -93,7 +102,8 @@ def recover_segments(
         _recover_older(path, header, following, verify, damage)
         for path, header, following in zip(paths, headers, headers[1:], strict=False)
     ]
-    last, writer = _recover_last(paths[-1], headers[-1], segment_bytes, damage)
+    last, writer = _recover_last(paths[-1], headers[-1], segment_bytes, account, damage)
+    _say_if_missing(log, max(last.high, trimmed_below), account)
     return Recovered([*older, last], writer, damage)
 
 
@@ -145,7 +155,11 @@ def _recover_older(
 
 
 def _recover_last(
-    path: Path, header: SegmentHeader, segment_bytes: int, damage: list[Damage]
+    path: Path,
+    header: SegmentHeader,
+    segment_bytes: int,
+    account: LogAccount,
+    damage: list[Damage],
 ) -> tuple[Segment, SegmentWriter]:
     with ExitStack() as on_error:
         descriptor = os.open(path, os.O_RDWR)
@@ -156,7 +170,7 @@ def _recover_last(
         damage += scan.damage
         torn_bytes = _torn_bytes(window, scan.end)
         try:
-            _make_tail_durable(descriptor, path, scan, torn_bytes, segment_bytes)
+            _make_tail_durable(descriptor, path, scan, torn_bytes, segment_bytes, account)
         except OSError as error:
             raise StoreError(f"{path}: cannot recover the end of the log: {error}") from error
         on_error.pop_all()
@@ -168,6 +182,41 @@ def _recover_last(
         descriptor, header.identity, end=scan.end, capacity=capacity, sealed=scan.sealed
     )
     return segment, writer
+
+
+def _say_cut_off(path: Path, scan: Scan, torn_bytes: int, account: LogAccount) -> None:
+    """Say no more of the end of a log than what is known of it."""
+    if account.closed and scan.high >= account.end:
+        what = "they lie behind the end that the log had when the store was closed: nothing is lost"
+    elif scan.high < account.end:
+        what = "they held what was durable, and it is lost"
+    else:
+        known = f"everything up to tick {account.end} is there" if account.end else "no end of it"
+        what = (
+            "they are what a commit left that was not finished when the broker or the machine was "
+            "stopped, and then nothing in them was acknowledged; or they were damaged since, and "
+            f"then the last messages are lost. Nothing on the disk tells which ({known} is on "
+            "record)"
+        )
+    logger.warning("%s: cut off up to %d bytes at offset %d: %s", path, torn_bytes, scan.end, what)
+
+
+def _say_if_missing(log: LogName, end: Tick, account: LogAccount) -> None:
+    if end < account.end:
+        record = (
+            "when the store was closed" if account.closed else "by the last change of the state"
+        )
+        logger.error(
+            "log %r ends at tick %d and ended at %d %s: what was stored at the ticks [%d, %d) is "
+            "lost, and messages among it may have been acknowledged; readers are told so. To "
+            "restore the log from a copy, stop the broker first",
+            log,
+            end,
+            account.end,
+            record,
+            end,
+            account.end,
+        )
 
 
 def _torn_bytes(window: SegmentWindow, end: int) -> int:
@@ -192,16 +241,15 @@ def _end_of_content(window: SegmentWindow, offset: int) -> int:
 
 
 def _make_tail_durable(
-    descriptor: int, path: Path, scan: Scan, torn_bytes: int, segment_bytes: int
+    descriptor: int,
+    path: Path,
+    scan: Scan,
+    torn_bytes: int,
+    segment_bytes: int,
+    account: LogAccount,
 ) -> None:
     if torn_bytes:
-        logger.warning(
-            "%s: cut off up to %d bytes of a commit that was not finished, at offset %d; "
-            "nothing in them was acknowledged",
-            path,
-            torn_bytes,
-            scan.end,
-        )
+        _say_cut_off(path, scan, torn_bytes, account)
         os.ftruncate(descriptor, scan.end)
         try:
             os.posix_fallocate(descriptor, 0, max(segment_bytes, scan.end))

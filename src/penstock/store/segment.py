@@ -27,7 +27,12 @@ from typing import Final
 import msgspec
 
 from penstock.core.intervals import Tick
-from penstock.store.files import NO_SPACE_ERRORS, sync_directory, write_fully
+from penstock.store.files import (
+    NO_SPACE_ERRORS,
+    PRIVATE_FILE,
+    sync_directory,
+    write_fully,
+)
 from penstock.store.framing import (
     PADDINGS,
     RECORD_ALIGNMENT_BYTES,
@@ -236,7 +241,7 @@ def create_segment(
     path = segment_path(directory, header.ordinal)
     unfinished = path.with_suffix(UNFINISHED_SUFFIX)
     recycled = needed <= capacity and spares.take(unfinished)
-    descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
     try:
         if not recycled:
             capacity = _allocate(descriptor, path, capacity, needed, reserve_bytes)

@@ -29,9 +29,16 @@ from typing import Final
 import msgspec
 
 from penstock.core.intervals import Interval, IntervalSet, Tick
-from penstock.store.files import NO_SPACE_ERRORS, give_back_cache, make_directory, sync_directory
+from penstock.store.files import (
+    NO_SPACE_ERRORS,
+    PRIVATE_DIRECTORY,
+    give_back_cache,
+    make_directory,
+    sync_directory,
+)
 from penstock.store.framing import SEGMENT_HEADER_BYTES, SegmentHeader
 from penstock.store.interface import CorruptLog, Failure, LogBounds, LogName, LogSlice
+from penstock.store.log_account import NO_ACCOUNT, LogAccount
 from penstock.store.orders import Append
 from penstock.store.passing_cache import PassingCache
 from penstock.store.recovery import Verify, load_contents, recover_segments
@@ -102,20 +109,37 @@ class SegmentLog:
         spares: SparePool,
         trimmed_below: Tick = 0,
         verify: Verify = "tail",
+        account: LogAccount = NO_ACCOUNT,
     ) -> None:
-        """Recover a log, or prepare one that comes into being with its first record."""
+        """Recover a log, or prepare one that comes into being with its first record.
+
+        ``account`` is what the state says of the log.
+        """
         self.name = name
         self._directory = directory
         self._segment_bytes = segment_bytes
         self._reserve_bytes = segment_bytes // RESERVED_PART
         self._spares = spares
         self._lock = Lock()
-        recovered = recover_segments(directory, name, segment_bytes=segment_bytes, verify=verify)
+        recovered = recover_segments(
+            directory,
+            name,
+            segment_bytes=segment_bytes,
+            verify=verify,
+            trimmed_below=trimmed_below,
+            account=account,
+        )
         self._segments, self._writer = recovered.segments, recovered.writer
-        self._lost = IntervalSet()
+        self._missing = IntervalSet(account.lost)
         base_tick = self._segments[0].header.base_tick if self._segments else 0
         self._first_low = max(trimmed_below, base_tick)
         self._record_high = self._segments[-1].high if self._segments else 0
+        self._known_end = account.end
+        missing_from = max(self._record_high, self._first_low)
+        if missing_from < account.end:
+            self._missing.add(missing_from, account.end)
+        self._missing.remove(0, self._first_low)
+        self._lost = IntervalSet(self._missing)
         self._refusal: _Refusal | None = None
         self._notes_only = False
         self._cache = PassingCache()
@@ -124,8 +148,8 @@ class SegmentLog:
 
     @property
     def end_high(self) -> Tick:
-        """Where the next record may start: the end of the log, or of what was trimmed."""
-        return max(self._record_high, self._first_low)
+        """Where the next record may start: the end of the log, of what was trimmed or is lost."""
+        return max(self._record_high, self._first_low, self._known_end)
 
     @property
     def first_low(self) -> Tick:
@@ -142,6 +166,11 @@ class SegmentLog:
         """What is known to be damaged or missing."""
         with self._lock:
             return tuple(self._lost)
+
+    def missing(self) -> tuple[Interval, ...]:
+        """What of that the log's own files do not show, so that the state has to say it."""
+        with self._lock:
+            return tuple(self._missing)
 
     def _note_damage(self, damage: Sequence[Damage]) -> None:
         """Remember what is lost, and log what was not known before."""
@@ -164,11 +193,12 @@ class SegmentLog:
     def trim(self, below: Tick) -> bool:
         """Discard what lies below a tick, as far as it is durable; whether that was anything."""
         with self._lock:
-            below = min(below, self._record_high)
+            below = min(below, max(self._record_high, self._known_end))
             if below <= self._first_low:
                 return False
             self._first_low = below
             self._lost.remove(0, below)
+            self._missing.remove(0, below)
             return True
 
     def commit(self, appends: Sequence[Append]) -> list[Failure]:
@@ -283,7 +313,7 @@ class SegmentLog:
             identity=secrets.randbits(64),
             base_tick=self._record_high,
         )
-        make_directory(self._directory)
+        make_directory(self._directory, PRIVATE_DIRECTORY)
         segment, writer = create_segment(
             self._directory,
             header,
@@ -339,6 +369,7 @@ class SegmentLog:
         with self._lock:
             complete_from = max(low, self._first_low)
             limit = min(high, self._record_high)
+            end = min(high, max(self._record_high, self._known_end))
         reader = SliceReader(complete_from, limit, max_bytes, max_records)
         at = complete_from
         while at < limit:
@@ -362,15 +393,21 @@ class SegmentLog:
             if cut is not None:
                 return self._slice(reader, complete_from, cut)
             at = extent.high
-        return self._slice(reader, complete_from, max(low, limit))
+        return self._slice(reader, complete_from, max(low, end))
 
     def _slice(
         self, reader: SliceReader, complete_from: Tick, complete_to: Tick
     ) -> LogSlice[memoryview]:
         self._note_damage(reader.damage)
+        records = reader.taken()
+        if not self._lost:
+            return LogSlice(records, complete_from, complete_to)
         with self._lock:
-            lost = tuple(self._lost.within(complete_from, complete_to)) if self._lost else ()
-        return LogSlice(reader.taken(), complete_from, complete_to, lost)
+            lost = IntervalSet(self._lost.within(complete_from, complete_to))
+        for record in records:
+            # An operator may have restored what was missing.
+            lost.remove(record.low, record.high)
+        return LogSlice(records, complete_from, complete_to, tuple(lost))
 
     def _open_extent(self, at: Tick, limit: Tick) -> _Extent | None:
         """Where to read for ``[at, limit)``; None if that part was dropped meanwhile."""
