@@ -300,7 +300,7 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
         self, name: LogName, trimmed_below: Tick, account: LogAccount = NO_ACCOUNT
     ) -> _Front:
         log = SegmentLog(
-            self._logs_directory / _directory_name(name),
+            self._logs_directory / directory_name(name),
             name,
             segment_bytes=self._options.segment_bytes,
             spares=self._spares,
@@ -322,7 +322,7 @@ def _bytes_of(chunk: Chunk) -> int:
     return chunk.nbytes if isinstance(chunk, memoryview) else len(chunk)
 
 
-def _directory_name(log: LogName) -> str:
+def directory_name(log: LogName) -> str:
     """A log's name as a file name; a leading dot would mean something to the file system."""
     name = quote(log, safe="")
     if name.startswith("."):

@@ -40,7 +40,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from penstock.core.intervals import Tick
+from penstock.core.intervals import IntervalSet, Tick
 from penstock.store.files import NO_SPACE_ERRORS, write_fully
 from penstock.store.framing import (
     SEGMENT_HEADER_BYTES,
@@ -202,7 +202,7 @@ def _say_cut_off(path: Path, scan: Scan, torn_bytes: int, account: LogAccount) -
 
 
 def _say_if_missing(log: LogName, end: Tick, account: LogAccount) -> None:
-    if end < account.end:
+    if end < account.end and not IntervalSet(account.lost).covers(end, account.end):
         record = (
             "when the store was closed" if account.closed else "by the last change of the state"
         )

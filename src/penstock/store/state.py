@@ -63,6 +63,12 @@ WAY_ON: Final = (
 )
 
 
+WITHOUT_STATE: Final = (
+    "restore it from a copy, or go on without it: penstock log salvage --new-state "
+    "(docs/how-to/mend-a-damaged-log.md)"
+)
+
+
 class StateFailed(StoreError):
     """A transaction was not carried out."""
 
@@ -85,9 +91,7 @@ class StateDatabase:
         if must_exist and (not path.exists() or not path.stat().st_size):
             raise CorruptState(
                 f"{path} is missing or empty, although there are logs; it says how far durable "
-                "subscriptions have come and which messages are repeats. Restore it from a copy, "
-                "or go on without it: penstock log salvage --new-state "
-                "(docs/how-to/mend-a-damaged-log.md)"
+                f"subscriptions have come and which messages are repeats; {WITHOUT_STATE}"
             )
         if not path.exists():
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
@@ -99,8 +103,7 @@ class StateDatabase:
         except sqlite3.DatabaseError as error:
             self._connection.close()
             raise CorruptState(
-                f"{path}: cannot be opened as a state database ({error}); restore it from a copy, "
-                "or go on without it: penstock log salvage --new-state"
+                f"{path}: cannot be opened as a state database ({error}); {WITHOUT_STATE}"
             ) from error
         except CorruptState:
             self._connection.close()
@@ -197,12 +200,14 @@ class StateDatabase:
             (verdict,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
             damaged = self.damaged()
         except sqlite3.DatabaseError as error:
-            raise CorruptState(f"{self._path}: is damaged ({error}); {WAY_ON}") from error
+            raise CorruptState(f"{self._path}: is damaged ({error}); {WITHOUT_STATE}") from error
         if damaged:
             named = ", ".join(f"{kind} {key!r}" for kind, key in damaged)
             raise CorruptState(f"{self._path}: the checksum of {named} is wrong; {WAY_ON}")
         if verdict != "ok":
-            raise CorruptState(f"{self._path}: is damaged ({' '.join(verdict.split())}); {WAY_ON}")
+            raise CorruptState(
+                f"{self._path}: is damaged ({' '.join(verdict.split())}); {WITHOUT_STATE}"
+            )
 
     def _add_checksums(self) -> None:
         """Take over the two tables of the first format, which had none."""
