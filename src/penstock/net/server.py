@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -54,6 +55,11 @@ from penstock.version import __version__
 logger = logging.getLogger(__name__)
 
 INCARNATION_KEY: Final = "net/incarnation"
+IDENTITY_KEY: Final = "net/identity"
+IDENTITY_BYTES: Final = 8
+
+PROBLEMS_EVERY_S: Final = 2.0
+"""How often the broker looks for problems that nobody has logged yet."""
 
 OPERATIONS: Final = frozenset((StatusRequest, DatagramSocketRequest, LinkControl))
 """What clients ask of the broker itself."""
@@ -99,6 +105,7 @@ class BrokerServer:
             self._stream.start()
         self._neighbours.start()
         self._monitor.start()
+        self._watch = asyncio.create_task(self._watch_problems())
         logger.info("broker %s listens at %s", self.config.name, self.address)
 
     async def _build(self) -> None:
@@ -107,12 +114,16 @@ class BrokerServer:
         last = int.from_bytes(saved.get(INCARNATION_KEY, b""), "big")
         self._clock = WallClock(not_before=last + 1)
         incarnation = self._clock.now()
-        await self._durability.save({INCARNATION_KEY: incarnation.to_bytes(8, "big")})
+        identity = saved.get(IDENTITY_KEY) or secrets.token_bytes(IDENTITY_BYTES)
+        await self._durability.save(
+            {INCARNATION_KEY: incarnation.to_bytes(8, "big"), IDENTITY_KEY: identity}
+        )
         self.node = BrokerNode(
             config.node_config(), saved=saved, logs=self._durability.logs(), now=incarnation
         )
         self._started_at: Instant = incarnation
-        self._hello = Hello("broker", config.name, incarnation, f"penstock {__version__}")
+        software = f"penstock {__version__}"
+        self._hello = Hello("broker", config.name, incarnation, software, identity.hex())
         self._driver = Driver(self.node, self._clock, self._durability, self, self._telemetry.add)
         self._datagrams = DatagramSocket(self._clock, self._driver.feed)
         self._sessions = Sessions(
@@ -155,6 +166,7 @@ class BrokerServer:
         if self._listener is not None:
             self._listener.close()
         self._monitor.stop()
+        self._watch.cancel()
         self._sessions.pause_all()
         try:
             async with asyncio.timeout(STOP_TIMEOUT_S):
@@ -182,7 +194,9 @@ class BrokerServer:
         """Somebody has introduced itself."""
         assert connection.peer is not None
         role = connection.peer.role
-        if role == "client":
+        if role == "client" and self._neighbours.name_taken:
+            connection.close(self._neighbours.name_taken)
+        elif role == "client":
             self._sessions.accept(connection)
         elif role == "broker":
             self._neighbours.accept(connection)
@@ -283,4 +297,17 @@ class BrokerServer:
     def _problems(self, now: Instant) -> list[str]:
         """Everything that an operator should know."""
         said = [*self.node.problems(now), *self._durability.problems()]
-        return list(dict.fromkeys(said))
+        return list(dict.fromkeys([*said, *self._neighbours.problems()]))
+
+    async def _watch_problems(self) -> None:
+        """Log what the machine knows to be wrong, once, and tell clients that it concerns."""
+        logged: set[str] = set()
+        while True:
+            for problem in self.node.problems(self._clock.now()):
+                key = problem.partition(":")[0]
+                if key not in logged:
+                    logged.add(key)
+                    logger.warning("%s", problem)
+            if self._neighbours.name_taken:
+                self._sessions.close_all(self._neighbours.name_taken)
+            await asyncio.sleep(PROBLEMS_EVERY_S)
