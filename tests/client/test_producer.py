@@ -13,6 +13,7 @@ from penstock.client.errors import (
     Disconnected,
     InvalidAttribute,
     ProtocolViolation,
+    PublisherTakenOver,
     PublishRefusedError,
     PublishUncertain,
 )
@@ -36,11 +37,13 @@ from penstock.guaranteed.messages import (
 ROOM = 1 << 30
 
 
-def opened(limits: PublishLimits | None = None, *, next_sequence: int = 0) -> Producer:
-    producer = Producer("me", limits or PublishLimits())
+def opened(
+    limits: PublishLimits | None = None, *, next_sequence: int = 0, instance: int = 0
+) -> Producer:
+    producer = Producer("me", limits or PublishLimits(), instance=instance)
     producer.connected()
     producer.want()
-    assert producer.outgoing(0, ROOM) == [OpenProducer("me", "")]
+    assert producer.outgoing(0, ROOM) == [OpenProducer("me", "", instance)]
     producer.received(ProducerOpened("me", "a.1", next_sequence))
     return producer
 
@@ -238,7 +241,7 @@ def test_after_a_reconnection_everything_in_flight_is_sent_again_under_its_numbe
     assert producer.outgoing(0, ROOM) == []
     add(producer, 3)
     producer.connected()
-    assert producer.outgoing(0, ROOM) == [OpenProducer("me", "a.1")]
+    assert producer.outgoing(0, ROOM) == [OpenProducer("me", "a.1", resumes=True)]
     producer.received(ProducerOpened("me", "a.1", 2))
     assert producer.outgoing(0, ROOM)[:2] == [second, third]
     producer.received(PublishReceipt("me", 1, 1, 0))
@@ -277,7 +280,8 @@ def test_a_broker_without_pubends_fails_what_waits_and_may_be_asked_again() -> N
     producer.received(ProducerRefused("me", "no pubend 'b.1'"))
     with pytest.raises(PublishRefusedError, match=r"no pubend 'b\.1'"):
         parcel.receipt(0)
-    assert producer.refusal == "no pubend 'b.1'"
+    assert producer.refusal is not None
+    assert producer.refusal.reason == "no pubend 'b.1'"
     assert producer.outgoing(0, ROOM) == []
     add(producer, 2)
     assert producer.outgoing(0, ROOM) == [OpenProducer("me", "b.1")]
@@ -469,3 +473,47 @@ TestConversation.settings = settings(max_examples=75, stateful_step_count=40, de
 
 def test_phases_have_a_meaning_for_people() -> None:
     assert Phase.OPEN.value == "may publish"
+
+
+# -- publishers of one name -----------------------------------------------------------------
+
+
+def test_a_publisher_that_was_replaced_does_not_know_what_became_of_what_is_in_flight() -> None:
+    producer = opened()
+    in_flight = add(producer, 1)
+    (publish,) = producer.outgoing(0, ROOM)
+    assert isinstance(publish, Publish)
+    unsent = add(producer, 1)
+    producer.received(ProducerRefused("me", "another publisher named 'me'", taken_over=True))
+
+    with pytest.raises(PublishUncertain, match="another publisher named 'me'"):
+        in_flight.receipt(0)
+    with pytest.raises(PublisherTakenOver):
+        unsent.receipt(0)
+    producer.received(PublishReceipt("me", publish.first_sequence, 1, 7))
+    producer.check_invariants()
+
+
+def test_a_publisher_that_was_replaced_is_told_again_when_it_goes_on() -> None:
+    producer = opened()
+    producer.received(ProducerRefused("me", "another publisher named 'me'", taken_over=True))
+    parcel = add(producer, 1)
+    (ask,) = producer.outgoing(0, ROOM)
+    assert isinstance(ask, OpenProducer)
+    assert ask.resumes
+    producer.received(ProducerRefused("me", "another publisher named 'me'", taken_over=True))
+
+    with pytest.raises(PublisherTakenOver):
+        parcel.receipt(0)
+
+
+def test_a_publisher_that_goes_to_another_pubend_takes_its_name_there_anew() -> None:
+    """An old record of the name there says nothing of this publisher."""
+    producer = opened(instance=7)
+    producer.disconnected()
+    producer.connected()
+    add(producer, 1)
+    assert producer.outgoing(0, ROOM) == [OpenProducer("me", "a.1", 7, True)]
+    producer.received(ProducerRefused("me", "no pubend 'a.1'"))
+
+    assert producer.outgoing(0, ROOM) == [OpenProducer("me", "", 7, False)]

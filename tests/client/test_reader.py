@@ -43,13 +43,17 @@ def frame(low: int, high: int, *ticks: int) -> Frame:
     return Frame(low, high, range(ticks[0], ticks[-1] + 1), Batch.from_rows(rows))
 
 
+SINCE = 7
+"""When the broker says that the subscription was made."""
+
+
 def in_force(
     options: ReaderOptions | None = None, positions: dict[str, int] | None = None
 ) -> Reader:
     reader = Reader("s", "", Start(), options or ReaderOptions())
     reader.connected()
     assert [type(each) for each in reader.outgoing(0)] == [Subscribe]
-    reader.received(Subscribed("s", {"p": 10} if positions is None else positions))
+    reader.received(Subscribed("s", {"p": 10} if positions is None else positions, SINCE))
     return reader
 
 
@@ -248,9 +252,58 @@ def test_what_was_not_taken_is_asked_for_again() -> None:
     reader.connected()
     (subscribe,) = reader.outgoing(500)
     assert isinstance(subscribe, Subscribe)
-    assert (subscribe.start, subscribe.start_time, subscribe.positions) == ("time", 0, {"p": 20})
+    assert (subscribe.start, subscribe.since, subscribe.positions) == ("now", SINCE, {"p": 20})
     deliver(reader, frame(20, 40, 22, 23))
     assert [message.tick for message in take(reader)] == [22, 23]
+
+
+def test_one_that_was_in_force_before_any_pubend_was_known_says_since_when() -> None:
+    """Otherwise what is published while its broker is away would be left out silently."""
+    reader = in_force(positions={})
+    reader.disconnected("the broker stopped")
+    reader.connected()
+    (subscribe,) = reader.outgoing(500)
+    assert isinstance(subscribe, Subscribe)
+    assert subscribe.since == SINCE
+    reader.received(Subscribed("s", {}, SINCE + 100))
+    reader.disconnected("the broker stopped")
+    reader.connected()
+    (again,) = reader.outgoing(600)
+    assert isinstance(again, Subscribe)
+    assert again.since == SINCE, "the first promise counts"
+
+
+def test_one_that_was_never_in_force_was_promised_nothing() -> None:
+    reader = Reader("s", "", Start("now", 0, {"q": 5}), ReaderOptions())
+    reader.connected()
+    reader.outgoing(0)
+    deliver(reader, frame(10, 20, 12))
+    take(reader)
+    reader.disconnected("the connection was lost")
+    reader.connected()
+    (subscribe,) = reader.outgoing(500)
+    assert isinstance(subscribe, Subscribe)
+    assert subscribe.since == 0
+    assert subscribe.positions == {"q": 5, "p": 20}
+
+
+def test_what_is_done_is_let_go_although_nobody_asks_for_the_position() -> None:
+    reader = in_force()
+    for low in range(10, 2010, 10):
+        deliver(reader, frame(low, low + 10, low + 2))
+        take(reader)
+
+    assert sum(len(ledger._pieces) for ledger in reader._ledgers.values()) <= 1
+
+
+def test_a_deletion_that_failed_is_an_error() -> None:
+    reader = in_force(ReaderOptions(durable=True))
+    reader.close(forget=True)
+    reader.outgoing(0)
+    reader.received(Unsubscribed("s", "it could not be deleted: the disk is full"))
+
+    assert reader.is_over
+    assert "could not be deleted" in str(reader.error)
 
 
 def test_a_durable_one_asks_from_its_position_and_passes_over_what_was_taken() -> None:

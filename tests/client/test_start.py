@@ -31,9 +31,3 @@ def test_what_is_no_start_is_refused_with_the_choices() -> None:
         parse_start(datetime(2026, 1, 1))
     with pytest.raises(TypeError, match="int"):
         parse_start(3)  # type: ignore[arg-type]
-
-
-def test_a_resumed_subscription_leaves_no_time_out() -> None:
-    assert Start("now").resumed({"a": 5}, since=3) == Start("time", 3, {"a": 5})
-    assert Start("earliest").resumed({"a": 5}, since=3) == Start("earliest", 0, {"a": 5})
-    assert Start("time", 2).resumed({"a": 5}, since=3) == Start("time", 2, {"a": 5})

@@ -160,7 +160,9 @@ def test_the_claim_of_a_durable_subscription_is_saved_at_the_source(network: Any
 
     assert brokers.heard("pb", Acknowledgement)[-1].durable
     saved = msgspec.msgpack.decode(brokers.saved["pb"]["pubend/p/holds"])
-    assert saved["sb"] >= delivery.frame.high
+    tick, holder = saved["sb"]
+    assert tick >= delivery.frame.high
+    assert holder == "durable subscription 's'"
     assert "durable/s" in brokers.saved["sb"]
 
 
@@ -207,3 +209,63 @@ def test_after_unsubscribing_nothing_more_is_delivered_and_a_new_start_is_clean(
 
     assert len(brokers.heard("alice", Subscribed)) == 2
     assert sides(brokers, "alice") == ["heard"]
+
+
+# -- publishers of one name -----------------------------------------------------------------
+
+
+def test_the_later_publisher_of_a_name_takes_it_over_and_the_earlier_is_told(network: Any) -> None:
+    brokers = alone(network)
+    brokers.client("a", "b", OpenProducer("orders", "p", 1))
+    brokers.client("a", "b", Publish("orders", 0, one_row("A0")))
+    brokers.client("b2", "b", OpenProducer("orders", "p", 2))
+    (refusal,) = brokers.heard("a", ProducerRefused)
+    assert refusal.taken_over
+    assert "another publisher named 'orders'" in refusal.reason
+    assert brokers.heard("b2", ProducerOpened)[-1].next_sequence == 1
+
+    brokers.client("a", "b", Publish("orders", 1, one_row("A1")))
+    brokers.client("b2", "b", Publish("orders", 1, one_row("B1")))
+    assert [each.first_sequence for each in brokers.heard("a", PublishReceipt)] == [0]
+    assert brokers.heard("a", PublishRefused)[-1].first_sequence == 1
+    receipt = brokers.heard("b2", PublishReceipt)[-1]
+    assert receipt.first_tick > 0, "it is new, and no repeat of the other's"
+
+
+def test_a_publisher_that_was_replaced_while_it_was_away_does_not_get_its_name_back(
+    network: Any,
+) -> None:
+    brokers = alone(network)
+    brokers.client("a", "b", OpenProducer("orders", "p", 1))
+    brokers.leave("a", "b")
+    brokers.client("b2", "b", OpenProducer("orders", "p", 2))
+    brokers.leave("b2", "b")
+    brokers.client("a again", "b", OpenProducer("orders", "p", 1, resumes=True))
+
+    assert brokers.heard("a again", ProducerRefused)[-1].taken_over
+    brokers.client("b2 again", "b", OpenProducer("orders", "p", 2, resumes=True))
+    assert brokers.heard("b2 again", ProducerOpened)
+
+
+def test_what_waited_of_a_publisher_that_was_replaced_is_not_stored(network: Any) -> None:
+    brokers = alone(network)
+    brokers.client("a", "b", OpenProducer("orders", "p", 1))
+    pubend = brokers.nodes["b"].guaranteed.pubends["p"]
+    pubend.control.admission.set_rate(1.0, brokers.now)
+    brokers.client("a", "b", Publish("orders", 0, one_row("A0")))
+    brokers.client("a", "b", Publish("orders", 1, one_row("A1")))
+    assert pubend.waiting == 1
+    brokers.client("b2", "b", OpenProducer("orders", "p", 2))
+
+    assert pubend.waiting == 0
+
+
+def test_names_of_sinks_are_not_for_publishers(network: Any) -> None:
+    brokers = alone(network)
+    brokers.client("a", "b", OpenProducer("sink/totals", "p", 1))
+
+    assert "belong to sinks" in brokers.heard("a", ProducerRefused)[-1].reason
+
+
+def one_row(side: str) -> Batch:
+    return Batch.from_rows([({"side": side}, b"")])

@@ -34,7 +34,7 @@ LINE = [("ib", "pb"), ("ib", "sb")]
 BACKGROUND = (LinkState, Acknowledgement)
 START = 1000 * SECOND
 """When the brokers of the network start (conftest)."""
-SILENT_WHEN_ZERO = ("start_time", "waited_ns", "link_bytes", "max_bytes")
+SILENT_WHEN_ZERO = ("start_time", "waited_ns", "link_bytes", "max_bytes", "since", "instance")
 
 
 def instant(value: int) -> str:

@@ -4,7 +4,7 @@ from penstock.core.clock import SECOND
 from penstock.core.machine import Effect, PersistFailed, PersistState, Priority, Send
 from penstock.core.tokens import Tokens
 from penstock.guaranteed.cursors import Cursors
-from penstock.guaranteed.messages import CursorMoved, MoveCursor
+from penstock.guaranteed.messages import CursorMoved, DurableClaim, MoveCursor
 
 NOW = 100
 HOLDS_NS = SECOND
@@ -18,6 +18,7 @@ class Bench:
         self.limit = limit
         self.disk: dict[str, bytes] = {}
         self.unsaved: list[PersistState] = []
+        self.fresh: tuple[str, ...] = ()
         self.restart()
 
     def restart(self) -> None:
@@ -39,20 +40,30 @@ class Bench:
                 elif not failure and value is not None:
                     self.disk[key] = value
             failed = PersistFailed(order.token, failure) if failure else None
-            self.cursors.resolved(order.token, failed, out)
+            moved = self.cursors.resolved(order.token, failed, out)
+            if moved is not None:
+                confirmation, self.fresh = moved
+                out.append(confirmation)
         self.unsaved.clear()
         assert all(isinstance(effect, Send) and effect.link == "job" for effect in out)
         return [effect.message for effect in out if isinstance(effect, Send)]
+
+    def claim(self, pubend: str, now: int = NOW) -> int | None:
+        lowest = self.cursors.lowest(pubend, now)
+        return None if lowest is None else lowest.tick
 
 
 def test_a_cursor_claims_what_is_saved() -> None:
     bench = Bench()
     assert bench.move("c", p=5) == []
-    assert bench.cursors.claims("p", NOW) == []
+    assert bench.claim("p") is None
     assert bench.save() == [CursorMoved("c", {"p": 5})]
-    assert bench.cursors.claims("p", NOW) == [5]
-    assert bench.cursors.claims("q", NOW) == []
-    assert bench.cursors.any
+    assert bench.claim("p") == 5
+    assert bench.claim("q") is None
+    assert bench.fresh == ("p",)
+    bench.move("c", p=6)
+    bench.save()
+    assert bench.fresh == ()
 
 
 def test_a_cursor_only_moves_forward() -> None:
@@ -69,7 +80,7 @@ def test_a_cursor_survives_a_restart() -> None:
     bench.save()
     bench.move("c", p=9)
     bench.restart()
-    assert bench.cursors.claims("p", NOW) == [5]
+    assert bench.claim("p") == 5
 
 
 def test_a_cursor_that_is_forgotten_holds_nothing() -> None:
@@ -78,9 +89,9 @@ def test_a_cursor_that_is_forgotten_holds_nothing() -> None:
     bench.save()
     bench.move("c", forget=True)
     assert bench.save() == [CursorMoved("c", {})]
-    assert not bench.cursors.any
+    assert bench.claim("p") is None
     bench.restart()
-    assert not bench.cursors.any
+    assert bench.claim("p") is None
 
 
 def test_a_disk_that_refuses_leaves_the_cursor_where_it_was() -> None:
@@ -89,7 +100,7 @@ def test_a_disk_that_refuses_leaves_the_cursor_where_it_was() -> None:
     bench.save()
     bench.move("c", p=9)
     assert bench.save("the disk is full") == [CursorMoved("c", {"p": 5}, "the disk is full")]
-    assert bench.cursors.claims("p", NOW) == [5]
+    assert bench.claim("p") == 5
 
 
 def test_a_cursor_is_not_larger_than_it_may_be() -> None:
@@ -116,6 +127,6 @@ def test_a_cursor_that_nobody_moves_lets_go_of_what_is_too_old() -> None:
     bench.move("given up", p=5)
     bench.move("in use", p=SECOND + 3)
     bench.save()
-    assert bench.cursors.claims("p", SECOND + 5) == [5, SECOND + 3]
-    assert bench.cursors.claims("p", SECOND + 6) == [6, SECOND + 3]
-    assert bench.cursors.claims("p", 3 * SECOND) == [2 * SECOND, 2 * SECOND]
+    assert bench.cursors.lowest("p", SECOND + 5) == DurableClaim(5, "cursor 'given up'")
+    assert bench.claim("p", SECOND + 6) == 6
+    assert bench.claim("p", 3 * SECOND) == 2 * SECOND

@@ -12,13 +12,16 @@ from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.subscription import Subscription
 
 SELECTOR = parse("n > 5")
+MADE_AT = 7
 WISH = Subscribe("orders", "n > 5", durable=True)
 
 
 def opened(limit: int = 10) -> tuple[DurableSubscriptions, Subscription, PersistState]:
-    durable = DurableSubscriptions(GuaranteedParameters(durable_subscriptions=limit), Tokens(), {})
+    durable = DurableSubscriptions(
+        GuaranteedParameters(durable_subscriptions=limit), Tokens(), {}, MADE_AT
+    )
     out: list[Effect] = []
-    subscription = durable.open(WISH, SELECTOR, out)
+    subscription = durable.open(WISH, SELECTOR, MADE_AT, out)
     (order,) = out
     assert isinstance(order, PersistState)
     return durable, subscription, order
@@ -33,6 +36,11 @@ def save(durable: DurableSubscriptions, now: int) -> PersistState | None:
     return None
 
 
+def claim(durable: DurableSubscriptions, pubend: str, now: int = 0) -> int | None:
+    lowest = durable.lowest(pubend, now)
+    return None if lowest is None else lowest.tick
+
+
 def test_a_subscription_exists_once_it_is_saved() -> None:
     durable, subscription, order = opened()
     assert list(order.values) == ["durable/orders"]
@@ -40,21 +48,21 @@ def test_a_subscription_exists_once_it_is_saved() -> None:
 
     assert durable.resolved(order.token, None) == [subscription]
     assert durable.is_saved(subscription)
-    assert durable.any
+    assert durable.all() == [subscription]
 
 
 def test_a_subscription_that_could_not_be_saved_does_not_exist() -> None:
     durable, subscription, order = opened()
 
     assert durable.resolved(order.token, PersistFailed(0, "the disk is full")) == [subscription]
-    assert not durable.any
+    assert durable.all() == []
 
 
 def test_opening_it_again_finds_it() -> None:
     durable, subscription, _ = opened()
     out: list[Effect] = []
 
-    assert durable.open(WISH, SELECTOR, out) is subscription
+    assert durable.open(WISH, SELECTOR, MADE_AT, out) is subscription
     assert out == []
 
 
@@ -114,17 +122,57 @@ def test_a_position_that_did_not_move_is_not_saved() -> None:
 def test_only_what_is_saved_is_claimed() -> None:
     durable, subscription, order = opened()
     durable.resolved(order.token, None)
-    assert durable.claims("p") == []
+    assert claim(durable, "p") == MADE_AT
     subscription.consumed = {"p": 10}
     durable.changed(subscription, 0)
     saving = save(durable, SAVE_INTERVAL)
     assert saving is not None
     subscription.consumed = {"p": 30}
-    assert durable.claims("p") == []
+    assert claim(durable, "p") == MADE_AT
 
     durable.resolved(saving.token, None)
-    assert durable.claims("p") == [10]
-    assert durable.claims("q") == []
+    assert claim(durable, "p") == 10
+
+
+def test_a_stream_without_a_position_is_claimed_from_where_it_will_start() -> None:
+    durable, _, order = opened()
+    durable.resolved(order.token, None)
+    out: list[Effect] = []
+    patterns = Subscribe("all", "n > 5", durable=True, start="earliest", pubends=("only.*",))
+    durable.open(patterns, SELECTOR, MADE_AT + 1, out)
+
+    assert claim(durable, "p") == MADE_AT
+    assert claim(durable, "only.1") == 0
+    assert claim(durable, "telemetry@pb") is None
+
+
+def test_one_without_a_reader_holds_the_logs_only_so_long() -> None:
+    parameters = GuaranteedParameters(durable_hold_expiry_ns=10 * SECOND, hold_expiry_ns=SECOND)
+    durable = DurableSubscriptions(parameters, Tokens(), {}, MADE_AT)
+    subscription = durable.open(WISH, SELECTOR, MADE_AT, [])
+    subscription.saved = {"p": 10}
+    assert claim(durable, "p", 100 * SECOND) == 10
+
+    durable.left(subscription, 100 * SECOND)
+    assert claim(durable, "p", 109 * SECOND) == 10
+    assert claim(durable, "p", 110 * SECOND) is None
+    assert durable.open(WISH, SELECTOR, 111 * SECOND, []) is subscription
+    assert claim(durable, "p", 200 * SECOND) == 10
+
+
+def test_after_a_restart_readers_have_time_to_come_back_before_the_logs_are_let_go() -> None:
+    parameters = GuaranteedParameters(durable_hold_expiry_ns=10 * SECOND, hold_expiry_ns=SECOND)
+    before = DurableSubscriptions(parameters, Tokens(), {}, MADE_AT)
+    subscription = before.open(WISH, SELECTOR, MADE_AT, [])
+    before.left(subscription, SECOND)
+    saving = save(before, 2 * SECOND)
+    assert saving is not None
+    saved = {key: value for key, value in saving.values.items() if value is not None}
+    started_at = 500 * SECOND
+    durable = DurableSubscriptions(parameters, Tokens(), saved, started_at)
+
+    assert claim(durable, "p", started_at) == MADE_AT
+    assert claim(durable, "p", started_at + SECOND) is None
 
 
 def test_a_position_that_could_not_be_saved_is_not_claimed() -> None:
@@ -136,7 +184,7 @@ def test_a_position_that_could_not_be_saved_is_not_claimed() -> None:
     assert saving is not None
     assert durable.resolved(saving.token, PersistFailed(0, "the disk is full")) == []
 
-    assert durable.claims("p") == []
+    assert claim(durable, "p") == MADE_AT
 
 
 def test_what_was_saved_is_found_after_a_restart() -> None:
@@ -147,10 +195,11 @@ def test_what_was_saved_is_found_after_a_restart() -> None:
     saving = save(durable, SAVE_INTERVAL)
     assert saving is not None
     saved = {key: value for key, value in saving.values.items() if value is not None}
-    restarted = DurableSubscriptions(GuaranteedParameters(), Tokens(), {**saved, "other": b""})
+    restarted = DurableSubscriptions(GuaranteedParameters(), Tokens(), {**saved, "other": b""}, 99)
 
-    assert restarted.claims("p") == [10]
-    found = restarted.open(WISH, SELECTOR, [])
+    assert claim(restarted, "p") == 10
+    assert claim(restarted, "q") == MADE_AT
+    found = restarted.open(WISH, SELECTOR, 99, [])
     assert found.consumed == {"p": 10}
     assert restarted.is_saved(found)
 
@@ -160,14 +209,15 @@ def test_a_forgotten_subscription_claims_nothing_and_is_deleted() -> None:
     durable.resolved(order.token, None)
     subscription.saved = {"p": 10}
     out: list[Effect] = []
-    durable.forget("orders", out)
+    assert durable.forget("orders", "operator", out)
 
     (deleted,) = out
     assert isinstance(deleted, PersistState)
     assert deleted.values == {"durable/orders": None}
-    assert durable.claims("p") == []
+    assert durable.deleted(deleted.token) == ("operator", "orders")
+    assert claim(durable, "p") is None
     subscription.consumed = {"p": 99}
     durable.changed(subscription, 0)
     assert durable.save_at is None
-    durable.forget("orders", out)
+    assert not durable.forget("orders", "operator", out)
     assert len(out) == 1

@@ -18,9 +18,11 @@ from penstock.guaranteed.links import LOCAL_RELAY
 from penstock.guaranteed.messages import (
     LIVE_FILTER,
     Acknowledgement,
+    ClaimsSaved,
     Consumed,
     Delivery,
     DownstreamCongestionQuery,
+    DurableClaim,
     Knowledge,
     Nack,
     Subscribe,
@@ -55,7 +57,7 @@ class Bench:
         self.now = 0
         self.out: list[Effect] = []
         self.edge.trees_changed({"pb": TREE}, self.out)
-        self.edge.overlay_settled(self.out)
+        self.edge.overlay_settled(0, self.out)
         self.version = 0
 
     def said(self, kind: type[Any]) -> list[Any]:
@@ -109,8 +111,15 @@ class Bench:
         self.deadline(self.now)
         for order in self.ordered(PersistState):
             failed = PersistFailed(order.token, failure) if failure else None
-            self.edge.resolved(order.token, failed, self.out)
+            self.edge.resolved(order.token, failed, self.now, self.out)
         self.edge.check_invariants()
+
+    def claims_saved(self) -> None:
+        """The source saves what was claimed, and confirms it where it was asked to."""
+        for claim in self.said(Acknowledgement):
+            if claim.confirm:
+                answer = ClaimsSaved(claim.root, claim.edge, claim.epoch, claim.number)
+                self.edge.claims_saved(answer, self.now, self.out)
 
     def deadline(self, now: int) -> None:
         self.now = now
@@ -138,7 +147,7 @@ def test_a_subscription_is_not_announced_before_the_overlay_is_known() -> None:
     bench.subscribe("s")
     assert bench.said(Subscribed) == []
 
-    bench.edge.overlay_settled(bench.out)
+    bench.edge.overlay_settled(0, bench.out)
     assert bench.said(Subscribed) == [Subscribed("s", {})]
 
 
@@ -539,11 +548,11 @@ def test_ending_a_subscription_gives_up_what_nobody_else_wants() -> None:
     bench.subscribe("s", "even = TRUE")
     bench.subscribe("t", "even = TRUE", session="d")
     bench.said(SubscriptionUpdate)
-    bench.edge.unsubscribe("c", Unsubscribe("s"), bench.out)
+    bench.edge.unsubscribe("c", Unsubscribe("s"), 0, bench.out)
     assert bench.said(SubscriptionUpdate) == []
     assert bench.said(Unsubscribed) == [Unsubscribed("s")]
 
-    bench.edge.session_closed("d", bench.out)
+    bench.edge.session_closed("d", 0, bench.out)
     assert bench.said(SubscriptionUpdate) == [
         SubscriptionUpdate("pb", 2, False, (), ("even = TRUE",))
     ]
@@ -556,10 +565,18 @@ def test_an_edge_acknowledges_how_far_its_live_stream_has_come() -> None:
     bench.hear(frame(START, START + 10, 1001))
     bench.deadline(SECOND)
 
-    assert bench.said(Acknowledgement) == [Acknowledgement("pb", "sb", False, {"p": START + 10})]
+    (statement,) = bench.said(Acknowledgement)
+    assert (statement.live, statement.durable) == ({"p": START + 10}, {})
 
 
 # -- durable --------------------------------------------------------------------------------
+
+
+HOLDER = "durable subscription 's'"
+
+
+def claims(bench: Bench) -> list[dict[str, DurableClaim]]:
+    return [statement.durable for statement in bench.said(Acknowledgement)]
 
 
 def durable(**parameters: Any) -> Bench:
@@ -574,6 +591,8 @@ def test_a_durable_subscription_is_announced_when_it_is_saved() -> None:
     assert bench.said(Subscribed) == []
 
     bench.save()
+    assert bench.said(Subscribed) == []
+    bench.claims_saved()
     assert bench.said(Subscribed) == [Subscribed("s", {"p": START})]
 
 
@@ -586,7 +605,8 @@ def test_where_a_durable_subscription_starts_is_saved_before_it_is_announced() -
 
     bench.edge.deadline(0, bench.out)
     (order,) = bench.ordered(PersistState)
-    bench.edge.resolved(order.token, None, bench.out)
+    bench.edge.resolved(order.token, None, 0, bench.out)
+    bench.claims_saved()
     assert bench.said(Subscribed) == [Subscribed("s", {"p": START})]
     restarted = Bench(saved=order.values)
     restarted.subscribe("s", durable=True)
@@ -618,9 +638,10 @@ def test_a_durable_subscription_is_taken_over_by_another_connection() -> None:
 def test_a_durable_subscription_resumes_at_what_was_consumed() -> None:
     bench = durable()
     bench.save()
+    bench.claims_saved()
     bench.hear(frame(START, START + 10, 1001, 1005))
     bench.edge.consumed("c", Consumed("s", {"p": 1002}), 0)
-    bench.edge.session_closed("c", bench.out)
+    bench.edge.session_closed("c", 0, bench.out)
     bench.said(Subscribed)
     bench.subscribe("s", session="d", durable=True)
     bench.confirm(START + 10)
@@ -632,15 +653,135 @@ def test_a_durable_subscription_resumes_at_what_was_consumed() -> None:
 def test_the_claim_of_a_durable_subscription_follows_what_was_saved() -> None:
     bench = durable()
     bench.save()
+    bench.claims_saved()
     bench.hear(frame(START, START + 10, 1001, 1005))
     bench.edge.consumed("c", Consumed("s", {"p": 1002}), 0)
     bench.deadline(SECOND // 2)
     bench.deadline(SECOND)
-    assert bench.said(Acknowledgement) == [Acknowledgement("pb", "sb", True, {"p": START})]
+    assert claims(bench) == [{"p": DurableClaim(START, HOLDER)}]
 
     bench.save()
     bench.deadline(2 * SECOND)
-    assert bench.said(Acknowledgement) == [Acknowledgement("pb", "sb", True, {"p": 1002})]
+    assert claims(bench) == [{"p": DurableClaim(1002, HOLDER)}]
+
+
+def test_a_durable_subscription_claims_while_nobody_reads_it() -> None:
+    bench = durable()
+    bench.save()
+    bench.claims_saved()
+    bench.edge.session_closed("c", 0, bench.out)
+    bench.deadline(SECOND)
+
+    assert claims(bench) == [{"p": DurableClaim(START, HOLDER)}]
+
+
+def test_a_subscription_that_is_deleted_while_nobody_reads_it_is_released_at_once() -> None:
+    bench = durable()
+    bench.save()
+    bench.claims_saved()
+    bench.edge.session_closed("c", 0, bench.out)
+    bench.edge.unsubscribe("operator", Unsubscribe("s", forget=True), 0, bench.out)
+    assert bench.said(Unsubscribed) == [], "it is not gone before that is on disk"
+
+    bench.save()
+    assert bench.said(Unsubscribed) == [Unsubscribed("s")]
+    (release,) = bench.said(Acknowledgement)
+    assert (release.durable, release.confirm) == ({}, True)
+
+
+def test_where_a_subscriber_stood_that_lost_its_connection_is_claimed_for_a_while() -> None:
+    bench = Bench(hold_expiry_ns=10 * SECOND)
+    bench.subscribe("s")
+    bench.confirm()
+    bench.hear(frame(START, START + 10, 1001))
+    bench.edge.session_closed("c", SECOND, bench.out)
+    bench.deadline(2 * SECOND)
+    (statement,) = bench.said(Acknowledgement)
+    assert (statement.live, statement.durable) == ({"p": START + 10}, {})
+
+    bench.deadline(12 * SECOND)
+    (release,) = bench.said(Acknowledgement)
+    assert (release.live, release.confirm) == ({}, True)
+
+
+def test_a_subscriber_that_says_goodbye_claims_nothing_afterwards() -> None:
+    bench = Bench()
+    bench.subscribe("s")
+    bench.confirm()
+    bench.edge.unsubscribe("c", Unsubscribe("s"), 0, bench.out)
+    bench.deadline(SECOND)
+
+    (release,) = bench.said(Acknowledgement)
+    assert (release.live, release.durable) == ({}, {})
+
+
+def test_a_release_is_repeated_until_the_source_has_heard_it() -> None:
+    bench = durable()
+    bench.save()
+    bench.claims_saved()
+    bench.edge.session_closed("c", 0, bench.out)
+    bench.edge.unsubscribe("operator", Unsubscribe("s", forget=True), 0, bench.out)
+    bench.save()
+    bench.said(Acknowledgement)
+    bench.deadline(SECOND)
+    bench.claims_saved()
+    bench.deadline(2 * SECOND)
+
+    assert bench.said(Acknowledgement) == []
+
+
+def test_a_subscription_that_could_not_be_deleted_is_told_so() -> None:
+    bench = durable()
+    bench.save()
+    bench.edge.unsubscribe("c", Unsubscribe("s", forget=True), 0, bench.out)
+    bench.save("the disk is full")
+
+    (answer,) = bench.said(Unsubscribed)
+    assert answer.problem == "it could not be deleted: the disk is full"
+
+
+def test_a_pubend_that_appears_while_a_durable_subscription_is_away_owes_it_everything() -> None:
+    bench = durable()
+    bench.save()
+    bench.claims_saved()
+    bench.edge.session_closed("c", 0, bench.out)
+    grown = Tree("pb", "ib", (), 2, ("p", "q"))
+    bench.edge.trees_changed({"pb": grown}, bench.out)
+    bench.deadline(SECOND)
+    (statement,) = bench.said(Acknowledgement)
+    assert statement.durable["q"] == DurableClaim(0, HOLDER)
+
+    bench.subscribe("s", session="d", durable=True)
+    (update,) = bench.said(SubscriptionUpdate)[-1:]
+    ticks = {"p": START, "q": 5 * SECOND}
+    word = SubscriptionConfirmed("pb", update.version, ticks, {"q": 400}, {"q": 400})
+    bench.edge.confirmed(word, bench.now, bench.out)
+    (asked,) = [nack for nack in bench.said(Nack) if nack.pubend == "q"]
+    assert asked.intervals[0][0] == 400
+
+
+def test_what_a_new_pubend_has_trimmed_already_is_told_as_lost() -> None:
+    bench = Bench()
+    bench.subscribe("s", since=100)
+    (update,) = bench.said(SubscriptionUpdate)
+    word = SubscriptionConfirmed("pb", update.version, {"p": START}, {"p": 700}, {"p": 300})
+    bench.edge.confirmed(word, bench.now, bench.out)
+
+    (loss,) = bench.said(Delivery)
+    assert loss.frame == Frame(300, 700, final=True)
+
+
+def test_a_subscription_is_announced_with_where_it_began_whatever_was_delivered_since() -> None:
+    """Deliveries wait for the window, or overtake the announcement: neither may move it."""
+    bench = Bench()
+    bench.subscribe("s", start="earliest", window_bytes=1, durable=True)
+    bench.confirm(START, earliest=900)
+    bench.hear(frame(900, 950, 910), "TRUE", more=True)
+    bench.hear(frame(950, START, 960), "TRUE")
+    bench.save()
+    bench.claims_saved()
+
+    assert bench.said(Subscribed) == [Subscribed("s", {"p": 900})]
 
 
 # -- congestion -----------------------------------------------------------------------------

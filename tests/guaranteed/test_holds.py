@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from penstock.core.clock import SECOND
 from penstock.guaranteed.holds import Holds
+from penstock.guaranteed.messages import DurableClaim
 
 EXPIRY = 60 * SECOND
 
@@ -13,45 +16,53 @@ def test_nobody_holds_anything_at_first() -> None:
     assert Holds().describe_lowest() == "nothing holds it; it is within its retention"
 
 
-def test_the_lowest_hold_counts() -> None:
+def test_the_lowest_claim_counts_and_names_its_holder() -> None:
     holds = Holds()
-    holds.acknowledge("a", 50, False, 0)
-    holds.acknowledge("b", 30, True, 0)
-    holds.acknowledge("c", 70, False, 0)
+    holds.claim_live("a", 50, 0)
+    holds.claim_durable("b", DurableClaim(30, "durable subscription 'x'"))
+    holds.claim_live("c", 70, 0)
 
     assert holds.lowest(0, EXPIRY, 99) == 30
     assert holds.describe_lowest() == (
-        "durable subscriptions at broker 'b' have consumed only up to tick 30"
+        "durable subscription 'x' at broker 'b' has consumed only up to tick 30; let it read on, "
+        "or delete it if nobody needs it any more"
     )
+    holds.claim_live("a", 20, 0)
+    assert holds.describe_lowest() == "subscriptions at broker 'a' have consumed only up to tick 20"
 
 
-def test_only_a_durable_hold_outlives_silence() -> None:
+def test_only_a_durable_claim_outlives_silence() -> None:
     holds = Holds()
-    holds.acknowledge("plain", 10, False, 0)
-    holds.acknowledge("durable", 50, True, 0)
+    holds.claim_live("plain", 10, 0)
+    holds.claim_durable("durable", DurableClaim(50, "x"))
 
     assert holds.lowest(EXPIRY, EXPIRY, 99) == 10
     assert holds.lowest(EXPIRY + 1, EXPIRY, 99) == 50
     assert holds.lowest(1000 * EXPIRY, EXPIRY, 99) == 50
 
 
-def test_the_owner_is_told_when_what_must_survive_a_crash_has_changed() -> None:
+def test_a_released_claim_holds_nothing() -> None:
     holds = Holds()
+    holds.claim_durable("b", DurableClaim(30, "x"))
+    holds.claim_durable("b", None)
 
-    assert not holds.acknowledge("a", 10, False, 0)
-    assert not holds.acknowledge("a", 20, False, 1)
-    assert holds.acknowledge("a", 20, True, 2)
-    assert not holds.acknowledge("a", 20, True, 3)
-    assert holds.acknowledge("a", 21, True, 4)
-    assert holds.acknowledge("a", 21, False, 5)
-    assert holds.acknowledge("b", 5, True, 6)
+    assert holds.lowest(0, EXPIRY, 99) == 99
+    assert holds.durable_of("b") is None
 
 
-def test_only_durable_holds_are_saved() -> None:
+def test_only_durable_claims_are_saved() -> None:
     holds = Holds()
-    holds.acknowledge("plain", 10, False, 0)
-    holds.acknowledge("durable", 50, True, 0)
+    holds.claim_live("plain", 10, 0)
+    holds.claim_durable("durable", DurableClaim(50, "cursor 'c'"))
     restored = Holds()
-    restored.load(holds.save(), now=5)
+    restored.load(holds.save())
 
-    assert restored.lowest(1000 * EXPIRY, EXPIRY, 99) == 50
+    assert restored.durable() == {"durable": DurableClaim(50, "cursor 'c'")}
+
+
+def test_claims_without_a_holder_are_read_too() -> None:
+    """So they were saved before claims named their holder."""
+    holds = Holds()
+    holds.load(msgspec.msgpack.encode({"b": 30}))
+
+    assert holds.durable() == {"b": DurableClaim(30, "durable subscriptions")}

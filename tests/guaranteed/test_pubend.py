@@ -20,7 +20,13 @@ from penstock.core.machine import (
 from penstock.core.tokens import Tokens
 from penstock.guaranteed.congestion_parameters import CongestionParameters
 from penstock.guaranteed.holds import Holds
-from penstock.guaranteed.messages import LogEntry, Publish, PublishReceipt, PublishRefused
+from penstock.guaranteed.messages import (
+    DurableClaim,
+    LogEntry,
+    Publish,
+    PublishReceipt,
+    PublishRefused,
+)
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.pubend import SILENT, Pubend
 
@@ -421,7 +427,7 @@ def test_what_is_acknowledged_and_old_is_trimmed() -> None:
 
 def test_what_somebody_needs_is_not_trimmed_however_old() -> None:
     bench = Bench(retain_for_ns=SECOND)
-    bench.holds.acknowledge("edge", START + 2, True, START)
+    bench.holds.claim_durable("edge", DurableClaim(START + 2, "cursor 'c'"))
     bench.store(0, 5)
 
     assert trims(bench, START + 30 * SECOND) == []
@@ -437,12 +443,24 @@ def test_an_acknowledged_log_that_is_large_is_trimmed_before_it_is_old() -> None
 
 def test_a_full_log_refuses_and_names_who_holds_it() -> None:
     bench = Bench(log_limit_bytes=1)
-    bench.holds.acknowledge("edge-7", START, True, START)
+    bench.holds.claim_durable("edge-7", DurableClaim(START, "durable subscription 'gone'"))
     (reply,) = replies(bench.publish(0, 1))
 
     assert isinstance(reply, PublishRefused)
     assert "log_limit_bytes (1)" in reply.reason
-    assert "durable subscriptions at broker 'edge-7'" in reply.reason
+    assert "durable subscription 'gone' at broker 'edge-7'" in reply.reason
+
+
+def test_a_claim_that_is_released_frees_the_log_at_once() -> None:
+    bench = Bench(retain_for_ns=SECOND, acknowledge_interval_ns=SECOND)
+    bench.holds.claim_durable("edge", DurableClaim(START, "cursor 'c'"))
+    bench.store(0, 5)
+    assert trims(bench, START + 10 * SECOND) == []
+
+    bench.holds.claim_durable("edge", None)
+    bench.pubend.claim_released(bench.now)
+    assert bench.pubend.next_deadline() == bench.now
+    assert any(isinstance(effect, TrimLog) for effect in bench.deadline(bench.now))
 
 
 def test_more_than_the_submit_limit_is_refused() -> None:
@@ -476,7 +494,7 @@ def test_what_waits_of_a_publisher_that_is_gone_is_forgotten() -> None:
     bench.pubend.control.admission.set_rate(1.0, START)
     bench.store(0, 1)
     bench.publish(1, 1)
-    bench.pubend.session_closed("session")
+    bench.pubend.producer_left("session", "a")
 
     assert bench.pubend.waiting == 0
     assert not [
@@ -496,6 +514,34 @@ def test_a_stream_begins_where_it_began_before_a_crash_that_found_nothing_logged
 def test_a_log_that_was_found_says_itself_where_it_begins() -> None:
     pubend = Bench(bounds=(START + 5, START + 9, 100), beginning=START.to_bytes(8, "big")).pubend
     assert (pubend.log_start, pubend.spoken_end) == (START + 5, START + 9)
+
+
+# -- publishers of one name -----------------------------------------------------------------
+
+
+def test_who_has_a_name_is_as_durable_as_its_numbers() -> None:
+    before = Bench()
+    assert before.pubend.open("a", 7, resumes=False)
+    entry = only_persist(before.publish(0, 3)).frame
+    assert entry.instance == 7
+
+    bench = Bench(bounds=(START, entry.frame.high, 100))
+    (read,) = bench.pubend.start()
+    assert isinstance(read, ReadLog)
+    bench.pubend.log_read(LogRead(read.token, (entry,), entry.frame.high), START, [])
+    assert not bench.pubend.open("a", 6, resumes=True)
+    assert bench.pubend.open("a", 7, resumes=True)
+
+
+def test_who_has_a_name_is_saved_with_the_producers() -> None:
+    before = Bench(producer_checkpoint_ns=SECOND)
+    before.store(0, 3)
+    before.pubend.open("a", 7, resumes=False)
+    orders = [e for e in before.deadline(START + SECOND) if isinstance(e, PersistState)]
+    (saved,) = [order.values["pubend/p/producers"] for order in orders]
+
+    bench = Bench(saved=saved, bounds=(START, START + 3, 100))
+    assert not bench.pubend.open("a", 6, resumes=True)
 
 
 # -- a failed sync ----------------------------------------------------------------------------

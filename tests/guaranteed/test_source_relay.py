@@ -137,7 +137,7 @@ def test_without_a_way_to_the_source_nothing_is_sent_up() -> None:
     made.lost_source()
     made.update("b", wanting(1, "tick > 5"), out)
     made.request("a", Nack("p", ((0, 10),), LIVE_FILTER), 0, out)
-    made.acknowledge(Acknowledgement("pb", "sb", False, {"p": 3}), 0, out)
+    made.acknowledge(Acknowledgement("pb", "sb", 1, 1, {"p": 3}, {}), out)
 
     assert [effect for effect in out if isinstance(effect, Send) and effect.link == "up"] == []
 
@@ -145,8 +145,8 @@ def test_without_a_way_to_the_source_nothing_is_sent_up() -> None:
 def test_requests_and_acknowledgements_go_to_the_parent() -> None:
     made, out = confirmed(), list[Effect]()
     made.request("a", Nack("p", ((0, 10),), LIVE_FILTER), 0, out)
-    acknowledgement = Acknowledgement("pb", "sb", False, {"p": 3})
-    assert made.acknowledge(acknowledgement, 0, out) == []
+    acknowledgement = Acknowledgement("pb", "sb", 1, 1, {"p": 3}, {})
+    assert not made.acknowledge(acknowledgement, out)
 
     assert out == [
         control("up", Nack("p", ((0, 10),), "TRUE")),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+from penstock.core.trees import Tree
 from penstock.guaranteed.messages import SubscriptionConfirmed, SubscriptionUpdate
 from penstock.guaranteed.sources import SourceView
 
 
 def test_wishes_are_numbered_one_after_another() -> None:
     wanted = Counter({"b": 1, "a": 2})
-    view = SourceView("pb", 1, wanted)
+    view = SourceView(Tree("pb", "up", (), 1, ("p",)), wanted)
 
     assert view.register_all() == SubscriptionUpdate("pb", 1, True, ("a", "b"))
     assert view.register("c") == SubscriptionUpdate("pb", 2, False, ("c",))
@@ -18,7 +19,7 @@ def test_wishes_are_numbered_one_after_another() -> None:
 
 
 def test_a_confirmation_that_comes_late_does_not_take_back_a_later_one() -> None:
-    view = SourceView("pb", 1, Counter())
+    view = SourceView(Tree("pb", "up", (), 1, ("p",)), Counter())
     view.confirm(SubscriptionConfirmed("pb", 3, {"p": 30}, {"p": 1}))
     view.confirm(SubscriptionConfirmed("pb", 2, {"q": 20}, {"q": 2}))
 

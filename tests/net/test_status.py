@@ -9,12 +9,20 @@ import pytest
 from penstock.net.connection import Connection
 from penstock.net.status import (
     BrokerStatus,
+    DurableSubscriptionStatus,
     LinkStatus,
     PubendStatus,
     SubscriptionStatus,
     may_operate,
 )
 
+KINDS = (
+    BrokerStatus,
+    DurableSubscriptionStatus,
+    LinkStatus,
+    PubendStatus,
+    SubscriptionStatus,
+)
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "reference" / "status.md"
 
 
@@ -41,7 +49,7 @@ def test_others_may_operate_only_as_admin(address: Any) -> None:
     assert may_operate(connection, admin=True)
 
 
-@pytest.mark.parametrize("kind", [BrokerStatus, LinkStatus, PubendStatus, SubscriptionStatus])
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_field_is_documented(kind: type[msgspec.Struct]) -> None:
     text = DOCUMENTATION.read_text()
     for name in kind.__struct_fields__:

@@ -36,6 +36,10 @@ ROWS = Batch.from_rows([({"n": 1}, b"x")])
 REQUESTS: dict[str, tuple[list[Message], Message]] = {
     "publish": ([guaranteed.OpenProducer("a")], guaranteed.Publish("a", 0, ROWS)),
     "durable subscription": ([], guaranteed.Subscribe("d", "", durable=True)),
+    "deletion of a durable subscription": (
+        [guaranteed.Subscribe("d", "", durable=True)],
+        guaranteed.Unsubscribe("d", forget=True),
+    ),
     "cursor": ([], guaranteed.MoveCursor("c", {"b.1": 5})),
     "staged rows": ([], staging.StageRows("s", 1, "part", 0, ROWS)),
     "commit of stages": (

@@ -378,3 +378,43 @@ def test_purging_discards_what_waits_and_not_what_is_held():
     (answer,) = desk.take(QueueAnswer)
     assert msgspec.json.decode(answer.document) == {"purged": 3}
     assert desk.status()["messages"] == 2
+
+
+# -- senders of one name --------------------------------------------------------------------
+
+
+def named(*names: str) -> Batch:
+    return Batch.from_rows([({"name": name}, b"") for name in names])
+
+
+def test_the_later_sender_of_a_name_takes_it_over_and_the_earlier_is_told() -> None:
+    desk = Desk()
+    desk.say(OpenSender("orders", "work", 1), "a")
+    desk.say(SendToQueue("orders", "work", 0, named("A0"), instance=1), "a")
+    desk.say(OpenSender("orders", "work", 2), "b")
+    assert desk.take(SenderOpened)[-1].next_sequence == 1
+
+    desk.take(SendReceipt)
+    desk.say(SendToQueue("orders", "work", 1, named("A1"), instance=1), "a")
+    (refusal,) = desk.take(SendRefused)
+    assert refusal.taken_over
+    assert "another sender named 'orders'" in refusal.reason
+    desk.say(SendToQueue("orders", "work", 1, named("B1"), instance=2), "b")
+    (receipt,) = desk.take(SendReceipt)
+    assert receipt.first_position > 0, "it is new, and no repeat of the other's"
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_who_has_a_senders_name_survives_a_crash(saved: bool) -> None:
+    desk = Desk()
+    desk.say(OpenSender("orders", "work", 1), "a")
+    desk.say(SendToQueue("orders", "work", 0, named("A0"), instance=1), "a")
+    desk.say(OpenSender("orders", "work", 2), "b")
+    if saved:
+        desk.pass_time(QueueParameters().checkpoint_ns / SECOND + 1)
+    desk.crash()
+    desk.say(OpenSender("orders", "work", 1, resumes=True), "a again")
+    assert desk.take(SenderOpened)[-1].taken_over
+
+    desk.say(OpenSender("orders", "work", 2, resumes=True), "b again")
+    assert not desk.take(SenderOpened)[-1].taken_over

@@ -38,6 +38,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "gossip": ("penstock.cli.gossip:gossip", "Become a peer that broadcasts without a broker."),
     "log": ("penstock.cli.log:log", "Check, trim and mend the logs of a stopped broker."),
     "why": ("penstock.cli.why:why", "Say what slows a publisher down."),
+    "subscriptions": (
+        "penstock.cli.subscriptions:subscriptions",
+        "List the durable subscriptions of a broker, or delete one.",
+    ),
     "explain": ("penstock.cli.explain:explain", "Say how a selector is matched."),
     "bench": ("penstock.cli.bench:bench", "Measure the throughput and latency of a broker."),
     "run": ("penstock.cli.run:run", "Run a scenario, simulated or real."),

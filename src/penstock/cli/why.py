@@ -128,10 +128,11 @@ async def _ask_pubend(question: Question) -> Answer:
 
 def _pubend_text(document: Document) -> str:
     name, observed = document["pubend"], document["observed_msgs_per_s"]
+    log = f"  log:        {document['log_bytes']} bytes; {document['log_held_by']}"
     problems = [f"  problem:    {problem}" for problem in document.get("problems", ())]
     if not document["throttled"]:
         nothing = f"{name}: nothing slows it down; it publishes {observed:.0f} msg/s"
-        return "\n".join([nothing, *problems])
+        return "\n".join([nothing, log, *problems])
     lines = [
         f"{name}: may publish {document['allowed_msgs_per_s']:.1f} msg/s and publishes "
         f"{observed:.1f}, limited for {document['for_s']:.0f} s",
@@ -141,7 +142,7 @@ def _pubend_text(document: Document) -> str:
     ]
     if document["bottleneck_link"]:
         lines.append(f"  bottleneck: link {document['bottleneck_link']}")
-    return "\n".join([*lines, *problems])
+    return "\n".join([*lines, log, *problems])
 
 
 async def _ask_subscription(question: Question) -> Answer:
@@ -149,12 +150,20 @@ async def _ask_subscription(question: Question) -> Answer:
     try:
         document = await client.why(question.name, deadline_s=question.deadline_s)
     except PenstockError:
-        raise Unknown("no connected subscription has that name") from None
+        raise Unknown("no subscription that is connected or durable has that name") from None
     return Answer(document, _subscription_text(document))
 
 
 def _subscription_text(document: Document) -> str:
     lines = []
+    if not document["readers"]:
+        lines.append(
+            f"{document['subscription']}: durable, without a reader for "
+            f"{document['absent_for_s']:.0f} s; it keeps what is published until one comes"
+        )
+        lines += [
+            f"  {pubend}: from tick {tick} on" for pubend, tick in document["positions"].items()
+        ]
     for each in document["readers"]:
         lines += [
             f"{document['subscription']} ({each['session']}): {_standing(each)}",

@@ -84,7 +84,11 @@ class Ledger:
         return self._taken
 
     def hand(self, piece: Piece) -> None:
-        """The application takes the next piece; what lies before it is silence."""
+        """The application takes the next piece; what lies before it is silence.
+
+        Pieces that are done are let go here: the position may never be asked for.
+        """
+        self.position()
         if piece.low < self._taken:
             raise InvariantBroken(f"{piece.pubend}: [{piece.low}, …) was handed over before")
         self._taken = piece.high

@@ -21,6 +21,7 @@ import msgspec
 
 from penstock.client.addresses import Address, parse_addresses
 from penstock.client.errors import Disconnected, InvalidAttribute, OutcomeUncertain, PenstockError
+from penstock.client.instance import new_instance
 from penstock.client.producer import Producer
 from penstock.client.publish_limits import PublishLimits
 from penstock.client.publisher import OnThrottle, Publication, Publisher
@@ -286,8 +287,9 @@ class Client:
     ) -> Publisher:
         """A publisher of its own order, for high rates or for one particular pubend.
 
-        A ``name`` that is used again continues the numbering of its messages; only one publisher
-        in the network may use it at a time.  With ``first_sequence`` the caller numbers: a program
+        A ``name`` that is used again continues the numbering of its messages.  It has one publisher
+        at a time: the latest takes it over, and an earlier one that still publishes gets
+        ``PublisherTakenOver``.  With ``first_sequence`` the caller numbers: a program
         that is run again and publishes the same messages under the same name and numbers has each
         of them stored once.
 
@@ -297,7 +299,13 @@ class Client:
         """
         limits = limits or self._options.publish
         unique = name or f"{self.name}/{secrets.token_hex(8)}"
-        producer = Producer(unique, limits, pubend=pubend, first_sequence=first_sequence)
+        producer = Producer(
+            unique,
+            limits,
+            pubend=pubend,
+            first_sequence=first_sequence,
+            instance=new_instance(),
+        )
         return Publisher(
             self._session,
             producer,

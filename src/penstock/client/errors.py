@@ -22,7 +22,9 @@ __all__ = [
     "ProtocolViolation",
     "PublishRefusedError",
     "PublishUncertain",
+    "PublisherTakenOver",
     "SubscribeRefusedError",
+    "UnsubscribeFailed",
 ]
 
 
@@ -81,6 +83,14 @@ class PublishRefusedError(PenstockError):
         self.reason = reason
 
 
+class PublisherTakenOver(PublishRefusedError):
+    """Another publisher of the same name was opened later, and has its place.
+
+    Nothing of these messages was stored.  Only one publisher may use a name at a time, because the
+    broker recognises repeated messages by it.
+    """
+
+
 class OutcomeUncertain(PenstockError):
     """Whether the broker did what was asked of it cannot be found out at present.
 
@@ -118,6 +128,20 @@ class SubscribeRefusedError(PenstockError):
         """
         exists = "; it may exist when the broker is started again" if uncertain else ""
         super().__init__(f"subscription {subscription!r} was refused: {reason}{exists}")
+        self.subscription = subscription
+        self.reason = reason
+        self.uncertain = uncertain
+
+
+class UnsubscribeFailed(PenstockError):
+    """The broker could not delete a durable subscription, which therefore exists still.
+
+    Unless it is ``uncertain``: then it exists or not when the broker is started again.
+    """
+
+    def __init__(self, subscription: str, reason: str, *, uncertain: bool = False) -> None:
+        """``reason`` is the broker's word."""
+        super().__init__(f"subscription {subscription!r}: {reason}; delete it again later")
         self.subscription = subscription
         self.reason = reason
         self.uncertain = uncertain

@@ -12,7 +12,9 @@
    and rows that it counts may still be on their way to the disk.
 5. A broker that does not host the pubend of what is in flight cannot tell what became of it:
    those rows end as ``PublishUncertain``.  What was never sent goes to another pubend instead.
-6. At most ``window_bytes`` (and one parcel) are held; beyond, ``add`` refuses to take more.
+6. A name has one publisher at a time.  One that was replaced by a later one is told: what it has in
+   flight ends as ``PublishUncertain``, and everything else is refused.
+7. At most ``window_bytes`` (and one parcel) are held; beyond, ``add`` refuses to take more.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from penstock.client.errors import (
     Disconnected,
     PenstockError,
     ProtocolViolation,
+    PublisherTakenOver,
     PublishRefusedError,
     PublishUncertain,
 )
@@ -68,12 +71,17 @@ class Producer:
         *,
         pubend: str = "",
         first_sequence: int | None = None,
+        instance: int = 0,
     ) -> None:
-        """Without ``pubend`` the broker chooses; with ``first_sequence`` the caller numbers."""
+        """Without ``pubend`` the broker chooses; with ``first_sequence`` the caller numbers.
+
+        ``instance`` is a random number that tells publishers of one name apart.
+        """
         self.name = name
+        self.instance = instance
         self.pubend = pubend
         self.phase = Phase.AWAY
-        self.refusal: str | None = None
+        self.refusal: PublishRefusedError | None = None
         self.wants_room = False
         """Whether ``outgoing`` left something behind for lack of room."""
         self.throttle: ThrottleNotice | None = None
@@ -82,6 +90,8 @@ class Producer:
         self._limits = limits
         self._window_bytes = limits.window_bytes
         self._pinned = bool(pubend)
+        self._opened_at: str | None = None
+        self._gave_up_in_flight = False
         self._numbered_by_caller = first_sequence is not None
         self._next_sequence = first_sequence or 0
         self._ready: deque[Shipment] = deque()
@@ -182,6 +192,7 @@ class Producer:
     def connected(self) -> None:
         """A broker is there; nothing that was said to another one counts with it."""
         self.phase = Phase.UNOPENED
+        self._gave_up_in_flight = False
 
     def disconnected(self) -> None:
         """The connection is gone; what was in flight may be stored or not."""
@@ -199,7 +210,8 @@ class Producer:
             return []
         if self.phase is Phase.UNOPENED and self._has_work:
             self.phase = Phase.OPENING
-            return [OpenProducer(self.name, self.pubend)]
+            resumes = self._opened_at == self.pubend
+            return [OpenProducer(self.name, self.pubend, self.instance, resumes)]
         if self.phase is not Phase.OPEN:
             return []
         out: list[Message] = []
@@ -231,13 +243,17 @@ class Producer:
         match message:
             case PublishReceipt():
                 shipment = self._answered(message.first_sequence, message.count)
-                self._settle(shipment, self._receipt(message))
+                if shipment is not None:
+                    self._settle(shipment, self._receipt(message))
             case PublishRefused(first_sequence=first, count=count, reason=reason):
                 shipment = self._answered(first, count)
-                error = PublishUncertain if message.uncertain else PublishRefusedError
-                self._settle(shipment, error(self.pubend, first, count, reason))
+                if shipment is not None:
+                    error = PublishUncertain if message.uncertain else PublishRefusedError
+                    self._settle(shipment, error(self.pubend, first, count, reason))
             case ProducerOpened():
                 self._opened(message)
+            case ProducerRefused(reason=reason, taken_over=True):
+                self._replaced(reason)
             case ProducerRefused(reason=reason):
                 self._refused(reason)
 
@@ -325,6 +341,7 @@ class Producer:
                 f"and was given {message.pubend!r}"
             )
         self.pubend = message.pubend
+        self._opened_at = message.pubend
         self.phase = Phase.OPEN
         self.refusal = None
         if not self._numbered_by_caller:
@@ -337,12 +354,24 @@ class Producer:
         if self.pubend and not self._pinned:
             self.pubend = ""
             return
-        self._wanted = False
-        self.refusal = reason
-        self._abandon_unsent(PublishRefusedError(self.pubend, -1, self._unsent_rows, reason))
+        self._give_up(PublishRefusedError(self.pubend, -1, self._unsent_rows, reason))
 
-    def _answered(self, first_sequence: int, count: int) -> Shipment:
+    def _replaced(self, reason: str) -> None:
+        """Another publisher has the name.  Whoever tries again is told so again."""
+        self.phase = Phase.UNOPENED
+        self._abandon_in_flight(reason)
+        self._give_up(PublisherTakenOver(self.pubend, -1, self._unsent_rows, reason))
+
+    def _give_up(self, refusal: PublishRefusedError) -> None:
+        self._wanted = False
+        self.refusal = refusal
+        self._abandon_unsent(refusal)
+
+    def _answered(self, first_sequence: int, count: int) -> Shipment | None:
+        """What the broker answers; None if it was given up before the answer came."""
         shipment = self._in_flight.get(first_sequence)
+        if shipment is None and self._gave_up_in_flight:
+            return None
         if shipment is None or len(shipment.batch) != count:
             raise ProtocolViolation(
                 f"producer {self.name!r}: the broker answered {count} rows from sequence "
@@ -358,6 +387,7 @@ class Producer:
 
     def _abandon_in_flight(self, reason: str) -> None:
         in_flight, self._in_flight = self._in_flight, {}
+        self._gave_up_in_flight = self._gave_up_in_flight or bool(in_flight)
         self._resend.clear()
         for first, shipment in in_flight.items():
             error = PublishUncertain(self.pubend, first, len(shipment.batch), reason)

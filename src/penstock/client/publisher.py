@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from penstock.client.errors import Disconnected, PenstockError, PublishRefusedError
+from penstock.client.errors import Disconnected, PenstockError
 from penstock.client.parcel import Parcel
 from penstock.client.producer import Phase, Producer
 from penstock.client.receipts import BatchReceipt, Receipt
@@ -386,7 +386,7 @@ class Publisher:
             if refusal is None:
                 waiter.set_result(None)
             else:
-                waiter.set_exception(PublishRefusedError(self.pubend, -1, 0, refusal))
+                waiter.set_exception(refusal)
 
     def _limit_s(self, deadline_s: float | None) -> float:
         return self._deadline_s if deadline_s is None else deadline_s

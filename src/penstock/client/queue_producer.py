@@ -73,9 +73,12 @@ class QueueProducer(Producer):
         priority: int,
         time_to_live_ns: Duration,
         first_sequence: int | None = None,
+        instance: int = 0,
     ) -> None:
         """All messages have the same priority and time to live."""
-        super().__init__(name, limits, pubend=queue, first_sequence=first_sequence)
+        super().__init__(
+            name, limits, pubend=queue, first_sequence=first_sequence, instance=instance
+        )
         self._priority = priority
         self._time_to_live_ns = time_to_live_ns
 
@@ -92,19 +95,22 @@ class QueueProducer(Producer):
                 message.batch,
                 self._priority,
                 self._time_to_live_ns,
+                self.instance,
             )
         assert isinstance(message, OpenProducer)
-        return OpenSender(message.producer, message.pubend)
+        return OpenSender(message.producer, message.pubend, message.instance, message.resumes)
 
     def received(self, message: Any) -> None:
         """The broker's answer, from a queue's words."""
         match message:
             case SendReceipt(producer, _, first, count, position):
                 super().received(PublishReceipt(producer, first, count, position))
-            case SendRefused(producer, _, first, count, reason, uncertain):
+            case SendRefused(producer, _, first, count, reason, taken_over, uncertain):
                 super().received(PublishRefused(producer, first, count, reason, uncertain))
-            case SenderOpened(producer, _, _, problem) if problem:
-                super().received(ProducerRefused(producer, problem))
+                if taken_over:
+                    super().received(ProducerRefused(producer, reason, taken_over))
+            case SenderOpened(producer, _, _, problem, taken_over) if problem:
+                super().received(ProducerRefused(producer, problem, taken_over))
             case SenderOpened(producer, queue, next_sequence):
                 super().received(ProducerOpened(producer, queue, next_sequence))
 
@@ -113,7 +119,7 @@ class QueueProducer(Producer):
             outcome = SendUncertain(
                 self.pubend, outcome.first_sequence, outcome.count, outcome.reason
             )
-        elif isinstance(outcome, PublishRefusedError):
+        elif type(outcome) is PublishRefusedError:
             outcome = SendRefusedError(
                 self.pubend, outcome.first_sequence, outcome.count, outcome.reason
             )

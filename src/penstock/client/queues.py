@@ -22,6 +22,7 @@ import msgspec
 
 from penstock.client.client import ClientOptions
 from penstock.client.errors import Disconnected, PenstockError
+from penstock.client.instance import new_instance
 from penstock.client.publish_limits import PublishLimits
 from penstock.client.publisher import Publisher
 from penstock.client.queue_message import QueueBatch, QueueMessage, SettleRows
@@ -118,7 +119,9 @@ class Queues:
         """A sender of its own order, for high rates.
 
         Its ``publish`` waits for the receipt, its ``send`` only for room, its ``flush`` for all
-        receipts.  A ``name`` that is used again continues the numbering of its messages.
+        receipts.  A ``name`` that is used again continues the numbering of its messages.  It has
+        one sender at a time: the latest takes it over, and an earlier one that still sends gets
+        ``PublisherTakenOver``.
         """
         limits = limits or self._options.publish
         producer = QueueProducer(
@@ -128,6 +131,7 @@ class Queues:
             priority=priority,
             time_to_live_ns=seconds(time_to_live_s) if time_to_live_s else 0,
             first_sequence=first_sequence,
+            instance=new_instance(),
         )
         return QueueSender(
             self._session, producer, batch_rows=limits.batch_rows, deadline_s=self._deadline_s

@@ -11,7 +11,8 @@
 4. After a disconnection whatever was not taken is forgotten and asked for again.  A subscription
    that is not durable goes on where the application stopped taking.  A durable one asks from its
    position, so that the broker knows what is not acknowledged, and passes over what the
-   application has taken already.  Either way the application sees every message once.
+   application has taken already.  Either way the application sees every message once.  One that was
+   in force says since when: pubends that it has no position on owe it everything from then on.
 5. A final piece is a loss: it is raised at its place in the stream, or noted and passed over.
 """
 
@@ -32,6 +33,7 @@ from penstock.client.errors import (
     PenstockError,
     ProtocolViolation,
     SubscribeRefusedError,
+    UnsubscribeFailed,
 )
 from penstock.client.message import Acknowledge, Message, MessageBatch
 from penstock.client.start import Start
@@ -116,7 +118,7 @@ class Reader:
         self.lost: dict[str, IntervalSet] = {}
         self.acknowledge_through: Acknowledge = self.acknowledge
         self._start = start
-        self._since: Instant | None = None
+        self._since: Tick = 0
         self._ledgers: dict[str, Ledger] = {}
         self._arrived: dict[str, Tick] = {}
         self._queue: deque[tuple[str, Frame, int]] = deque()
@@ -234,7 +236,7 @@ class Reader:
         if self._closing:
             return self._farewell()
         if self.phase is Phase.UNASKED:
-            return [self._subscribe(now)]
+            return [self._subscribe()]
         if self.phase not in (Phase.ASKED, Phase.IN_FORCE):
             return []
         out: list[WireMessage] = []
@@ -260,12 +262,14 @@ class Reader:
         match message:
             case Delivery(pubend=pubend, frame=frame):
                 self._deliver(pubend, frame)
-            case Subscribed(positions=positions):
-                self._in_force(positions)
+            case Subscribed(positions=positions, since=since):
+                self._in_force(positions, since)
             case SubscribeRefused(reason=reason, uncertain=uncertain):
                 self.fail(SubscribeRefusedError(self.name, reason, uncertain=uncertain))
-            case Unsubscribed():
+            case Unsubscribed(problem=problem, uncertain=uncertain):
                 self.phase = Phase.OVER
+                if problem:
+                    self.error = UnsubscribeFailed(self.name, problem, uncertain=uncertain)
 
     def fail(self, error: PenstockError) -> None:
         """The subscription is over, and why."""
@@ -275,24 +279,22 @@ class Reader:
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _subscribe(self, now: Instant) -> Subscribe:
+    def _subscribe(self) -> Subscribe:
         self.phase = Phase.ASKED
         start = self._start
-        if self._ledgers and self._since is not None:
-            start = start.resumed(self._resume_positions(), self._since)
-        if self._since is None:
-            self._since = now
-        self._arrived = dict(start.positions)
+        positions = {**start.positions, **self._resume_positions()}
+        self._arrived = dict(positions)
         return Subscribe(
             self.name,
             self.selector,
             durable=self.options.durable,
             start=start.rule,
             start_time=start.time,
-            positions=start.positions,
+            positions=positions,
             window_bytes=self.options.window_bytes,
             ends=start.ends,
             pubends=self.options.pubends,
+            since=self._since,
         )
 
     def _resume_positions(self) -> dict[str, Tick]:
@@ -300,8 +302,9 @@ class Reader:
             return self.positions()
         return {pubend: ledger.taken for pubend, ledger in self._ledgers.items()}
 
-    def _in_force(self, positions: dict[str, Tick]) -> None:
+    def _in_force(self, positions: dict[str, Tick], since: Tick) -> None:
         self.phase = Phase.IN_FORCE
+        self._since = self._since or since
         self._moved = True
         for pubend, tick in positions.items():
             self._arrived.setdefault(pubend, tick)

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from penstock.client.message import EPOCH
-from penstock.core.clock import MICROSECOND, Instant
+from penstock.core.clock import MICROSECOND
 from penstock.core.intervals import Tick
 
 StartWish: TypeAlias = str | datetime | Mapping[str, Tick]
@@ -28,17 +28,6 @@ class Start(msgspec.Struct, frozen=True):
     positions: dict[str, Tick] = msgspec.field(default_factory=dict)
     ends: dict[str, Tick] = msgspec.field(default_factory=dict)
     """Where the subscription ends on each pubend that it reads; empty if it has no end."""
-
-    def resumed(self, positions: dict[str, Tick], since: Instant) -> Start:
-        """The start after a reconnection.
-
-        A pubend that turned up meanwhile has no position.  To begin it "now" would leave out what
-        it published while the client was away, so it begins at the instant ``since`` which the
-        subscription was first made.
-        """
-        if self.rule == NOW:
-            return Start(TIME, since, positions, self.ends)
-        return Start(self.rule, self.time, positions, self.ends)
 
 
 def parse_start(wish: StartWish) -> Start:

@@ -127,6 +127,8 @@ class Subscription:
         async with deadline(limit_s, lambda: self._describe("its end was not confirmed")):
             while not self._reader.is_over:
                 await self._wait()
+        if forget:
+            self._raise_error()
 
     def _abandon(self, *, forget: bool = False) -> None:
         """Tell the broker; the session is left when it has answered."""

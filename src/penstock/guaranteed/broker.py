@@ -8,6 +8,7 @@ leaving the broker.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 from zlib import crc32
 
 import msgspec
@@ -20,7 +21,6 @@ from penstock.core.machine import (
     LinkName,
     LogRead,
     PersistFailed,
-    PersistState,
     Priority,
     Send,
     Trace,
@@ -43,6 +43,7 @@ from penstock.guaranteed.links import (
 )
 from penstock.guaranteed.messages import (
     Acknowledgement,
+    ClaimsSaved,
     Consumed,
     DescribeStreams,
     DownstreamCongestionQuery,
@@ -69,12 +70,18 @@ from penstock.guaranteed.messages import (
 )
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.pubend import Pubend
+from penstock.guaranteed.source_holds import HOLDS, SourceHolds
 from penstock.guaranteed.source_relay import SourceRelay
+from penstock.guaranteed.staged_epoch import SINK_PREFIX, is_sink_name
 from penstock.guaranteed.staging import STAGING, Staging
 from penstock.guaranteed.staging_gate import StagingGate
 from penstock.guaranteed.staging_messages import CommitStages, DropStages, StageRows
-from penstock.guaranteed.subscription_explanation import explain_subscription
+from penstock.guaranteed.subscription_explanation import explain_absent, explain_subscription
 from penstock.guaranteed.telemetry import service_records, throttle_record
+
+TAKEN_OVER: Final = (
+    "another publisher named {name!r} was opened after this one; give each its own name"
+)
 
 
 class GuaranteedBroker:
@@ -107,9 +114,13 @@ class GuaranteedBroker:
         self._by_log = {pubend.log: pubend for pubend in self._pubends.values()}
         self._opening: list[tuple[LinkName, OpenProducer]] = []
         self._producers: dict[tuple[LinkName, str], Pubend] = {}
+        self._sessions_of: dict[tuple[str, str], LinkName] = {}
+        """Where the publisher of a name is connected, for each pubend."""
         self._sources: dict[str, SourceRelay] = {}
         self._source_of: dict[str, SourceRelay] = {}
         self.edge = Edge(broker, parameters, tokens, saved, now)
+        self._holds = SourceHolds(tokens, self._pubends)
+        self._next_hops: Mapping[str, LinkName] = {}
         self._deadlines: Deadlines[str] = Deadlines()
         self._staging = Staging(
             parameters,
@@ -132,9 +143,9 @@ class GuaranteedBroker:
         now: Instant,
     ) -> Pubend:
         holds = Holds()
-        kept = saved.get(self._holds_key(name))
+        kept = saved.get(SourceHolds.key(name))
         if kept is not None:
-            holds.load(kept, now)
+            holds.load(kept)
         return Pubend(
             name,
             self._parameters,
@@ -146,10 +157,6 @@ class GuaranteedBroker:
             now=now,
             saved_beginning=saved.get(f"pubend/{name}/beginning"),
         )
-
-    @staticmethod
-    def _holds_key(pubend: str) -> str:
-        return f"pubend/{pubend}/holds"
 
     def start(self) -> list[Effect]:
         """What must be done before anything else."""
@@ -166,6 +173,7 @@ class GuaranteedBroker:
     ) -> list[Effect]:
         """The overlay found other ways."""
         out: list[Effect] = []
+        self._next_hops = next_hops
         for root, tree in sorted(trees.items()):
             source = self._sources.get(root)
             if source is None:
@@ -186,7 +194,7 @@ class GuaranteedBroker:
     def overlay_settled(self, now: Instant) -> list[Effect]:
         """The broker knows the overlay as well as it is going to."""
         out: list[Effect] = []
-        self.edge.overlay_settled(out)
+        self.edge.overlay_settled(now, out)
         return self._settled(out, now)
 
     def link_up(self, link: LinkName, now: Instant) -> list[Effect]:
@@ -241,6 +249,8 @@ class GuaranteedBroker:
                 self._sources[root].withdrawal(link, out)
             case Acknowledgement(root=root) if root in self._sources:
                 self._acknowledge(message, now, out)
+            case ClaimsSaved():
+                self._claims_saved(message, now, out)
             case OpenProducer():
                 self._open_producer(link, message, now, out)
             case WhyRequest():
@@ -256,7 +266,7 @@ class GuaranteedBroker:
             case Subscribe():
                 self.edge.subscribe(link, message, now, out)
             case Unsubscribe():
-                self.edge.unsubscribe(link, message, out)
+                self.edge.unsubscribe(link, message, now, out)
 
     def _query(self, link: LinkName, message: DownstreamCongestionQuery, out: list[Effect]) -> None:
         source = self._source_of.get(message.pubend)
@@ -306,10 +316,13 @@ class GuaranteedBroker:
         if readers:
             horizons = self.edge.horizons()
             return WhyReply(name, explain_subscription(readers, self._broker, horizons, now))
+        absent = self.edge.durable_subscription(name)
+        if absent is not None:
+            return WhyReply(name, explain_absent(absent, self._broker, now))
         hosted = ", ".join(sorted(self._pubends)) or "none"
         problem = (
             f"broker {self._broker!r} hosts no pubend {name!r} (it hosts: {hosted}), and no "
-            "subscription of that name is connected to it"
+            "subscription of that name is connected to it or kept by it"
         )
         return WhyReply(name, b"", problem)
 
@@ -336,9 +349,19 @@ class GuaranteedBroker:
             source.confirmed(message, out)
 
     def _acknowledge(self, message: Acknowledgement, now: Instant, out: list[Effect]) -> None:
-        for name in self._sources[message.root].acknowledge(message, now, out):
-            saved = self._pubends[name].holds.save()
-            out.append(PersistState(self._tokens.take(""), {self._holds_key(name): saved}))
+        if self._sources[message.root].acknowledge(message, out):
+            answer = self._holds.stated(message, now, out)
+            if answer is not None:
+                self._claims_saved(answer, now, out)
+            for name, pubend in self._pubends.items():
+                self._deadlines.set(name, pubend.next_deadline())
+
+    def _claims_saved(self, message: ClaimsSaved, now: Instant, out: list[Effect]) -> None:
+        """A source's word to an edge, which may be this broker's or one further on."""
+        if message.edge == self._broker:
+            self.edge.claims_saved(message, now, out)
+        elif message.edge in self._next_hops:
+            out.append(Send(self._next_hops[message.edge], message, Priority.CONTROL))
 
     def _settled(self, out: list[Effect], now: Instant) -> list[Effect]:
         """Deliver what stays inside the broker until nothing of it is left."""
@@ -364,19 +387,44 @@ class GuaranteedBroker:
             # Which numbers are stored is not known before the log has been read.
             self._opening.append((session, message))
             return
-        reply: Message
+        refusal = self._objection(session, message, pubend)
+        if refusal is not None or pubend is None:
+            out.append(Send(session, refusal, Priority.CONTROL))
+            return
+        self._take_over(session, message.producer, pubend, out)
+        sequence = pubend.next_sequence(message.producer)
+        reply = ProducerOpened(message.producer, pubend.name, sequence)
+        out.append(Send(session, reply, Priority.CONTROL))
+        if pubend.control.limit_msgs_per_s is not None:
+            out.append(Send(session, pubend.control.notice(now), Priority.CONTROL))
+
+    def _objection(
+        self, session: LinkName, message: OpenProducer, pubend: Pubend | None
+    ) -> ProducerRefused | None:
+        producer = message.producer
         if pubend is None:
             hosted = ", ".join(self._open_to_clients()) or "none"
             wanted = f"no pubend {message.pubend!r}" if message.pubend else "no pubend"
             reason = f"broker {self._broker!r} hosts {wanted} (it hosts: {hosted})"
-            reply = ProducerRefused(message.producer, reason)
-        else:
-            self._producers[session, message.producer] = pubend
-            sequence = pubend.next_sequence(message.producer)
-            reply = ProducerOpened(message.producer, pubend.name, sequence)
-        out.append(Send(session, reply, Priority.CONTROL))
-        if pubend is not None and pubend.control.limit_msgs_per_s is not None:
-            out.append(Send(session, pubend.control.notice(now), Priority.CONTROL))
+            return ProducerRefused(producer, reason)
+        if is_sink_name(producer):
+            reason = f"names that begin with {SINK_PREFIX!r} belong to sinks; choose another name"
+            return ProducerRefused(producer, reason)
+        if not pubend.open(producer, message.instance, resumes=message.resumes):
+            return ProducerRefused(producer, TAKEN_OVER.format(name=producer), taken_over=True)
+        return None
+
+    def _take_over(
+        self, session: LinkName, producer: str, pubend: Pubend, out: list[Effect]
+    ) -> None:
+        """The session's publisher has the name; one that had it on another connection is told."""
+        before = self._sessions_of.get((pubend.name, producer), session)
+        if before != session and self._producers.pop((before, producer), None) is not None:
+            pubend.producer_left(before, producer)
+            refusal = ProducerRefused(producer, TAKEN_OVER.format(name=producer), taken_over=True)
+            out.append(Send(before, refusal, Priority.CONTROL))
+        self._producers[session, producer] = pubend
+        self._sessions_of[pubend.name, producer] = session
 
     def _choose_pubend(self, session: LinkName, message: OpenProducer) -> Pubend | None:
         """The one that was asked for; otherwise always the same one for the same producer."""
@@ -408,9 +456,12 @@ class GuaranteedBroker:
         out: list[Effect] = []
         self._opening = [entry for entry in self._opening if entry[0] != session]
         for key in [key for key in self._producers if key[0] == session]:
-            self._producers.pop(key).session_closed(session)
+            pubend = self._producers.pop(key)
+            pubend.producer_left(*key)
+            if self._sessions_of.get((pubend.name, key[1])) == session:
+                del self._sessions_of[pubend.name, key[1]]
         self._staging.session_closed(session)
-        self.edge.session_closed(session, out)
+        self.edge.session_closed(session, now, out)
         return self._settled(out, now)
 
     # -- the store's word -------------------------------------------------------------------
@@ -420,9 +471,12 @@ class GuaranteedBroker:
         out: list[Effect] = []
         owner = self._tokens.settle(token)
         if owner == EDGE:
-            self.edge.resolved(token, failure, out)
+            self.edge.resolved(token, failure, now, out)
         elif owner == CURSORS:
-            self.edge.cursors.resolved(token, failure, out)
+            self.edge.cursor_resolved(token, failure, now, out)
+        elif owner == HOLDS:
+            for answer in self._holds.resolved(token, failure):
+                self._claims_saved(answer, now, out)
         elif owner == STAGING:
             self._staging.resolved(token, failure, now, out)
         pubend = self._by_log.get(owner or "")

@@ -4,7 +4,8 @@ A job that reads intervals (a Spark query with its checkpoint) is no subscriptio
 to it that it did not ask for.  It still needs the log to keep what it may have to read again.
 
 1. A cursor is a tick for each pubend.  It only moves forward.
-2. It is saved before it is confirmed, and only what is saved is claimed towards the source.
+2. It is saved before it is confirmed, and only what is saved is claimed towards the source.  One
+   that is new on a stream is confirmed when the source has saved the claim too.
 3. It holds the log like a durable subscription at the same edge does, connected or not, until it is
    moved or forgotten, but never further back than ``holds_ns`` from now: ticks are time, and a job
    that was given up would otherwise keep the logs for ever.
@@ -21,7 +22,7 @@ from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, LinkName, PersistFailed, PersistState, Priority, Send
 from penstock.core.tokens import Tokens
-from penstock.guaranteed.messages import CursorMoved, MoveCursor
+from penstock.guaranteed.messages import CursorMoved, DurableClaim, MoveCursor
 
 PREFIX = "cursor/"
 CURSORS = "cursors"
@@ -49,11 +50,6 @@ class Cursors:
             if key.startswith(PREFIX)
         }
 
-    @property
-    def any(self) -> bool:
-        """Whether there are cursors at all."""
-        return bool(self._saved)
-
     def move(self, session: LinkName, message: MoveCursor, out: list[Effect]) -> None:
         """Save a cursor's new place; the session is told when it is safe."""
         held = self._saved.get(message.cursor)
@@ -74,21 +70,36 @@ class Cursors:
         value = None if message.forget else msgspec.msgpack.encode(ticks)
         out.append(PersistState(token, {PREFIX + message.cursor: value}))
 
-    def resolved(self, token: int, failure: PersistFailed | None, out: list[Effect]) -> None:
-        """A place is saved, or was refused."""
+    def resolved(
+        self, token: int, failure: PersistFailed | None, out: list[Effect]
+    ) -> tuple[Send, tuple[str, ...]] | None:
+        """A place is saved, or was refused.
+
+        Returns the confirmation, and the pubends on which the cursor is new.
+        """
         session, moved = self._saving.pop(token)
+        held = self._saved.get(moved.cursor, {})
         if failure:
-            before = self._saved.get(moved.cursor, {})
-            reply = CursorMoved(moved.cursor, before, failure.reason, failure.uncertain)
-        elif moved.forget:
+            refused = CursorMoved(moved.cursor, held, failure.reason, failure.uncertain)
+            out.append(Send(session, refused, Priority.CONTROL))
+            return None
+        if moved.forget:
             self._saved.pop(moved.cursor, None)
-            reply = CursorMoved(moved.cursor, {})
         else:
             self._saved[moved.cursor] = moved.ticks
-            reply = CursorMoved(moved.cursor, moved.ticks)
-        out.append(Send(session, reply, Priority.CONTROL))
+        reply = CursorMoved(moved.cursor, moved.ticks)
+        fresh = tuple(pubend for pubend in moved.ticks if pubend not in held)
+        return Send(session, reply, Priority.CONTROL), fresh
 
-    def claims(self, pubend: str, now: Instant) -> list[Tick]:
-        """From where on each cursor on one stream has it kept."""
+    def lowest(self, pubend: str, now: Instant) -> DurableClaim | None:
+        """From where on the cursors have a stream kept, and which of them reaches back furthest."""
         oldest = now - self._holds_ns
-        return [max(ticks[pubend], oldest) for ticks in self._saved.values() if pubend in ticks]
+        places = [
+            (max(ticks[pubend], oldest), name)
+            for name, ticks in self._saved.items()
+            if pubend in ticks
+        ]
+        if not places:
+            return None
+        tick, name = min(places)
+        return DurableClaim(tick, f"cursor {name!r}")

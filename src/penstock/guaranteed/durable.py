@@ -2,10 +2,13 @@
 
 1. A durable subscription is known by its name, whoever connects to it.
 2. It exists once it is saved, and where it starts on each stream too; until then it is not
-   announced.
+   announced.  When it was made is saved with it: that is where it starts on streams that appear
+   while it is away.
 3. The reader's acknowledgements are saved together, a few times a second.
 4. Only what is saved is claimed towards the source: a crash can make the broker repeat messages
    that were consumed in the last moment, never skip any.
+5. One without a reader for ``durable_hold_expiry_ns`` keeps its position and claims nothing any
+   more: when a reader comes back, it is told what was trimmed meanwhile as lost.
 """
 
 from __future__ import annotations
@@ -16,12 +19,13 @@ import msgspec
 
 from penstock.content.parser import parse
 from penstock.content.selector import Selector
-from penstock.core.clock import MILLISECOND, Instant, earliest
+from penstock.core.clock import MILLISECOND, NEVER, Instant, earliest
 from penstock.core.intervals import Tick
-from penstock.core.machine import Effect, PersistFailed, PersistState
+from penstock.core.machine import Effect, LinkName, PersistFailed, PersistState
 from penstock.core.tokens import Tokens
-from penstock.guaranteed.messages import Subscribe
+from penstock.guaranteed.messages import DurableClaim, Subscribe
 from penstock.guaranteed.parameters import GuaranteedParameters
+from penstock.guaranteed.starting import claimed_from
 from penstock.guaranteed.subscription import DurableState, Subscription
 
 PREFIX = "durable/"
@@ -39,6 +43,7 @@ class DurableSubscriptions:
         parameters: GuaranteedParameters,
         tokens: Tokens,
         saved: Mapping[str, bytes],
+        now: Instant,
     ) -> None:
         """Take over what was found on the disk."""
         self._parameters = parameters
@@ -47,14 +52,16 @@ class DurableSubscriptions:
         self._creating: dict[int, Subscription] = {}
         self._saving: dict[int, list[tuple[Subscription, dict[str, Tick]]]] = {}
         self._changed: dict[str, Subscription] = {}
+        self._deleting: dict[int, tuple[LinkName, str]] = {}
+        self._lowest: dict[str, DurableClaim | None] = {}
+        self._started_at = now
         self._last_key = 0
         self.save_at: Instant | None = None
         for key in sorted(key for key in saved if key.startswith(PREFIX)):
             state = msgspec.msgpack.decode(saved[key], type=DurableState)
             name = key.removeprefix(PREFIX)
             subscription = Subscription(self.next_key(), name, parse(state.selector), durable=True)
-            subscription.consumed = dict(state.consumed)
-            subscription.saved = dict(state.consumed)
+            subscription.restore(state, now)
             self._by_name[name] = subscription
 
     def next_key(self) -> int:
@@ -62,10 +69,13 @@ class DurableSubscriptions:
         self._last_key += 1
         return self._last_key
 
-    @property
-    def any(self) -> bool:
-        """Whether there are durable subscriptions at all."""
-        return bool(self._by_name)
+    def all(self) -> list[Subscription]:
+        """Every durable subscription, with a reader or without."""
+        return list(self._by_name.values())
+
+    def get(self, name: str) -> Subscription | None:
+        """The durable subscription of a name."""
+        return self._by_name.get(name)
 
     def refusal(self, message: Subscribe, selector: Selector) -> str:
         """Why a durable subscription cannot be opened, or nothing."""
@@ -82,12 +92,24 @@ class DurableSubscriptions:
             return f"this broker already keeps {limit} durable subscriptions, the most allowed"
         return ""
 
-    def open(self, message: Subscribe, selector: Selector, out: list[Effect]) -> Subscription:
+    def open(
+        self, message: Subscribe, selector: Selector, now: Instant, out: list[Effect]
+    ) -> Subscription:
         """Find the subscription, or create and save it."""
+        self._lowest.clear()
         found = self._by_name.get(message.subscription)
         if found is not None:
+            found.since = found.made_at
+            if found.pubends != message.pubends or found.absent_since:
+                found.pubends, found.absent_since = message.pubends, 0
+                self._changed[found.name] = found
+                self.save_at = earliest(self.save_at, now)
             return found
         created = Subscription(self.next_key(), message.subscription, selector, durable=True)
+        created.start, created.start_time = message.start, message.start_time
+        created.made_at = message.since or now
+        created.since = message.since or None
+        created.pubends = message.pubends
         self._by_name[created.name] = created
         token = self._tokens.take(EDGE)
         self._creating[token] = created
@@ -102,11 +124,35 @@ class DurableSubscriptions:
             return False
         return subscription.consumed.keys() <= subscription.saved.keys()
 
-    def forget(self, name: str, out: list[Effect]) -> None:
-        """Delete a durable subscription and its claim."""
-        if self._by_name.pop(name, None) is not None:
-            self._changed.pop(name, None)
-            out.append(PersistState(self._tokens.take(EDGE), {PREFIX + name: None}))
+    def claims_saved(self, subscription: Subscription, now: Instant) -> None:
+        """Every source has saved a new subscription's claim: it need not be awaited again."""
+        subscription.claimed = True
+        if self._by_name.get(subscription.name) is not subscription:
+            return
+        self._changed[subscription.name] = subscription
+        self.save_at = earliest(self.save_at, now + SAVE_INTERVAL)
+
+    def left(self, subscription: Subscription, now: Instant) -> None:
+        """Its reader is gone."""
+        if self._by_name.get(subscription.name) is subscription:
+            subscription.absent_since = now
+            self._changed[subscription.name] = subscription
+            self.save_at = earliest(self.save_at, now + SAVE_INTERVAL)
+
+    def forget(self, name: str, session: LinkName, out: list[Effect]) -> bool:
+        """Delete a durable subscription; the session waits for it.  False if there is none."""
+        if self._by_name.pop(name, None) is None:
+            return False
+        self._changed.pop(name, None)
+        token = self._tokens.take(EDGE)
+        self._deleting[token] = (session, name)
+        out.append(PersistState(token, {PREFIX + name: None}))
+        return True
+
+    def deleted(self, token: int) -> tuple[LinkName, str] | None:
+        """Which session waited for the deletion of which subscription, if it was one."""
+        self._lowest.clear()
+        return self._deleting.pop(token, None)
 
     def changed(self, subscription: Subscription, now: Instant) -> None:
         """A position moved, and will be saved soon; one that was never saved, at once."""
@@ -144,12 +190,37 @@ class DurableSubscriptions:
             return []
         for subscription, consumed in saving:
             subscription.saved = consumed
+        self._lowest.clear()
         return [subscription for subscription, _ in saving]
 
-    def claims(self, pubend: str) -> list[Tick]:
-        """The saved positions of all durable subscriptions on one stream."""
-        return [
-            subscription.saved[pubend]
-            for subscription in self._by_name.values()
-            if pubend in subscription.saved
-        ]
+    def holds(self, subscription: Subscription, now: Instant) -> bool:
+        """Whether a subscription still keeps the logs: it has a reader, or had one not long ago."""
+        expiry = self._parameters.durable_hold_expiry_ns
+        if not expiry or not subscription.absent_since:
+            return True
+        # After a start of the broker readers have some time to come back.
+        grace = self._started_at + self._parameters.hold_expiry_ns
+        return now < max(subscription.absent_since + expiry, grace)
+
+    def lowest(self, pubend: str, now: Instant) -> DurableClaim | None:
+        """From where on a stream is needed, and whose claim reaches back furthest."""
+        if self._parameters.durable_hold_expiry_ns:
+            return self._lowest_claim(pubend, now)
+        if pubend not in self._lowest:
+            self._lowest[pubend] = self._lowest_claim(pubend, now)
+        return self._lowest[pubend]
+
+    def _lowest_claim(self, pubend: str, now: Instant) -> DurableClaim | None:
+        lowest: Subscription | None = None
+        lowest_tick: Tick = NEVER
+        for subscription in self._by_name.values():
+            tick = subscription.saved.get(pubend)
+            if tick is None:
+                if not subscription.reads(pubend):
+                    continue
+                tick = claimed_from(subscription)
+            if tick < lowest_tick and self.holds(subscription, now):
+                lowest, lowest_tick = subscription, tick
+        if lowest is None:
+            return None
+        return DurableClaim(lowest_tick, f"durable subscription {lowest.name!r}")

@@ -28,13 +28,14 @@ from penstock.core.tokens import Tokens
 from penstock.core.trees import Tree
 from penstock.guaranteed.cursors import Cursors
 from penstock.guaranteed.durable import DurableSubscriptions
+from penstock.guaranteed.edge_claims import EdgeClaims
 from penstock.guaranteed.edge_control import EdgeControl
 from penstock.guaranteed.edge_requests import EdgeRequests
 from penstock.guaranteed.edge_stream import EdgeStream
 from penstock.guaranteed.links import LOCAL_RELAY
 from penstock.guaranteed.messages import (
     LIVE_FILTER,
-    Acknowledgement,
+    ClaimsSaved,
     Consumed,
     DownstreamCongestionQuery,
     Knowledge,
@@ -51,6 +52,7 @@ from penstock.guaranteed.nack_window import FixedNackWindow, NackWindow, Recover
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.past_readers import PastReaders
 from penstock.guaranteed.sources import SourceView
+from penstock.guaranteed.starting import first_tick
 from penstock.guaranteed.subscription import Subscription
 
 MAX_PATTERNS: Final = 100
@@ -76,14 +78,17 @@ class Edge:
         self._parameters = parameters
         self._sources: dict[str, SourceView] = {}
         self._source_of: dict[str, SourceView] = {}
-        self._durable = DurableSubscriptions(parameters, tokens, saved)
+        self._durable = DurableSubscriptions(parameters, tokens, saved, now)
         self.cursors = Cursors(
             parameters.durable_subscriptions, tokens, saved, holds_ns=parameters.cursor_holds_ns
         )
+        self._claims = EdgeClaims(
+            broker, now, self._durable, self.cursors, return_within=parameters.hold_expiry_ns
+        )
+        self._new_cursors: dict[str, list[Send]] = {}
         self._by_session: dict[LinkName, dict[str, Subscription]] = {}
         self._by_key: dict[int, Subscription] = {}
         self._waiting: dict[int, dict[str, int]] = {}
-        self._starts: dict[int, Subscribe] = {}
         self._wanted: Counter[str] = Counter()
         self._index = SelectorIndex()
         self._requests = EdgeRequests()
@@ -96,30 +101,31 @@ class Edge:
     # -- sources ----------------------------------------------------------------------------
 
     def trees_changed(self, trees: Mapping[str, Tree], out: list[Effect]) -> None:
-        """Register with sources that are new or were started anew.
+        """Register with sources that are new or were started anew, and claim their logs soon.
 
         A source that cannot be reached is not forgotten: its streams go on where they stopped.
         """
         for root, tree in trees.items():
             view = self._sources.get(root)
             if view is None:
-                view = self._sources[root] = SourceView(root, tree.incarnation, self._wanted)
+                view = self._sources[root] = SourceView(tree, self._wanted)
             elif view.incarnation == tree.incarnation:
                 continue
-            view.incarnation = tree.incarnation
+            view.incarnation, view.pubends = tree.incarnation, tree.pubends
+            self._claims.source_started(root)
             if self._wanted:
                 self._send(view.register_all(), out)
                 for waiting in self._waiting.values():
                     waiting[root] = view.version
 
-    def overlay_settled(self, out: list[Effect]) -> None:
+    def overlay_settled(self, now: Instant, out: list[Effect]) -> None:
         """The broker knows the overlay now: subscriptions that wait for nothing else are in force.
 
         Before that a source might exist that nobody has registered with.
         """
         self._overlay_settled = True
         for subscription in self._by_key.values():
-            self._announce(subscription, out)
+            self._announce(subscription, now, out)
 
     def path_changed(self, root: str, now: Instant, out: list[Effect]) -> None:
         """The way up is another one: what was asked for is not under way any more."""
@@ -152,7 +158,7 @@ class Edge:
             if needed is not None and needed <= view.confirmed_version:
                 del self._waiting[key][message.root]
                 self._attach(self._by_key[key], view, now, out)
-                self._announce(self._by_key[key], out)
+                self._announce(self._by_key[key], now, out)
 
     def _live_stream_of(self, pubend: str) -> EdgeStream:
         return self._source_of[pubend].streams[pubend]
@@ -217,14 +223,21 @@ class Edge:
             self._refuse(session, message, refusal, out)
             return
         subscription = (
-            self._durable.open(message, selector, out)
+            self._durable.open(message, selector, now, out)
             if message.durable
-            else Subscription(self._durable.next_key(), message.subscription, selector)
+            else self._transient(message, selector, now)
         )
         if subscription.session is not None:
             reason = f"subscription {subscription.name!r} was taken over by another connection"
-            self._end(subscription, out, closing=reason)
+            self._end(subscription, now, out, closing=reason)
         self._begin(subscription, session, message, now, out)
+
+    def _transient(self, message: Subscribe, selector: Selector, now: Instant) -> Subscription:
+        made = Subscription(self._durable.next_key(), message.subscription, selector)
+        made.start, made.start_time = message.start, message.start_time
+        made.made_at, made.since = message.since or now, message.since or None
+        made.pubends = message.pubends
+        return made
 
     def _limits(
         self, sessions: Mapping[str, Subscription], message: Subscribe, selector: Selector
@@ -254,13 +267,10 @@ class Edge:
         out: list[Effect],
     ) -> None:
         subscription.connect(session, message.window_bytes)
-        subscription.began_at = now
         subscription.ends = message.ends
-        subscription.pubends = message.pubends
         subscription.resume(message.positions)
         self._by_session.setdefault(session, {})[message.subscription] = subscription
         self._by_key[subscription.key] = subscription
-        self._starts[subscription.key] = message
         if not subscription.ends:
             self._index.add(subscription.key, subscription.selector)
         text = subscription.wanted
@@ -275,9 +285,9 @@ class Edge:
                 self._attach(subscription, view, now, out)
             else:
                 waiting[view.root] = view.version
-        self._announce(subscription, out)
+        self._announce(subscription, now, out)
 
-    def _announce(self, subscription: Subscription, out: list[Effect]) -> None:
+    def _announce(self, subscription: Subscription, now: Instant, out: list[Effect]) -> None:
         """Tell the client that its subscription is in force, once it is everywhere."""
         if subscription.announced or subscription.session is None:
             return
@@ -285,9 +295,33 @@ class Edge:
             return
         if self._waiting[subscription.key]:
             return
+        if not subscription.claimed and self._claim(subscription, now, out):
+            return
         subscription.announced = True
-        reply = Subscribed(subscription.name, dict(subscription.positions))
+        subscription.since = subscription.made_at
+        reply = Subscribed(subscription.name, dict(subscription.started), subscription.made_at)
         out.append(Send(subscription.session, reply, Priority.CONTROL))
+
+    def _claim(self, subscription: Subscription, now: Instant, out: list[Effect]) -> bool:
+        """Have a new durable subscription's claim saved by the sources; False if it reads none."""
+        views = [
+            view for view in self._sources.values() if any(map(subscription.reads, view.pubends))
+        ]
+        self._claims.await_saved(subscription.key, [view.root for view in views])
+        for view in views:
+            self._state_claims(view, now, out)
+        return bool(views)
+
+    def claims_saved(self, message: ClaimsSaved, now: Instant, out: list[Effect]) -> None:
+        """A source has saved what this edge claims of its logs."""
+        for holder in self._claims.saved(message):
+            if isinstance(holder, str):
+                out += self._new_cursors.pop(holder)
+                continue
+            subscription = self._by_key.get(holder)
+            if subscription is not None:
+                self._durable.claims_saved(subscription, now)
+                self._announce(subscription, now, out)
 
     def _refuse(
         self, session: LinkName, message: Subscribe, reason: str, out: list[Effect]
@@ -295,32 +329,52 @@ class Edge:
         refusal = SubscribeRefused(message.subscription, reason)
         out.append(Send(session, refusal, Priority.CONTROL))
 
-    def unsubscribe(self, session: LinkName, message: Unsubscribe, out: list[Effect]) -> None:
+    def unsubscribe(
+        self, session: LinkName, message: Unsubscribe, now: Instant, out: list[Effect]
+    ) -> None:
         """A client ends a subscription."""
         subscription = self._by_session.get(session, {}).get(message.subscription)
         if subscription is not None:
-            self._end(subscription, out)
+            self._end(subscription, now, out)
         if message.forget:
-            self._durable.forget(message.subscription, out)
-        out.append(Send(session, Unsubscribed(message.subscription), Priority.CONTROL))
+            self._delete(session, message.subscription, now, out)
+        else:
+            out.append(Send(session, Unsubscribed(message.subscription), Priority.CONTROL))
 
-    def session_closed(self, session: LinkName, out: list[Effect]) -> None:
+    def _delete(self, session: LinkName, name: str, now: Instant, out: list[Effect]) -> None:
+        """Delete a durable subscription; the client is told when it is gone for good."""
+        found = self._durable.get(name)
+        if found is not None and found.session is not None:
+            refusal = SubscribeRefused(name, "it was deleted by another connection")
+            out.append(Send(found.session, refusal, Priority.CONTROL))
+            self._end(found, now, out)
+        if not self._durable.forget(name, session, out):
+            out.append(Send(session, Unsubscribed(name), Priority.CONTROL))
+
+    def session_closed(self, session: LinkName, now: Instant, out: list[Effect]) -> None:
         """A client is gone, with all its subscriptions."""
         for subscription in list(self._by_session.get(session, {}).values()):
-            self._end(subscription, out)
+            if not subscription.durable and not subscription.ends:
+                standing = {**subscription.positions, **self._horizons(subscription)}
+                self._claims.subscriber_left(standing, now)
+            self._end(subscription, now, out)
         self._by_session.pop(session, None)
 
-    def _end(self, subscription: Subscription, out: list[Effect], closing: str = "") -> None:
+    def _end(
+        self, subscription: Subscription, now: Instant, out: list[Effect], closing: str = ""
+    ) -> None:
         session = subscription.session
         assert session is not None
         self._by_session[session].pop(subscription.name, None)
         self._past.leave(subscription)
         subscription.settle(self._horizons(subscription))
         subscription.disconnect()
+        self._claims.forget(subscription.key)
+        if subscription.durable:
+            self._durable.left(subscription, now)
         if not subscription.ends:
             self._index.remove(subscription.key)
         del self._by_key[subscription.key], self._waiting[subscription.key]
-        del self._starts[subscription.key]
         text = subscription.wanted
         self._wanted[text] -= 1
         if not self._wanted[text]:
@@ -355,7 +409,11 @@ class Edge:
                 continue
             confirmed = max(view.ticks[pubend], view.streams[pubend].horizon)
             subscription.confirmed_at[pubend] = confirmed
-            start = self._start(subscription, pubend, view, confirmed)
+            resumed = subscription.positions.get(pubend)
+            start = (
+                first_tick(subscription, pubend, view, confirmed) if resumed is None else resumed
+            )
+            subscription.started[pubend] = start
             if subscription.ends and start >= subscription.ends.get(pubend, start):
                 continue
             first = min(view.earliest.get(pubend, 0), subscription.ends.get(pubend, NEVER))
@@ -375,23 +433,6 @@ class Edge:
                 self._past.catch_up(subscription, pubend, known, now, out)
         if subscription.durable:
             self._durable.changed(subscription, now)
-
-    def _start(
-        self, subscription: Subscription, pubend: str, view: SourceView, confirmed: Tick
-    ) -> Tick:
-        resumed = subscription.positions.get(pubend)
-        if resumed is not None:
-            return resumed
-        wish = self._starts[subscription.key]
-        if wish.start == "earliest":
-            return view.earliest.get(pubend, confirmed)
-        if wish.start == "time":
-            return max(wish.start_time, view.earliest.get(pubend, 0))
-        if subscription.announced:
-            # The source turned up after the subscription was said to be in force: what it published
-            # since then is due, although nobody had registered with it.
-            return max(min(subscription.began_at, confirmed), view.earliest.get(pubend, 0))
-        return confirmed
 
     # -- knowledge --------------------------------------------------------------------------
 
@@ -464,8 +505,19 @@ class Edge:
 
     # -- the store's word -------------------------------------------------------------------
 
-    def resolved(self, token: int, failure: PersistFailed | None, out: list[Effect]) -> None:
+    def resolved(
+        self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
+    ) -> None:
         """Something about durable subscriptions is saved, or was refused."""
+        deleted = self._durable.deleted(token)
+        if deleted is not None:
+            session, name = deleted
+            reply = Unsubscribed(name)
+            if failure:
+                problem = f"it could not be deleted: {failure.reason}"
+                reply = Unsubscribed(name, problem, failure.uncertain)
+            out.append(Send(session, reply, Priority.CONTROL))
+            self._acknowledge(now, out)
         for subscription in self._durable.resolved(token, failure):
             if subscription.session is None:
                 continue
@@ -473,9 +525,29 @@ class Edge:
                 reason = f"it could not be saved: {failure.reason}"
                 refusal = SubscribeRefused(subscription.name, reason, failure.uncertain)
                 out.append(Send(subscription.session, refusal, Priority.CONTROL))
-                self._end(subscription, out)
+                self._end(subscription, now, out)
             else:
-                self._announce(subscription, out)
+                self._announce(subscription, now, out)
+
+    def cursor_resolved(
+        self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
+    ) -> None:
+        """A cursor is saved, or was refused; one that is new must be claimed before it counts."""
+        moved = self.cursors.resolved(token, failure, out)
+        if moved is None:
+            return
+        confirmation, fresh = moved
+        views = [view for view in self._sources.values() if not set(fresh).isdisjoint(view.pubends)]
+        if not views:
+            out.append(confirmation)
+            if not confirmation.message.ticks:
+                self._acknowledge(now, out)
+            return
+        name = confirmation.message.cursor
+        self._new_cursors.setdefault(name, []).append(confirmation)
+        self._claims.await_saved(name, [view.root for view in views])
+        for view in views:
+            self._state_claims(view, now, out)
 
     # -- time -------------------------------------------------------------------------------
 
@@ -514,16 +586,16 @@ class Edge:
 
     def _acknowledge(self, now: Instant, out: list[Effect]) -> None:
         for view in self._sources.values():
-            ticks = {}
-            for pubend in sorted(view.ticks):
-                claims = self._durable.claims(pubend) + self.cursors.claims(pubend, now)
-                if self._wanted:
-                    claims.append(view.streams[pubend].horizon)
-                if claims:
-                    ticks[pubend] = min(claims)
-            if ticks:
-                durable = self._durable.any or self.cursors.any
-                self._send(Acknowledgement(view.root, self._broker, durable, ticks), out)
+            self._state_claims(view, now, out)
+
+    def _state_claims(self, view: SourceView, now: Instant, out: list[Effect]) -> None:
+        """Tell a source what is needed of its logs."""
+        live: dict[str, Tick] = {}
+        if self._wanted:
+            live = {pubend: view.streams[pubend].horizon for pubend in sorted(view.ticks)}
+        statement = self._claims.statement(view, live, now)
+        if statement is not None:
+            self._send(statement, out)
 
     def _send(self, message: object, out: list[Effect]) -> None:
         out.append(Send(LOCAL_RELAY, message, Priority.CONTROL))
@@ -556,6 +628,18 @@ class Edge:
     def subscriptions(self) -> list[Subscription]:
         """The connected subscriptions."""
         return list(self._by_key.values())
+
+    def durable_subscriptions(self) -> list[Subscription]:
+        """Every durable subscription, with a reader or without."""
+        return self._durable.all()
+
+    def durable_subscription(self, name: str) -> Subscription | None:
+        """The durable subscription of a name."""
+        return self._durable.get(name)
+
+    def holds_logs(self, subscription: Subscription, now: Instant) -> bool:
+        """Whether a durable subscription still keeps the logs."""
+        return self._durable.holds(subscription, now)
 
     def check_invariants(self) -> None:
         """Every stream is possible, and nobody is live and catching up at once."""

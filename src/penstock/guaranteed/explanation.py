@@ -25,6 +25,9 @@ class Explanation(msgspec.Struct, frozen=True):
     bottleneck_broker: str
     bottleneck_link: str
     recovering: bool
+    log_bytes: int
+    log_held_by: str
+    """Who keeps the log from being trimmed, in words."""
     changes: list[Change]
     problems: list[str] = []
 
@@ -51,6 +54,8 @@ def explain(pubend: Pubend, broker: str, now: Instant) -> bytes:
         bottleneck_broker=worst.edge if worst is not None else "",
         bottleneck_link=worst.link if worst is not None else "",
         recovering=alert is not None and alert.recovering is not None,
+        log_bytes=pubend.log_bytes,
+        log_held_by=pubend.holds.describe_lowest(),
         changes=list(control.changes),
         problems=pubend.problems(now),
     )

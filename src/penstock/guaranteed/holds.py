@@ -1,26 +1,30 @@
 """Who still needs a pubend's log, and from where on.
 
-1. An edge broker's last acknowledgement is its hold: nothing at or above it is trimmed.
-2. The hold of an edge with durable subscriptions stays until that edge says otherwise, through
-   crashes of either side: it is saved.
-3. Any other hold expires when the edge has been silent for a while; what it missed then is found
-   within the time for which the log is kept anyway, or told as lost.
+1. An edge broker claims a log in two ways.  A *live* claim is where its connected subscribers
+   stand, and those that just lost their connection.  It expires when the edge has been silent for a
+   while; what the edge missed then is found within the time for which the log is kept anyway, or
+   told as lost.
+2. A *durable* claim is for durable subscriptions and cursors, connected or not.  It stays until the
+   edge releases it, through crashes of either side: it is saved.
+3. Nothing at or above the lowest claim is trimmed.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Tick
+from penstock.guaranteed.messages import DurableClaim
 
+MAX_EDGES: Final = 100_000
+"""How many edges may claim one log: more brokers than an overlay has."""
 
-class Hold(msgspec.Struct, frozen=True):
-    """One edge's claim on one pubend's log."""
-
-    tick: Tick
-    durable: bool
-    heard_at: Instant
+UNNAMED: Final = "durable subscriptions"
+"""The holder of a claim that was saved before claims had one."""
 
 
 class Holds:
@@ -28,41 +32,68 @@ class Holds:
 
     def __init__(self) -> None:
         """Nobody needs anything at first."""
-        self._by_edge: dict[str, Hold] = {}
+        self._live: dict[str, tuple[Tick, Instant]] = {}
+        self._durable: dict[str, DurableClaim] = {}
 
-    def acknowledge(self, edge: str, tick: Tick, durable: bool, now: Instant) -> bool:
-        """Move an edge's hold; True if what must survive a crash has changed."""
-        before = self._by_edge.get(edge)
-        self._by_edge[edge] = Hold(tick, durable, now)
-        if before is None or before.durable != durable:
-            return durable or before is not None
-        return durable and before.tick != tick
+    def claim_live(self, edge: str, tick: Tick | None, now: Instant) -> None:
+        """An edge's subscribers stand here; None if it has none."""
+        if tick is None:
+            self._live.pop(edge, None)
+        elif edge in self._live or len(self._live) < MAX_EDGES:
+            self._live[edge] = (tick, now)
+
+    def claim_durable(self, edge: str, claim: DurableClaim | None) -> bool:
+        """Set or release (None) an edge's durable claim; False if there is no place for it."""
+        if claim is None:
+            self._durable.pop(edge, None)
+        elif edge in self._durable or len(self._durable) < MAX_EDGES:
+            self._durable[edge] = claim
+        else:
+            return False
+        return True
+
+    def durable_of(self, edge: str) -> DurableClaim | None:
+        """An edge's durable claim, if it has one."""
+        return self._durable.get(edge)
 
     def lowest(self, now: Instant, expiry: Duration, default: Tick) -> Tick:
         """Below this tick nobody needs anything."""
-        expired = [
-            edge
-            for edge, hold in self._by_edge.items()
-            if not hold.durable and now - hold.heard_at > expiry
-        ]
+        expired = [edge for edge, (_, heard_at) in self._live.items() if now - heard_at > expiry]
         for edge in expired:
-            del self._by_edge[edge]
-        return min((hold.tick for hold in self._by_edge.values()), default=default)
+            del self._live[edge]
+        return min(self._ticks(), default=default)
+
+    def _ticks(self) -> Iterator[Tick]:
+        yield from (tick for tick, _ in self._live.values())
+        yield from (claim.tick for claim in self._durable.values())
 
     def describe_lowest(self) -> str:
         """Who is to blame that the log cannot be trimmed, for an error message."""
-        if not self._by_edge:
-            return "nothing holds it; it is within its retention"
-        edge, hold = min(self._by_edge.items(), key=lambda item: item[1].tick)
-        kind = "durable subscriptions" if hold.durable else "subscriptions"
-        return f"{kind} at broker {edge!r} have consumed only up to tick {hold.tick}"
+        durable = min(self._durable.items(), key=lambda item: item[1].tick, default=None)
+        live = min(self._live.items(), key=lambda item: item[1][0], default=None)
+        if durable is not None and (live is None or durable[1].tick <= live[1][0]):
+            edge, claim = durable
+            return (
+                f"{claim.holder} at broker {edge!r} has consumed only up to tick {claim.tick}; let "
+                "it read on, or delete it if nobody needs it any more"
+            )
+        if live is not None:
+            edge, (tick, _) = live
+            return f"subscriptions at broker {edge!r} have consumed only up to tick {tick}"
+        return "nothing holds it; it is within its retention"
+
+    def durable(self) -> dict[str, DurableClaim]:
+        """The durable claims by edge."""
+        return dict(self._durable)
 
     def save(self) -> bytes:
-        """The holds that must survive a crash."""
-        kept = {edge: hold.tick for edge, hold in self._by_edge.items() if hold.durable}
+        """The claims that must survive a crash."""
+        kept = {edge: (claim.tick, claim.holder) for edge, claim in sorted(self._durable.items())}
         return msgspec.msgpack.encode(kept)
 
-    def load(self, data: bytes, now: Instant) -> None:
-        """Take saved holds over."""
-        for edge, tick in msgspec.msgpack.decode(data, type=dict[str, int]).items():
-            self._by_edge[edge] = Hold(tick, True, now)
+    def load(self, data: bytes) -> None:
+        """Take saved claims over; a bare tick was saved before claims named their holder."""
+        saved = msgspec.msgpack.decode(data, type=dict[str, int | tuple[int, str]])
+        for edge, claim in saved.items():
+            tick, holder = (claim, UNNAMED) if isinstance(claim, int) else claim
+            self._durable[edge] = DurableClaim(tick, holder)

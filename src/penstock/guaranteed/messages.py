@@ -63,13 +63,15 @@ class SubscriptionUpdate(Message, frozen=True):
 class SubscriptionConfirmed(Message, frozen=True):
     """From these ticks on, what flows down the link is complete for the child's version.
 
-    ``earliest`` is where each pubend's log begins.
+    ``earliest`` is where each pubend's log begins at present, ``beginnings`` where its stream once
+    began: what lies between the two was published and is not kept any more.
     """
 
     root: str
     version: int
     ticks: dict[str, Tick]
     earliest: dict[str, Tick]
+    beginnings: dict[str, Tick] = msgspec.field(default_factory=dict)
 
 
 class Withdrawal(Message, frozen=True):
@@ -78,17 +80,38 @@ class Withdrawal(Message, frozen=True):
     root: str
 
 
-class Acknowledgement(Message, frozen=True):
-    """Up to these ticks an edge broker needs nothing more.
+class DurableClaim(msgspec.Struct, frozen=True):
+    """From ``tick`` on a log must be kept; ``holder`` says for whom, in words for an operator."""
 
-    ``durable`` says that the edge holds durable subscriptions, whose claim on the log outlives
-    the edge's absence.
+    tick: Tick
+    holder: str
+
+
+class Acknowledgement(Message, frozen=True):
+    """What an edge broker still needs of each log of one source.
+
+    ``live`` is where its subscribers stand; such a claim expires when the edge is silent.
+    ``durable`` is what must be kept until the edge says otherwise.  Both are complete: a claim that
+    an earlier statement made and that is missing here is released.  ``epoch`` is the edge's start,
+    ``number`` counts its statements.  With ``confirm`` the source answers ``ClaimsSaved``.
     """
 
     root: str
     edge: str
-    durable: bool
-    ticks: dict[str, Tick]
+    epoch: int
+    number: int
+    live: dict[str, Tick]
+    durable: dict[str, DurableClaim]
+    confirm: bool = False
+
+
+class ClaimsSaved(Message, frozen=True):
+    """The source has saved an edge's claims, up to this statement of it."""
+
+    root: str
+    edge: str
+    epoch: int
+    number: int
 
 
 class DownstreamCongestionQuery(Message, frozen=True):
@@ -143,10 +166,17 @@ class WhyReply(Message, frozen=True):
 
 
 class OpenProducer(Message, frozen=True):
-    """A client is about to publish under this name, which survives its reconnections."""
+    """A client is about to publish under this name, which survives its reconnections.
+
+    ``instance`` is a number that the publisher chose at random when it was made.  A name has one
+    publisher at a time: the latest one made takes it over.  With ``resumes`` the publisher was open
+    before, and is refused if another has the name now.
+    """
 
     producer: str
     pubend: str = ""
+    instance: int = 0
+    resumes: bool = False
 
 
 class ProducerOpened(Message, frozen=True):
@@ -158,10 +188,14 @@ class ProducerOpened(Message, frozen=True):
 
 
 class ProducerRefused(Message, frozen=True):
-    """The client cannot publish here, and why."""
+    """The client cannot publish here, and why.
+
+    ``taken_over`` says that another publisher of the same name has its place.
+    """
 
     producer: str
     reason: str
+    taken_over: bool = False
 
 
 class Publish(Message, frozen=True, gc=False):
@@ -213,6 +247,9 @@ class Subscribe(Message, frozen=True):
 
     ``pubends`` are patterns (``*`` stands for anything) of the streams that it reads.  Without any
     it reads all that clients publish to, and of the brokers' own those that ``positions`` name.
+
+    ``since`` repeats what ``Subscribed`` said when the subscription was first in force; 0 if it
+    never was.  Whatever a pubend without a position published since then is due.
     """
 
     subscription: str
@@ -224,13 +261,19 @@ class Subscribe(Message, frozen=True):
     window_bytes: int = 4 << 20
     ends: dict[str, Tick] = msgspec.field(default_factory=dict)
     pubends: tuple[str, ...] = ()
+    since: Tick = 0
 
 
 class Subscribed(Message, frozen=True):
-    """The subscription is in force: everything from these positions on will be delivered."""
+    """The subscription is in force: everything from these positions on will be delivered.
+
+    The positions are those at which it began on this connection, whatever was delivered since.
+    Pubends that turn up later are delivered from ``since`` on, by the clock of the broker.
+    """
 
     subscription: str
     positions: dict[str, Tick]
+    since: Tick = 0
 
 
 class SubscribeRefused(Message, frozen=True):
@@ -277,9 +320,14 @@ class Unsubscribe(Message, frozen=True):
 
 
 class Unsubscribed(Message, frozen=True):
-    """The subscription is over."""
+    """The subscription is over; ``problem`` if a durable one could not be deleted.
+
+    If that is ``uncertain``, it exists or not when the broker is started again.
+    """
 
     subscription: str
+    problem: str = ""
+    uncertain: bool = False
 
 
 class StreamBounds(msgspec.Struct, frozen=True):
@@ -327,8 +375,12 @@ class CursorMoved(Message, frozen=True):
 
 
 class LogEntry(Message, frozen=True, gc=False):
-    """What a pubend writes to its log: a frame, and whose rows they are."""
+    """What a pubend writes to its log: a frame, and whose rows they are.
+
+    ``instance`` tells publishers of one name apart.
+    """
 
     producer: str
     first_sequence: int
     frame: Frame
+    instance: int = 0

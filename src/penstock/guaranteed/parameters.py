@@ -14,6 +14,7 @@ from penstock.core.clock import HOUR, MILLISECOND, SECOND
 from penstock.guaranteed.congestion_parameters import CongestionParameters
 
 Positive = Annotated[int, msgspec.Meta(gt=0)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,6 +59,10 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
     hold_expiry_ns: Positive = 60 * SECOND
     """How long the claim of an edge without durable subscriptions outlives its last word."""
+
+    durable_hold_expiry_ns: NotNegative = 0
+    """How long a durable subscription without a reader keeps the logs; 0 is for ever.  After that
+    it keeps its position alone, and a reader that comes back is told what was trimmed as lost."""
 
     cursor_holds_ns: Positive = 7 * 24 * HOUR
     """How far back a cursor keeps the logs at most: a job that nobody runs any more must not keep

@@ -6,7 +6,8 @@
    confirmed without being stored again.
 3. A number that was refused stays a hole in the set, so a later repeat of it is new.
 4. The table is bounded: the producer that was silent for longest is forgotten first.
-5. It is saved now and then with the tick up to which it is right; after a restart the log from
+5. A name has one publisher at a time (penstock.core.instances).
+6. It is saved now and then with the tick up to which it is right; after a restart the log from
    that tick on brings it up to date.
 """
 
@@ -17,12 +18,14 @@ from collections.abc import Iterable
 
 import msgspec
 
+from penstock.core.instances import Instances
 from penstock.core.intervals import Interval, IntervalSet, Tick
 
 
 class _Saved(msgspec.Struct, frozen=True, array_like=True):
     complete_to: Tick
     producers: list[tuple[str, list[Interval]]]
+    instances: dict[str, int] = {}
 
 
 class ProducerTable:
@@ -32,6 +35,7 @@ class ProducerTable:
         """Remember at most ``limit`` producers."""
         self._limit = limit
         self._stored: OrderedDict[str, IntervalSet] = OrderedDict()
+        self.instances = Instances(limit, self._stored)
 
     def new_numbers(self, producer: str, first: int, count: int) -> list[Interval]:
         """Which of these sequence numbers are not stored yet."""
@@ -78,14 +82,14 @@ class ProducerTable:
                 sure[producer] = IntervalSet(stored)
             sure[producer].remove(first, first + count)
         producers = [(name, list(stored)) for name, stored in sure.items()]
-        return msgspec.msgpack.encode(_Saved(complete_to, producers))
+        return msgspec.msgpack.encode(_Saved(complete_to, producers, self.instances.dump()))
 
     def load(self, data: bytes) -> Tick:
         """Replace the table by a saved one; returns the tick up to which it is right."""
         saved = msgspec.msgpack.decode(data, type=_Saved)
-        self._stored = OrderedDict(
-            (name, IntervalSet(intervals)) for name, intervals in saved.producers
-        )
+        self._stored.clear()
+        self._stored.update((name, IntervalSet(intervals)) for name, intervals in saved.producers)
+        self.instances.load(saved.instances)
         return saved.complete_to
 
     def __len__(self) -> int:

@@ -61,6 +61,7 @@ class _Pending:
         "failure",
         "first_sequence",
         "frame",
+        "instance",
         "producer",
         "resolved",
         "session",
@@ -79,6 +80,7 @@ class _Pending:
         self.frame = frame
         self.waited_ns = waited_ns
         self.producer = producer
+        self.instance = 0
         self.first_sequence = first_sequence
         self.count = count
         self.session = session
@@ -145,6 +147,8 @@ class Pubend:
         self._is_new = log_bounds is None and saved_beginning is None
         beginning = now if saved_beginning is None else int.from_bytes(saved_beginning, "big")
         first, end, size = log_bounds or (beginning, beginning, 0)
+        self.beginning: Tick = first if saved_beginning is None else min(beginning, first)
+        """Where the stream began; below ``log_start``, if its log was trimmed since."""
         self.log_start: Tick = first
         self.assigned_end: Tick = end
         self.spoken_end: Tick = end
@@ -230,13 +234,21 @@ class Pubend:
             self._waiting_bytes -= message.batch.wire_size
             self._store(session, message, now - since, now, out)
 
-    def session_closed(self, session: LinkName) -> None:
-        """Forget what waits of a publisher that is gone.
+    def open(self, producer: str, instance: int, *, resumes: bool) -> bool:
+        """A publisher wants its name; False if another one has it."""
+        taken = self._producers.instances.take(producer, instance, resumes=resumes)
+        self._checkpoint_dirty = self._checkpoint_dirty or taken
+        return taken
+
+    def producer_left(self, session: LinkName, producer: str) -> None:
+        """Forget what waits of a publisher that is gone, or that another one replaced.
 
         It has no receipt for any of it and sends it again when it is back.  Were it stored now, a
         refusal that nobody hears could leave a gap that is filled out of order.
         """
-        kept = [entry for entry in self._waiting if entry[0] != session]
+        kept = [
+            entry for entry in self._waiting if (entry[0], entry[1].producer) != (session, producer)
+        ]
         self._waiting = deque(kept)
         self._waiting_bytes = sum(message.batch.wire_size for _, message, _ in kept)
 
@@ -266,6 +278,7 @@ class Pubend:
         tick = max(now, low)
         pending.frame = Frame(low, tick + count, range(tick, tick + count), batch)
         self._producers.add(pending.producer, pending.first_sequence, count)
+        pending.instance = self._producers.instances.of(pending.producer)
         self._checkpoint_dirty = True
         self.control.published(tick, count, now)
         self._persist(pending, out)
@@ -278,7 +291,7 @@ class Pubend:
         self._pending.append(pending)
         self._pending_bytes += frame.weight
         self._by_token[token] = pending
-        entry = LogEntry(pending.producer, pending.first_sequence, frame)
+        entry = LogEntry(pending.producer, pending.first_sequence, frame, pending.instance)
         out.append(Persist(token, self.log, entry))
 
     def _refuse(self, session: LinkName, message: Publish, reason: str, out: list[Effect]) -> None:
@@ -429,6 +442,7 @@ class Pubend:
             if entry.producer != SILENT and entry.frame.low >= self._recovery_from:
                 count = len(entry.frame)
                 self._producers.add(entry.producer, entry.first_sequence, count)
+                self._producers.instances.note(entry.producer, entry.instance)
         self._recovery_from = max(self._recovery_from, fact.complete_to)
         if fact.complete_to < self.assigned_end:
             out.append(self._recovery_read())
@@ -477,6 +491,10 @@ class Pubend:
         quiet = self._pending or self.closed_because
         silence = None if quiet else self._silence_due()
         return earliest(control, silence, self._checkpoint_at, self._trim_at)
+
+    def claim_released(self, now: Instant) -> None:
+        """An edge needs nothing of the log any more: see at once what can be trimmed."""
+        self._trim_at = min(self._trim_at, now)
 
     def _trim(self, now: Instant, out: list[Effect]) -> None:
         """Trim what everybody acknowledged and what is too old or too much to keep for replay."""

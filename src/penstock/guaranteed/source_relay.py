@@ -66,6 +66,7 @@ class SourceRelay:
         self._registrations = Registrations()
         self._parent_told = False
         self._earliest: dict[str, Tick] = {}
+        self._beginnings: dict[str, Tick] = {}
         self.streams: dict[str, RelayStream] = {}
         for name, pubend in pubends.items():
             self.streams[name] = self._stream(name, pubend.spoken_end)
@@ -156,26 +157,20 @@ class SourceRelay:
         elif self.parent is not None:
             out.append(Send(self.parent, upward, Priority.CONTROL))
 
-    def acknowledge(self, message: Acknowledgement, now: Instant, out: list[Effect]) -> list[str]:
-        """An edge needs less; returns the pubends whose saved holds changed."""
-        if not self._pubends:
-            if self.parent is not None:
-                out.append(Send(self.parent, message, Priority.CONTROL))
-            return []
-        changed = []
-        for name, tick in message.ticks.items():
-            pubend = self._pubends.get(name)
-            if pubend is not None and pubend.holds.acknowledge(
-                message.edge, tick, message.durable, now
-            ):
-                changed.append(name)
-        return changed
+    def acknowledge(self, message: Acknowledgement, out: list[Effect]) -> bool:
+        """An edge states what it needs; True if the statement is for this broker."""
+        if self._pubends:
+            return True
+        if self.parent is not None:
+            out.append(Send(self.parent, message, Priority.CONTROL))
+        return False
 
     # -- from above -------------------------------------------------------------------------
 
     def confirmed(self, message: SubscriptionConfirmed, out: list[Effect]) -> None:
         """The parent's word on what this broker asked for."""
         self._earliest.update(message.earliest)
+        self._beginnings.update(message.beginnings)
         for pubend, tick in message.ticks.items():
             stream = self.streams.get(pubend)
             if stream is None:
@@ -238,6 +233,8 @@ class SourceRelay:
         return {name: stream.position for name, stream in sorted(self.streams.items())}
 
     def _confirm_children(self, out: list[Effect]) -> None:
+        for name, pubend in self._pubends.items():
+            self._earliest[name], self._beginnings[name] = pubend.log_start, pubend.beginning
         for link, version in self._registrations.confirmable():
             registration = self._registrations.links.get(link)
             if registration is None:
@@ -246,8 +243,7 @@ class SourceRelay:
             if not registration.confirmed:
                 registration.confirmed = True
                 registration.live_from = dict(ticks)
-            starts = {name: pubend.log_start for name, pubend in self._pubends.items()}
             message = SubscriptionConfirmed(
-                self.root, version, ticks, starts if self._pubends else dict(self._earliest)
+                self.root, version, ticks, dict(self._earliest), dict(self._beginnings)
             )
             out.append(Send(link, message, Priority.CONTROL))

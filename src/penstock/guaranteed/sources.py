@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 
 from penstock.core.intervals import Tick
+from penstock.core.trees import Tree
 from penstock.guaranteed.edge_stream import EdgeStream
 from penstock.guaranteed.messages import SubscriptionConfirmed, SubscriptionUpdate
 
@@ -17,14 +18,16 @@ from penstock.guaranteed.messages import SubscriptionConfirmed, SubscriptionUpda
 class SourceView:
     """One source as the edge sees it."""
 
-    def __init__(self, root: str, incarnation: int, wanted: Counter[str]) -> None:
+    def __init__(self, tree: Tree, wanted: Counter[str]) -> None:
         """``wanted`` is shared with the edge: each selector and how many subscribers have it."""
-        self.root = root
-        self.incarnation = incarnation
+        self.root = tree.root
+        self.incarnation = tree.incarnation
+        self.pubends = tree.pubends
         self.version = 0
         self.confirmed_version = 0
         self.ticks: dict[str, Tick] = {}
         self.earliest: dict[str, Tick] = {}
+        self.beginnings: dict[str, Tick] = {}
         self.streams: dict[str, EdgeStream] = {}
         self._wanted = wanted
 
@@ -48,3 +51,4 @@ class SourceView:
         self.confirmed_version = max(self.confirmed_version, message.version)
         self.ticks.update(message.ticks)
         self.earliest.update(message.earliest)
+        self.beginnings.update(message.beginnings)

@@ -9,7 +9,7 @@ import msgspec
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import LinkName
 
-PREFIX: Final = "sink/"
+SINK_PREFIX: Final = "sink/"
 """Before a sink's name where its state is saved, and where its rows are published."""
 
 
@@ -71,9 +71,14 @@ class Publishing:
 
 def producer_of(sink: str) -> str:
     """The name under which a sink's rows are published."""
-    return PREFIX + sink
+    return SINK_PREFIX + sink
+
+
+def is_sink_name(producer: str) -> bool:
+    """Whether a publisher's name is one under which a sink's rows are published."""
+    return producer.startswith(SINK_PREFIX)
 
 
 def sink_of(producer: str) -> str:
     """The sink behind such a name."""
-    return producer.removeprefix(PREFIX)
+    return producer.removeprefix(SINK_PREFIX)

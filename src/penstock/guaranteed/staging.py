@@ -42,7 +42,7 @@ from penstock.guaranteed.messages import LogEntry, Publish, PublishReceipt, Publ
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.stage_table import StageKey, StageTable
 from penstock.guaranteed.staged_epoch import (
-    PREFIX,
+    SINK_PREFIX,
     Decision,
     Publishing,
     SinkState,
@@ -98,9 +98,9 @@ class Staging:
         self._read_to, self._end, _ = log_bounds or (now, now, 0)
         self._trimmed_to = self._read_to
         self._sinks: OrderedDict[str, SinkState] = OrderedDict(
-            (key.removeprefix(PREFIX), msgspec.msgpack.decode(value, type=SinkState))
+            (key.removeprefix(SINK_PREFIX), msgspec.msgpack.decode(value, type=SinkState))
             for key, value in sorted(saved.items())
-            if key.startswith(PREFIX)
+            if key.startswith(SINK_PREFIX)
         )
         self._early: list[tuple[LinkName, Request]] = []
         self._early_at: Instant = now
@@ -307,14 +307,14 @@ class Staging:
         return Decision(request.epoch, pubend, first, rows, tuple(pieces))
 
     def _save(self, token: int, sink: str, state: SinkState, out: list[Effect]) -> None:
-        values: dict[str, bytes | None] = {PREFIX + sink: msgspec.msgpack.encode(state)}
+        values: dict[str, bytes | None] = {SINK_PREFIX + sink: msgspec.msgpack.encode(state)}
         if sink not in self._sinks and len(self._sinks) >= self._parameters.sink_limit:
             # The sink that committed longest ago makes room; one that is at work never does.
             idle = (name for name, each in self._sinks.items() if each.decision is None)
             idlest = next(idle, None)
             if idlest is not None:
                 del self._sinks[idlest]
-                values[PREFIX + idlest] = None
+                values[SINK_PREFIX + idlest] = None
         out.append(PersistState(token, values))
 
     # -- the store's word -------------------------------------------------------------------

@@ -10,6 +10,10 @@
 4. At most ``window_bytes`` are under way to the reader; more waits in a buffer.  A reader that
    lets the buffer overflow is given no more of the live stream until it has caught up
    (penstock.guaranteed.past_readers): ``slow_since`` tells since when.
+5. ``started`` is where it began on this connection, for each pubend: what its reader is told, since
+   deliveries may overtake that word or be overtaken by it.
+6. Once it is in force, whatever is published is due, on pubends too that turn up later:
+   ``since`` is the instant of that promise, None before (penstock.guaranteed.starting).
 """
 
 from __future__ import annotations
@@ -39,6 +43,17 @@ class DurableState(msgspec.Struct, frozen=True):
 
     selector: str
     consumed: dict[str, Tick]
+    start: str = "now"
+    start_time: Tick = 0
+    since: Tick = 0
+    """When it was made; 0 if it was saved before this was recorded."""
+
+    pubends: tuple[str, ...] = ()
+    claimed: bool = True
+    """Whether every source that was known when it was made has saved its claim."""
+
+    absent_since: Instant = 0
+    """When its last reader left; 0 while it has one."""
 
 
 class Subscription:
@@ -52,7 +67,13 @@ class Subscription:
         self.durable = durable
         self.session: LinkName | None = None
         self.announced = False
-        self.began_at: Instant = 0
+        self.start = "now"
+        self.start_time: Tick = 0
+        self.made_at: Instant = 0
+        self.since: Tick | None = None
+        self.claimed = not durable
+        self.absent_since: Instant = 0
+        self.started: dict[str, Tick] = {}
         self.positions: dict[str, Tick] = {}
         self.consumed: dict[str, Tick] = {}
         self.saved: dict[str, Tick] = {}
@@ -110,6 +131,7 @@ class Subscription:
         What lies between the two was handed over before and is not consumed yet.
         """
         self.positions = {**self.consumed, **positions}
+        self.started = dict(self.positions)
         for pubend, position in positions.items():
             if position > self.consumed.get(pubend, position):
                 self.last_row[pubend] = position - 1
@@ -202,4 +224,26 @@ class Subscription:
 
     def state(self) -> bytes:
         """What to save of a durable subscription."""
-        return msgspec.msgpack.encode(DurableState(self.selector.text, dict(self.consumed)))
+        state = DurableState(
+            self.selector.text,
+            dict(self.consumed),
+            self.start,
+            self.start_time,
+            self.made_at,
+            self.pubends,
+            self.claimed,
+            self.absent_since,
+        )
+        return msgspec.msgpack.encode(state)
+
+    def restore(self, state: DurableState, now: Instant) -> None:
+        """Take over what was saved of a durable subscription."""
+        self.consumed = dict(state.consumed)
+        self.saved = dict(state.consumed)
+        self.positions = dict(state.consumed)
+        self.start, self.start_time = state.start, state.start_time
+        self.made_at = self.since = state.since or now
+        self.pubends = state.pubends
+        self.claimed = state.claimed
+        # One that had a reader when the broker stopped has been without since then.
+        self.absent_since = state.absent_since or now

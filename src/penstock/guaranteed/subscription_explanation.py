@@ -34,6 +34,10 @@ class SubscriptionExplanation(msgspec.Struct, frozen=True):
     subscription: str
     broker: str
     readers: list[ReaderExplanation]
+    absent_for_s: float = 0.0
+    """For how long a durable one has had no reader."""
+    positions: dict[str, Tick] = {}
+    """From where on a durable one keeps each log."""
 
 
 def explain_subscription(
@@ -42,6 +46,15 @@ def explain_subscription(
     """The explanation as JSON; ``horizons`` tells how far the live streams have come."""
     explained = [_explain_reader(each, horizons, now) for each in readers]
     return msgspec.json.encode(SubscriptionExplanation(readers[0].name, broker, explained))
+
+
+def explain_absent(subscription: Subscription, broker: str, now: Instant) -> bytes:
+    """The same for a durable subscription that nobody reads at present."""
+    absent_for_s = in_seconds(now - subscription.absent_since)
+    explanation = SubscriptionExplanation(
+        subscription.name, broker, [], absent_for_s, dict(subscription.saved)
+    )
+    return msgspec.json.encode(explanation)
 
 
 def _explain_reader(

@@ -38,6 +38,7 @@ from penstock.net.sessions import SESSION_PREFIX, Sessions
 from penstock.net.status import (
     MAX_LISTED_SUBSCRIPTIONS,
     BrokerStatus,
+    durable_statuses,
     link_statuses,
     may_operate,
     pubend_statuses,
@@ -278,6 +279,7 @@ class BrokerServer:
         service = self.node.guaranteed
         subscriptions = service.edge.subscriptions()
         listed = subscriptions[:MAX_LISTED_SUBSCRIPTIONS]
+        durable = durable_statuses(service.edge, now)
         return BrokerStatus(
             name=self.config.name,
             software=self._hello.software,
@@ -290,6 +292,8 @@ class BrokerServer:
             pubends=pubend_statuses(service.pubends, now),
             subscriptions=subscription_statuses(listed, now),
             unlisted_subscriptions=len(subscriptions) - len(listed),
+            durable_subscriptions=durable[:MAX_LISTED_SUBSCRIPTIONS],
+            unlisted_durable_subscriptions=max(0, len(durable) - MAX_LISTED_SUBSCRIPTIONS),
             horizons=service.edge.horizons(),
             problems=tuple(self._problems(now)),
         )

@@ -15,6 +15,7 @@ import msgspec
 from penstock.core.clock import Instant, in_seconds
 from penstock.core.intervals import Interval, Tick
 from penstock.core.machine import LinkName
+from penstock.guaranteed.edge import Edge
 from penstock.guaranteed.pubend import Pubend
 from penstock.guaranteed.subscription import Subscription
 from penstock.net.connection import Connection
@@ -47,6 +48,7 @@ class PubendStatus(msgspec.Struct, frozen=True):
     published_messages: int
     log_bytes: int
     publications_waiting: int
+    held_by: str
     lost: tuple[Interval, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -67,6 +69,18 @@ class SubscriptionStatus(msgspec.Struct, frozen=True):
     times_slow: int
 
 
+class DurableSubscriptionStatus(msgspec.Struct, frozen=True):
+    """One durable subscription of this broker, with a reader or without."""
+
+    name: str
+    selector: str
+    session: str
+    absent_for_s: float
+    holds_logs: bool
+    behind_s: float
+    positions: dict[str, Tick]
+
+
 class BrokerStatus(msgspec.Struct, frozen=True):
     """The whole document."""
 
@@ -81,6 +95,8 @@ class BrokerStatus(msgspec.Struct, frozen=True):
     pubends: dict[str, PubendStatus]
     subscriptions: list[SubscriptionStatus]
     unlisted_subscriptions: int
+    durable_subscriptions: list[DurableSubscriptionStatus]
+    unlisted_durable_subscriptions: int
     horizons: dict[str, Tick]
     problems: tuple[str, ...] = ()
     """What an operator should know, in whole sentences; nothing is wrong if it is empty."""
@@ -115,6 +131,7 @@ def pubend_statuses(pubends: Mapping[str, Pubend], now: Instant) -> dict[str, Pu
             pubend.published_messages,
             pubend.log_bytes,
             pubend.waiting,
+            pubend.holds.describe_lowest(),
             tuple(pubend.lost),
             tuple(pubend.problems(now)),
         )
@@ -142,6 +159,23 @@ def subscription_statuses(
         )
         for each in subscriptions
     ]
+
+
+def durable_statuses(edge: Edge, now: Instant) -> list[DurableSubscriptionStatus]:
+    """The durable subscriptions, those that reach back furthest first."""
+    found = [
+        DurableSubscriptionStatus(
+            name=each.name,
+            selector=each.selector.text,
+            session=each.session or "",
+            absent_for_s=in_seconds(now - each.absent_since) if each.absent_since else 0.0,
+            holds_logs=edge.holds_logs(each, now),
+            behind_s=in_seconds(max(0, now - min(each.saved.values(), default=each.made_at))),
+            positions=dict(each.saved),
+        )
+        for each in edge.durable_subscriptions()
+    ]
+    return sorted(found, key=lambda each: -each.behind_s)
 
 
 def may_operate(connection: Connection, *, admin: bool) -> bool:

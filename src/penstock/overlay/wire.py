@@ -29,6 +29,7 @@ GUARANTEED_MESSAGES: tuple[type[Message], ...] = (
     guaranteed.SubscriptionConfirmed,
     guaranteed.Withdrawal,
     guaranteed.Acknowledgement,
+    guaranteed.ClaimsSaved,
     guaranteed.DownstreamCongestionQuery,
     guaranteed.UpstreamCongestionAlert,
     guaranteed.ThrottleNotice,
@@ -146,6 +147,7 @@ SERVICE_OF_MESSAGE: dict[type[Message], int] = {
 LOG_MESSAGES: tuple[type[Message], ...] = (
     guaranteed.LogEntry,
     queues.RowsEntry,
+    queues.SenderEntry,
     queues.SettlementEntry,
     queues.DecisionEntry,
 )

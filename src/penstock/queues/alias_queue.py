@@ -166,6 +166,7 @@ class AliasQueue:
                 self._handover.saved(out)
             self._journal.trim(self.rows.entries.lowest, out)
             return
+        self.entrance.resolved(token, failure, out)
         stored = self._intake.resolved(token, failure)
         if stored is not None:
             self._arrived(stored, now, out, stored=True)

@@ -24,7 +24,7 @@ from penstock.core.tokens import Tokens
 from penstock.queues.entries import Entries, Entry
 from penstock.queues.intake import entry_of
 from penstock.queues.journal import Journal
-from penstock.queues.messages import DecisionEntry, RowsEntry
+from penstock.queues.messages import DecisionEntry, RowsEntry, SenderEntry
 from penstock.queues.parameters import QueueParameters
 from penstock.queues.ready import ReadyRows
 
@@ -70,6 +70,8 @@ class AliasRows:
                     decisions.append(entry)
                     for origin, first, count in entry.origins:
                         self.journal.origins.add(origin, first, count)
+            elif isinstance(entry, SenderEntry):
+                self.journal.sender_found(entry)
         if self.journal.recovered(fact, out):
             for each in list(self.entries.within(0, NEVER)):
                 for low, high in self._recovered_settled.gaps(each.low, each.high):

@@ -3,6 +3,9 @@
 1. A queue that is full, or whose disk does not keep up, refuses and says so.
 2. What comes before the journal has been read waits for it: until then a repeat cannot be told from
    something new.  What waits so is bounded like what waits for the disk.
+3. A name has one sender at a time (penstock.core.instances).  That another one has it now is in
+   the journal before its sender is told that it may send: after a crash the earlier one must not
+   get the name back, since its numbers stand for other rows.
 """
 
 from __future__ import annotations
@@ -13,20 +16,31 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from penstock.core.clock import Instant
-from penstock.core.machine import Effect
+from penstock.core.machine import Effect, PersistFailed
 from penstock.queues.entries import Entries
 from penstock.queues.intake import Intake
 from penstock.queues.journal import Journal
-from penstock.queues.messages import HIGHEST_PRIORITY, SendRefused, SendToQueue
+from penstock.queues.messages import (
+    HIGHEST_PRIORITY,
+    OpenSender,
+    SenderEntry,
+    SenderOpened,
+    SendRefused,
+    SendToQueue,
+)
 from penstock.queues.parameters import AliasConfig, QueueConfig, QueueParameters
 from penstock.queues.replies import answer_client
-from penstock.queues.senders import PRODUCER, ClientSender, Sender
+from penstock.queues.senders import ClientSender, Sender
 
 LONGEST_NAME: Final = 512
 """Characters of a producer's or consumer's name: it is kept for as long as it is remembered."""
 
 LARGEST_NUMBER: Final = 2**62
 """Sequence numbers and times to live stay below this, so that no sum of them leaves 64 bits."""
+
+TAKEN_OVER: Final = (
+    "another sender named {name!r} was opened after this one; give each its own name"
+)
 
 Step: TypeAlias = Callable[[Instant, list[Effect]], None]
 
@@ -68,6 +82,7 @@ class Entrance:
         self._intake = intake
         self._give_answers = give_answers
         self._explain = explain
+        self._opening: dict[int, tuple[ClientSender, OpenSender]] = {}
         self._waiting: deque[Step] = deque()
         self._waiting_bytes = 0
 
@@ -109,6 +124,15 @@ class Entrance:
         now: Instant,
         out: list[Effect],
     ) -> None:
+        instances = self._journal.origins.instances
+        if not instances.has(sender.origin, message.instance):
+            first, count = message.first_sequence, len(message.batch)
+            reason = TAKEN_OVER.format(name=message.producer)
+            refusal = SendRefused(message.producer, sender.queue, first, count, reason, True)
+            answer_client(sender, refusal, self._broker, out)
+            return
+        if sender.origin not in self._journal.origins:
+            instances.note(sender.origin, message.instance)
         self._intake.take(
             sender,
             sender.origin,
@@ -133,6 +157,40 @@ class Entrance:
         while self._waiting:
             self._waiting.popleft()(now, out)
 
-    def next_sequence(self, producer: str) -> int:
-        """The first sequence number of a client's producer that is not stored."""
-        return self._journal.origins.next_sequence(f"{PRODUCER}/{producer}")
+    def open_sender(
+        self, sender: ClientSender, message: OpenSender, now: Instant, out: list[Effect]
+    ) -> None:
+        """A client's sender wants its name, and to know where it stands."""
+        self.when_ready(partial(self._open_sender, sender, message), now, out)
+
+    def _open_sender(
+        self, sender: ClientSender, message: OpenSender, now: Instant, out: list[Effect]
+    ) -> None:
+        origins = self._journal.origins
+        origin, instance = sender.origin, message.instance
+        same = origins.instances.of(origin) == instance
+        is_new = origin not in origins and not origins.instances.of(origin)
+        if not origins.instances.take(origin, instance, resumes=message.resumes):
+            reason = TAKEN_OVER.format(name=message.producer)
+            refusal = SenderOpened(message.producer, message.queue, 0, reason, True)
+            answer_client(sender, refusal, self._broker, out)
+        elif same or is_new:
+            self._tell_where_it_stands(sender, message, "", out)
+        else:
+            note = SenderEntry(self._journal.note(), origin, instance)
+            self._opening[self._journal.append(note, out)] = (sender, message)
+
+    def resolved(self, token: int, failure: PersistFailed | None, out: list[Effect]) -> None:
+        """The store answered; if it wrote down who has a name, that one may send."""
+        opening = self._opening.pop(token, None)
+        if opening is not None:
+            problem = "" if failure is None else failure.reason
+            self._tell_where_it_stands(*opening, problem, out)
+
+    def _tell_where_it_stands(
+        self, sender: ClientSender, message: OpenSender, problem: str, out: list[Effect]
+    ) -> None:
+        """The first number that is not stored."""
+        sequence = self._journal.origins.next_sequence(sender.origin)
+        opened = SenderOpened(message.producer, message.queue, sequence, problem)
+        answer_client(sender, opened, self._broker, out)

@@ -38,6 +38,7 @@ from penstock.core.tokens import Tokens
 from penstock.queues.messages import (
     DecisionEntry,
     RowsEntry,
+    SenderEntry,
     SettlementEntry,
 )
 from penstock.queues.origins import OriginRange, OriginTable
@@ -50,9 +51,10 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
     complete_to: int
     origins: list[tuple[str, list[Interval]]]
     extra: dict[str, list[Interval]]
+    instances: dict[str, int] = {}
 
 
-JournalEntry: TypeAlias = RowsEntry | SettlementEntry | DecisionEntry
+JournalEntry: TypeAlias = RowsEntry | SenderEntry | SettlementEntry | DecisionEntry
 
 FIRST_POSITION = 1
 """Positions start here: 0 stands for "unknown" in receipts."""
@@ -108,6 +110,7 @@ class Journal:
         if kept is not None:
             checkpoint = msgspec.msgpack.decode(kept, type=Checkpoint)
             self.origins.load(checkpoint.origins)
+            self.origins.instances.load(checkpoint.instances)
             self.recovered_extra = checkpoint.extra
             self.checkpointed_to = checkpoint.complete_to
             # A log that was trimmed to nothing may be gone: its positions stay used.
@@ -130,6 +133,11 @@ class Journal:
                 self._parameters.read_bytes,
             )
         )
+
+    def sender_found(self, entry: SenderEntry) -> None:
+        """A note on who has a name was read."""
+        if entry.frame.low >= self.checkpointed_to:
+            self.origins.instances.note(entry.origin, entry.instance)
 
     def is_recovery(self, token: int) -> bool:
         """Whether a read was one of the recovery's."""
@@ -240,7 +248,9 @@ class Journal:
         self._checkpoint_position = self.lowest_pending
         self._checkpoint_token = self._tokens.take(self.log)
         origins = self.origins.dump(pending)
-        value = msgspec.msgpack.encode(Checkpoint(self._checkpoint_position, origins, extra))
+        instances = self.origins.instances.dump()
+        saved = Checkpoint(self._checkpoint_position, origins, extra, instances)
+        value = msgspec.msgpack.encode(saved)
         out.append(PersistState(self._checkpoint_token, {self._state_key: value}))
         return True
 

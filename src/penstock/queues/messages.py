@@ -164,6 +164,8 @@ class SendToQueue(Message, frozen=True, gc=False):
     batch: Batch
     priority: int = DEFAULT_PRIORITY
     time_to_live_ns: int = 0
+    instance: int = 0
+    """Tells senders of one name apart (penstock.core.instances)."""
 
 
 class SendReceipt(Message, frozen=True, gc=False):
@@ -181,6 +183,7 @@ class SendRefused(Message, frozen=True):
 
     Nothing of them was stored, unless it is ``uncertain``: then the disk failed while they were
     being stored, and only a restart of the broker shows whether they are in the queue.
+    ``taken_over`` says that another sender of the same name has its place.
     """
 
     producer: str
@@ -188,14 +191,21 @@ class SendRefused(Message, frozen=True):
     first_sequence: int
     count: int
     reason: str
+    taken_over: bool = False
     uncertain: bool = False
 
 
 class OpenSender(Message, frozen=True):
-    """A client is about to send to this queue under a name that survives its reconnections."""
+    """A client is about to send to this queue under a name that survives its reconnections.
+
+    A name has one sender at a time: the latest one made takes it over.  With ``resumes`` the sender
+    was open before, and is refused if another has the name now.
+    """
 
     producer: str
     queue: str
+    instance: int = 0
+    resumes: bool = False
 
 
 class SenderOpened(Message, frozen=True):
@@ -205,6 +215,7 @@ class SenderOpened(Message, frozen=True):
     queue: str
     next_sequence: int
     problem: str = ""
+    taken_over: bool = False
 
 
 class RelayedSend(Message, frozen=True, gc=False):
@@ -388,6 +399,14 @@ class RowsEntry(Message, frozen=True, gc=False):
     in_doubt: bool = False
     producer: str = ""
     producer_sequence: int = 0
+
+
+class SenderEntry(Message, frozen=True, gc=False):
+    """A note in a journal: this instance has an origin's name from here on."""
+
+    frame: Frame
+    origin: str
+    instance: int
 
 
 class SettlementEntry(Message, frozen=True, gc=False):

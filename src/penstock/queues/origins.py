@@ -7,7 +7,8 @@
    every piece that went elsewhere.  It therefore says below which number everything is decided:
    the set is filled up to that floor, and a row below it counts as a repeat.
 4. A number that the store refused stays a hole, so a later repeat of it is new.
-5. The table is bounded: the origin that was silent for longest is forgotten first.
+5. A name has one sender at a time (penstock.core.instances).
+6. The table is bounded: the origin that was silent for longest is forgotten first.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TypeAlias
 
+from penstock.core.instances import Instances
 from penstock.core.intervals import Interval, IntervalSet
 
 OriginRange: TypeAlias = tuple[str, int, int]
@@ -30,6 +32,11 @@ class OriginTable:
         """Remember at most ``limit`` origins."""
         self._limit = limit
         self._stored: OrderedDict[str, IntervalSet] = OrderedDict()
+        self.instances = Instances(limit, self._stored)
+
+    def __contains__(self, origin: str) -> bool:
+        """Whether numbers of an origin are known."""
+        return origin in self._stored
 
     def new_numbers(self, origin: str, first: int, count: int) -> list[Interval]:
         """Which of these numbers are not stored yet."""
@@ -91,7 +98,8 @@ class OriginTable:
 
     def load(self, saved: list[tuple[str, list[Interval]]]) -> None:
         """Replace the table."""
-        self._stored = OrderedDict((origin, IntervalSet(intervals)) for origin, intervals in saved)
+        self._stored.clear()
+        self._stored.update((origin, IntervalSet(intervals)) for origin, intervals in saved)
 
     def __len__(self) -> int:
         """How many origins are remembered."""

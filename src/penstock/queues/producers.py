@@ -60,7 +60,8 @@ class Producers:
         if problem or hosted is None:
             self._refuse(sender, message, problem, out)
         elif isinstance(message, OpenSender):
-            self._tell_where_it_stands(sender, message, hosted, now, out)
+            hosted.entrance.open_sender(sender, message, now, out)
+            self._touched(hosted)
         else:
             hosted.send(sender, message, now, out)
             self._touched(hosted)
@@ -79,20 +80,3 @@ class Producers:
             first, count = message.first_sequence, len(message.batch)
             refusal = SendRefused(message.producer, message.queue, first, count, problem)
         answer_client(sender, refusal, self._broker, out)
-
-    def _tell_where_it_stands(
-        self,
-        sender: ClientSender,
-        message: OpenSender,
-        hosted: Hosted,
-        now: Instant,
-        out: list[Effect],
-    ) -> None:
-        """The first number that is not stored, once that is known."""
-
-        def tell(now: Instant, out: list[Effect]) -> None:
-            sequence = hosted.entrance.next_sequence(message.producer)
-            opened = SenderOpened(message.producer, message.queue, sequence)
-            answer_client(sender, opened, self._broker, out)
-
-        hosted.entrance.when_ready(tell, now, out)

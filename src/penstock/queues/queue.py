@@ -318,6 +318,7 @@ class Queue:
         if rows.journal.resolved(token, failure):
             rows.trim(out)
             return
+        self.entrance.resolved(token, failure, out)
         stored = self._intake.resolved(token, failure)
         if stored is not None:
             rows.arrived(stored)

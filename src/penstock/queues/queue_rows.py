@@ -29,7 +29,7 @@ from penstock.queues.entries import Entries, Entry
 from penstock.queues.handed_rows import HandedRows
 from penstock.queues.intake import entry_of
 from penstock.queues.journal import Journal
-from penstock.queues.messages import DeadLetter, RowsEntry, SettlementEntry
+from penstock.queues.messages import DeadLetter, RowsEntry, SenderEntry, SettlementEntry
 from penstock.queues.parameters import QueueConfig, QueueParameters
 from penstock.queues.ready import ReadyRows
 from penstock.queues.senders import alias_of_origin
@@ -87,6 +87,8 @@ class QueueRows:
                     self.journal.origins.add(entry.origin, entry.first_sequence, len(entry.frame))
             elif isinstance(entry, SettlementEntry):
                 self._recover_note(entry)
+            elif isinstance(entry, SenderEntry):
+                self.journal.sender_found(entry)
         if not self.journal.recovered(fact, out):
             return False
         self._rebuild()
