@@ -21,11 +21,12 @@ from penstock.content.parser import parse
 from penstock.content.selector import Selector
 from penstock.content.selector_error import SelectorError
 from penstock.content.selector_index import SelectorIndex
-from penstock.core.clock import NEVER, Instant, earliest
+from penstock.core.clock import NEVER, Duration, Instant, earliest
 from penstock.core.intervals import Tick
 from penstock.core.machine import CloseSession, Effect, LinkName, PersistFailed, Priority, Send
 from penstock.core.tokens import Tokens
 from penstock.core.trees import Tree
+from penstock.guaranteed.clock_skew import ahead_of
 from penstock.guaranteed.cursors import Cursors
 from penstock.guaranteed.durable import DurableSubscriptions
 from penstock.guaranteed.edge_claims import EdgeClaims
@@ -94,6 +95,7 @@ class Edge:
         self._requests = EdgeRequests()
         self._past = PastReaders(parameters, self._index, self._live_stream_of)
         self._overlay_settled = False
+        self.clock_ahead_ns: Duration = 0
         self._controls: dict[str, EdgeControl] = {}
         self._sample_at: Instant | None = None
         self._acknowledge_at: Instant = now + parameters.acknowledge_interval_ns
@@ -299,7 +301,15 @@ class Edge:
             return
         subscription.announced = True
         subscription.since = subscription.made_at
-        reply = Subscribed(subscription.name, dict(subscription.started), subscription.made_at)
+        ahead = {
+            pubend: ahead_ns
+            for pubend, end in self.horizons().items()
+            if pubend in subscription.started
+            and (ahead_ns := ahead_of(now - self.clock_ahead_ns, end))
+        }
+        reply = Subscribed(
+            subscription.name, dict(subscription.started), subscription.made_at, ahead
+        )
         out.append(Send(subscription.session, reply, Priority.CONTROL))
 
     def _claim(self, subscription: Subscription, now: Instant, out: list[Effect]) -> bool:

@@ -269,11 +269,13 @@ class Subscribed(Message, frozen=True):
 
     The positions are those at which it began on this connection, whatever was delivered since.
     Pubends that turn up later are delivered from ``since`` on, by the clock of the broker.
+    ``ahead_ns`` names the pubends whose streams end in the future by that clock, and by how much.
     """
 
     subscription: str
     positions: dict[str, Tick]
     since: Tick = 0
+    ahead_ns: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class SubscribeRefused(Message, frozen=True):

@@ -38,6 +38,7 @@ from penstock.core.machine import (
 )
 from penstock.core.tokens import Tokens
 from penstock.core.unsure_numbers import UnsureNumbers
+from penstock.guaranteed.clock_skew import ahead_of, describe_ahead
 from penstock.guaranteed.holds import Holds
 from penstock.guaranteed.messages import (
     LogEntry,
@@ -171,6 +172,7 @@ class Pubend:
         self.published_messages = 0
         self.closed_because = ""
         self.lost = IntervalSet()
+        self.clock_ahead_ns: Duration = 0
         self._unsure = UnsureNumbers()
         if saved_producers is not None:
             self._recovery_from = max(first, self._producers.load(saved_producers))
@@ -212,20 +214,27 @@ class Pubend:
         if self.closed_because:
             self._decline(session, message, out)
             return
+        reason = ""
         if self._waiting_bytes + self._pending_bytes + weight > parameters.submit_limit_bytes:
-            self._refuse(session, message, "the broker's publish buffer is full; retry later", out)
-            return
-        if self.log_bytes + weight > parameters.log_limit_bytes:
+            reason = "the broker's publish buffer is full; retry later"
+        elif self.log_bytes + weight > parameters.log_limit_bytes:
             reason = (
                 f"the log of pubend {self.name!r} has reached log_limit_bytes "
                 f"({parameters.log_limit_bytes}) and may not be trimmed: "
                 f"{self.holds.describe_lowest()}"
             )
+        if reason and not self._is_repeat(message):
             self._refuse(session, message, reason, out)
             return
         self._waiting.append((session, message, now))
         self._waiting_bytes += weight
         self.admit(now, out)
+
+    def _is_repeat(self, message: Publish) -> bool:
+        """Whether some of the rows are stored: nobody may be told that they were refused."""
+        first, count = message.first_sequence, len(message.batch)
+        fresh = self._producers.new_numbers(message.producer, first, count)
+        return fresh != [(first, first + count)]
 
     def admit(self, now: Instant, out: list[Effect]) -> None:
         """Store whatever waits and may go now."""
@@ -529,6 +538,9 @@ class Pubend:
                 f"pubend {self.name!r} takes nothing more until the broker is started again: "
                 f"{self.closed_because}"
             )
+        ahead = ahead_of(now - self.clock_ahead_ns, self.assigned_end)
+        if ahead:
+            said.append(describe_ahead(self.name, self.assigned_end, ahead))
         if self.lost:
             where = ", ".join(f"[{low}, {high})" for low, high in self.lost)
             said.append(

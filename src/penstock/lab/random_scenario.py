@@ -201,7 +201,7 @@ def _disk_faults(seed: int, brokers: dict[str, Broker]) -> tuple[Fault, ...]:
     if random.random() < SYNC_FAILURES:
         # Nobody knows what is on the disk before the broker is started again.
         broker = random.choice(list(brokers))
-        at_s = random.uniform(1.0, MENDED_BY_S - 1.0)
+        at_s = random.uniform(0.2, MENDED_BY_S - 1.0)
         crash_s = at_s + random.choice((0.01, 0.2))
         faults += [
             Fault(at_s=at_s, fail_sync=broker),

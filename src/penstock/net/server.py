@@ -26,6 +26,7 @@ from penstock.core.machine import CloseSession, Fact, LinkName, Send
 from penstock.core.message import Message
 from penstock.core.randomness import random_stream
 from penstock.datagram.messages import DatagramSocketRequest
+from penstock.guaranteed.clock_skew import TOLERATED, span
 from penstock.guaranteed.links import OWN_SESSION
 from penstock.net.config import Address, BrokerConfig
 from penstock.net.connection import Connection
@@ -122,6 +123,7 @@ class BrokerServer:
         self.node = BrokerNode(
             config.node_config(), saved=saved, logs=self._durability.logs(), now=incarnation
         )
+        self.node.guaranteed.clock_measured(self._clock.ahead_ns)
         self._started_at: Instant = incarnation
         software = f"penstock {__version__}"
         self._hello = Hello("broker", config.name, incarnation, software, identity.hex())
@@ -301,14 +303,29 @@ class BrokerServer:
     def _problems(self, now: Instant) -> list[str]:
         """Everything that an operator should know."""
         said = [*self.node.problems(now), *self._durability.problems()]
-        return list(dict.fromkeys([*said, *self._neighbours.problems()]))
+        said += [*self._neighbours.problems(), *self._clock_problem()]
+        return list(dict.fromkeys(said))
+
+    def _clock_problem(self) -> list[str]:
+        """Whether the broker's own clock, which never goes back, is far from the time of day."""
+        ahead_ns = self._clock.ahead_ns
+        if abs(ahead_ns) <= TOLERATED:
+            return []
+        where = "ahead of" if ahead_ns > 0 else "behind"
+        return [
+            f"this broker's clock is {where} the time of day by {span(abs(ahead_ns))}: the time of "
+            "day was set while the broker ran, or was ahead at an earlier start. The clock never "
+            "goes back, so times here are off until the time of day has caught up, or (if it was "
+            "set forward) until the broker is started again"
+        ]
 
     async def _watch_problems(self) -> None:
         """Log what the machine knows to be wrong, once, and tell clients that it concerns."""
         logged: set[str] = set()
         while True:
-            for problem in self.node.problems(self._clock.now()):
-                key = problem.partition(":")[0]
+            self.node.guaranteed.clock_measured(self._clock.ahead_ns)
+            for problem in [*self.node.problems(self._clock.now()), *self._clock_problem()]:
+                key = problem.partition(" by ")[0].partition(":")[0]
                 if key not in logged:
                     logged.add(key)
                     logger.warning("%s", problem)

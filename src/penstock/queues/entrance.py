@@ -91,8 +91,8 @@ class Entrance:
     ) -> None:
         """A client's rows."""
         problem = self.no_room(len(message.batch), message.batch.wire_size, now)
-        if problem:
-            first, count = message.first_sequence, len(message.batch)
+        first, count = message.first_sequence, len(message.batch)
+        if problem and not self._intake.may_be_repeat(sender.origin, first, count):
             refusal = SendRefused(message.producer, sender.queue, first, count, problem)
             answer_client(sender, refusal, self._broker, out)
             return

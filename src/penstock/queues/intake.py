@@ -125,6 +125,13 @@ class Intake(Generic[Sender]):
             if self.take_over is None or not self.take_over(entry, answer):
                 self.store(entry, answer, out)
 
+    def may_be_repeat(self, origin: str, first_sequence: int, count: int) -> bool:
+        """Whether some of these rows are or may be stored: they must not be called refused."""
+        if self._unsure.touches(origin, first_sequence, count):
+            return True
+        fresh = self._journal.origins.new_numbers(origin, first_sequence, count)
+        return fresh != [(first_sequence, first_sequence + count)]
+
     def take_unnumbered(self, sender: Sender, entry: RowsEntry, out: list[Effect]) -> None:
         """Store rows that have their positions and cannot be repeats."""
         answer: Answer[Sender] = Answer(
