@@ -1,4 +1,5 @@
-"""Random histories with crashes, cuts, loss, full disks, failed syncs, damaged logs and clients that come and go.
+"""Random histories with crashes, cuts, loss, full disks, failed syncs, damaged logs, and clients
+that come and go.
 
 Each seed is a scenario of its own (penstock.lab.random_scenario).  All invariants of all machines
 are checked after every fact, and the independent judge looks at what the applications saw.

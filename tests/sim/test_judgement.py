@@ -154,6 +154,28 @@ def test_another_tick_than_the_receipt_says_is_misplaced() -> None:
     assert told.judged() == {"misplaced": 1}
 
 
+def test_an_announced_loss_excuses_a_message_without_a_tick_if_it_may_lie_there() -> None:
+    told = Told()
+    told.publisher.ticks[2] = told.publisher.ticks[4] = 0
+    told.receive(0, 1, 3, 5)
+    told.subscriber.received("b.1", Frame(12, 13, final=True), 20)
+    assert told.judged() == {"announced_lost": 1, "lost": 1}, "4 stands behind 13"
+
+
+def test_a_message_whose_outcome_is_uncertain_may_be_received_or_not() -> None:
+    for received in ((0, 1, 2, 3, 4, 5), (0, 1, 3, 4, 5)):
+        told = Told()
+        told.publisher.failed(2, 1, Outcome.UNCERTAIN, "the sync failed", 6)
+        told.publisher.ticks[2] = 0
+        told.receive(*received)
+        assert told.judged() == {}
+    told = Told()
+    told.publisher.failed(2, 1, Outcome.UNCERTAIN, "the sync failed", 6)
+    told.publisher.ticks[2] = 0
+    told.receive(0, 1, 2, 2, 3, 4, 5)
+    assert "duplicated" in told.judged(), "at most once"
+
+
 def test_an_announced_loss_excuses_its_interval() -> None:
     told = Told()
     told.subscriber.in_force(1)
