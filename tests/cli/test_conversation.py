@@ -80,7 +80,7 @@ def test_a_subscription_ends_by_itself_when_told_so(url: str) -> None:
 def test_why_tells_of_a_subscription_that_is_connected(url: str) -> None:
     nobody = penstock("why", "mine", "--url", url)
     assert nobody.returncode != 0
-    assert "no connected subscription has that name" in nobody.stderr
+    assert "no subscription that is connected or durable has that name" in nobody.stderr
 
     with penstock_blocking.connect(url) as client, client.subscribe(durable="mine"):
         told = penstock("why", "mine", "--url", url)
@@ -89,3 +89,23 @@ def test_why_tells_of_a_subscription_that_is_connected(url: str) -> None:
         assert "nothing holds it up" in told.stdout
         (reader,) = json.loads(penstock("why", "mine", "--url", url, "--json").stdout)["readers"]
         assert reader["slow"] is False
+
+
+def test_durable_subscriptions_are_listed_explained_and_deleted(url: str) -> None:
+    with penstock_blocking.connect(url) as client, client.subscribe("n > 1", durable="away"):
+        pass
+    listed = penstock("subscriptions", "--url", url)
+    assert listed.returncode == 0, listed.stderr
+    assert "away" in listed.stdout
+    assert "none for" in listed.stdout
+    found = json.loads(penstock("subscriptions", "--url", url, "--json").stdout)
+    (away,) = [each for each in found if each["name"] == "away"]
+    assert away["selector"] == "n > 1"
+    assert away["holds_logs"] is True
+    assert "without a reader for" in penstock("why", "away", "--url", url).stdout
+    assert "durable subscription 'away'" in penstock("why", "b.1", "--url", url).stdout
+
+    assert penstock("subscriptions", "--url", url, "--delete", "away").returncode == 0
+    again = penstock("subscriptions", "--url", url, "--delete", "away")
+    assert again.returncode == 1
+    assert "no durable subscription 'away'" in again.stderr

@@ -18,22 +18,22 @@ def test_nobody_holds_anything_at_first() -> None:
 
 def test_the_lowest_claim_counts_and_names_its_holder() -> None:
     holds = Holds()
-    holds.claim_live("a", 50, 0)
+    holds.claim_live("a", 1, 50, 0)
     holds.claim_durable("b", DurableClaim(30, "durable subscription 'x'"))
-    holds.claim_live("c", 70, 0)
+    holds.claim_live("c", 1, 70, 0)
 
     assert holds.lowest(0, EXPIRY, 99) == 30
     assert holds.describe_lowest() == (
         "durable subscription 'x' at broker 'b' has consumed only up to tick 30; let it read on, "
         "or delete it if nobody needs it any more"
     )
-    holds.claim_live("a", 20, 0)
+    holds.claim_live("a", 1, 20, 0)
     assert holds.describe_lowest() == "subscriptions at broker 'a' have consumed only up to tick 20"
 
 
 def test_only_a_durable_claim_outlives_silence() -> None:
     holds = Holds()
-    holds.claim_live("plain", 10, 0)
+    holds.claim_live("plain", 1, 10, 0)
     holds.claim_durable("durable", DurableClaim(50, "x"))
 
     assert holds.lowest(EXPIRY, EXPIRY, 99) == 10
@@ -52,7 +52,7 @@ def test_a_released_claim_holds_nothing() -> None:
 
 def test_only_durable_claims_are_saved() -> None:
     holds = Holds()
-    holds.claim_live("plain", 10, 0)
+    holds.claim_live("plain", 1, 10, 0)
     holds.claim_durable("durable", DurableClaim(50, "cursor 'c'"))
     restored = Holds()
     restored.load(holds.save())
@@ -66,3 +66,14 @@ def test_claims_without_a_holder_are_read_too() -> None:
     holds.load(msgspec.msgpack.encode({"b": 30}))
 
     assert holds.durable() == {"b": DurableClaim(30, "durable subscriptions")}
+
+
+def test_the_live_claim_of_an_edge_that_crashed_is_kept_until_it_expires() -> None:
+    """The edge does not remember who was connected; they come back and go on where they stood."""
+    holds = Holds()
+    holds.claim_live("a", 1, 10, 0)
+    holds.claim_live("a", 2, None, SECOND)
+    assert holds.lowest(EXPIRY, EXPIRY, 99) == 10
+
+    holds.claim_live("a", 2, 50, EXPIRY)
+    assert holds.lowest(EXPIRY + 1, EXPIRY, 99) == 50

@@ -416,13 +416,28 @@ def trims(bench: Bench, until: int) -> list[TrimLog]:
 
 
 def test_what_is_acknowledged_and_old_is_trimmed() -> None:
-    bench = Bench(retain_for_ns=10 * SECOND)
+    bench = Bench(retain_for_ns=10 * SECOND, hold_expiry_ns=SECOND)
     bench.store(0, 5)
     assert trims(bench, START + 10 * SECOND) == []
 
     (first, *_) = trims(bench, START + 12 * SECOND)
     assert first.log == "pubend/p"
     assert bench.pubend.log_start >= START + 5
+
+
+def test_after_a_start_edges_have_time_to_say_what_they_need_before_anything_is_trimmed() -> None:
+    bench = Bench(retain_for_ns=SECOND, hold_expiry_ns=20 * SECOND)
+    bench.store(0, 5)
+    assert trims(bench, START + 19 * SECOND) == []
+
+    assert trims(bench, START + 25 * SECOND)
+
+
+def test_a_log_that_is_nearly_full_is_trimmed_at_once_after_a_start() -> None:
+    bench = Bench(retain_for_ns=SECOND, log_limit_bytes=10 * FRAME_HEADER_BYTES)
+    bench.store(0, 5)
+
+    assert trims(bench, START + 30 * SECOND)
 
 
 def test_what_somebody_needs_is_not_trimmed_however_old() -> None:
@@ -435,7 +450,7 @@ def test_what_somebody_needs_is_not_trimmed_however_old() -> None:
 
 
 def test_an_acknowledged_log_that_is_large_is_trimmed_before_it_is_old() -> None:
-    bench = Bench(retain_bytes=10 * FRAME_HEADER_BYTES)
+    bench = Bench(retain_bytes=10 * FRAME_HEADER_BYTES, hold_expiry_ns=SECOND)
 
     assert trims(bench, START + 30 * SECOND)
     assert bench.pubend.log_bytes <= 12 * FRAME_HEADER_BYTES
@@ -452,7 +467,7 @@ def test_a_full_log_refuses_and_names_who_holds_it() -> None:
 
 
 def test_a_claim_that_is_released_frees_the_log_at_once() -> None:
-    bench = Bench(retain_for_ns=SECOND, acknowledge_interval_ns=SECOND)
+    bench = Bench(retain_for_ns=SECOND, hold_expiry_ns=SECOND)
     bench.holds.claim_durable("edge", DurableClaim(START, "cursor 'c'"))
     bench.store(0, 5)
     assert trims(bench, START + 10 * SECOND) == []

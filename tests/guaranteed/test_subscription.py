@@ -187,7 +187,7 @@ def test_a_reader_that_resumes_above_what_it_consumed_does_not_consume_the_rest(
     subscription = Subscription(1, "s", parse(""), durable=True)
     subscription.consumed = {"p": 10}
     subscription.connect("client/1", 1000)
-    subscription.resume({"p": 20})
+    subscription.resume({"p": 20}, same_reader=True)
     subscription.settle({"p": 30})
     assert subscription.consumed == {"p": 10}
     subscription.consume({"p": 20})

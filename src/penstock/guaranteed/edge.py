@@ -270,7 +270,7 @@ class Edge:
     ) -> None:
         subscription.connect(session, message.window_bytes)
         subscription.ends = message.ends
-        subscription.resume(message.positions)
+        subscription.resume(message.positions, same_reader=message.since > 0)
         self._by_session.setdefault(session, {})[message.subscription] = subscription
         self._by_key[subscription.key] = subscription
         if not subscription.ends:

@@ -6,7 +6,9 @@
    told as lost.
 2. A *durable* claim is for durable subscriptions and cursors, connected or not.  It stays until the
    edge releases it, through crashes of either side: it is saved.
-3. Nothing at or above the lowest claim is trimmed.
+3. What a subscriber of an edge that crashed needs is not known to the edge when it is back: the
+   live claim of its life before expires by itself.
+4. Nothing at or above the lowest claim is trimmed.
 """
 
 from __future__ import annotations
@@ -32,15 +34,16 @@ class Holds:
 
     def __init__(self) -> None:
         """Nobody needs anything at first."""
-        self._live: dict[str, tuple[Tick, Instant]] = {}
+        self._live: dict[tuple[str, int], tuple[Tick, Instant]] = {}
         self._durable: dict[str, DurableClaim] = {}
 
-    def claim_live(self, edge: str, tick: Tick | None, now: Instant) -> None:
-        """An edge's subscribers stand here; None if it has none."""
+    def claim_live(self, edge: str, epoch: int, tick: Tick | None, now: Instant) -> None:
+        """An edge's subscribers stand here; None if it has none.  ``epoch`` is the edge's start."""
+        key = (edge, epoch)
         if tick is None:
-            self._live.pop(edge, None)
-        elif edge in self._live or len(self._live) < MAX_EDGES:
-            self._live[edge] = (tick, now)
+            self._live.pop(key, None)
+        elif key in self._live or len(self._live) < MAX_EDGES:
+            self._live[key] = (tick, now)
 
     def claim_durable(self, edge: str, claim: DurableClaim | None) -> bool:
         """Set or release (None) an edge's durable claim; False if there is no place for it."""
@@ -58,9 +61,9 @@ class Holds:
 
     def lowest(self, now: Instant, expiry: Duration, default: Tick) -> Tick:
         """Below this tick nobody needs anything."""
-        expired = [edge for edge, (_, heard_at) in self._live.items() if now - heard_at > expiry]
-        for edge in expired:
-            del self._live[edge]
+        expired = [key for key, (_, heard_at) in self._live.items() if now - heard_at > expiry]
+        for key in expired:
+            del self._live[key]
         return min(self._ticks(), default=default)
 
     def _ticks(self) -> Iterator[Tick]:
@@ -78,7 +81,7 @@ class Holds:
                 "it read on, or delete it if nobody needs it any more"
             )
         if live is not None:
-            edge, (tick, _) = live
+            (edge, _), (tick, _) = live
             return f"subscriptions at broker {edge!r} have consumed only up to tick {tick}"
         return "nothing holds it; it is within its retention"
 

@@ -12,7 +12,8 @@
 5. Requests for old ticks are answered from the log, a bounded piece at a time; ticks that the log
    no longer holds are answered as final.
 6. The log is trimmed below what every edge acknowledged, and not before it is old or large enough
-   that nobody expects to replay it.
+   that nobody expects to replay it.  After a start nothing is trimmed for a while, unless the log
+   is nearly full: edges that have not been heard yet may need it.
 """
 
 from __future__ import annotations
@@ -166,6 +167,7 @@ class Pubend:
         self._checkpoint_at: Instant = now + parameters.producer_checkpoint_ns
         self._checkpoint_dirty = False
         self._trim_at: Instant = now + parameters.acknowledge_interval_ns
+        self._trim_from: Instant = now + parameters.hold_expiry_ns
         self._trim_marks: deque[tuple[Instant, Tick, int]] = deque()
         self._waiting: deque[tuple[LinkName, Publish, Instant]] = deque()
         self._waiting_bytes = 0
@@ -511,7 +513,7 @@ class Pubend:
         self._trim_marks.append((now, self.spoken_end, self._appended_bytes))
         acknowledged = self.holds.lowest(now, parameters.hold_expiry_ns, self.spoken_end)
         below = self.log_start
-        while self._trim_marks:
+        while self._trim_marks and (now >= self._trim_from or self._is_nearly_full):
             at, tick, appended = self._trim_marks[0]
             old = now - at >= parameters.retain_for_ns
             large = self._appended_bytes - appended > parameters.retain_bytes
@@ -524,6 +526,10 @@ class Pubend:
             self.log_start = below
             self.lost.remove(0, below)
             out.append(TrimLog(self.log, below))
+
+    @property
+    def _is_nearly_full(self) -> bool:
+        return self.log_bytes * 10 > self._parameters.log_limit_bytes * 9
 
     @property
     def log_bytes(self) -> int:

@@ -73,7 +73,7 @@ class SourceHolds:
         placed = True
         for name, pubend in self._pubends.items():
             holds = pubend.holds
-            holds.claim_live(message.edge, message.live.get(name), now)
+            holds.claim_live(message.edge, message.epoch, message.live.get(name), now)
             before = holds.durable_of(message.edge)
             claim = message.durable.get(name)
             if claim == before:

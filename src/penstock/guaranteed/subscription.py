@@ -125,11 +125,18 @@ class Subscription:
             return any(fnmatchcase(pubend, pattern) for pattern in self.pubends)
         return not is_own_stream(pubend) or pubend in self.positions
 
-    def resume(self, positions: Mapping[str, Tick]) -> None:
+    def resume(self, positions: Mapping[str, Tick], *, same_reader: bool) -> None:
         """Go on from what was consumed, or from where the reader says that it stands.
 
-        What lies between the two was handed over before and is not consumed yet.
+        What lies between the two was handed over before and is not consumed yet.  A reader that was
+        here before does not know of silence that counts as consumed: it goes on behind it.  A new
+        one may ask for what was consumed before.
         """
+        if same_reader:
+            positions = {
+                pubend: max(tick, self.consumed.get(pubend, tick))
+                for pubend, tick in positions.items()
+            }
         self.positions = {**self.consumed, **positions}
         self.started = dict(self.positions)
         for pubend, position in positions.items():

@@ -30,6 +30,7 @@ RULES: Final = (
     "unwanted",
     "corrupted",
     "misplaced",
+    "let_go",
     "announced_lost",
     "violations",
 )

@@ -30,9 +30,18 @@ FAREWELL_S = 5.0
 class NetPublisher:
     """A publisher with a pace; the same pace as in the simulated world."""
 
-    def __init__(self, history: PublisherHistory, pace: Pace, random: Random, url: str) -> None:
-        """Nothing happens before ``run``."""
+    def __init__(
+        self,
+        history: PublisherHistory,
+        pace: Pace,
+        random: Random,
+        url: str,
+        *,
+        producer: str = "",
+    ) -> None:
+        """Nothing happens before ``run``; ``producer`` is the name to publish under."""
         self.history = history
+        self._producer = producer or history.source.spec.producer
         self._pace = pace
         self._slots = PacedSlots(pace, random)
         self._url = url
@@ -55,7 +64,7 @@ class NetPublisher:
         spec = self.history.source.spec
         client = await connect(self._url, name=spec.producer, options=OPTIONS)
         try:
-            publisher = client.publisher(spec.producer, pubend=spec.pubend)
+            publisher = client.publisher(self._producer, pubend=spec.pubend)
             while not self._finished:
                 await self._until_due()
                 if not self._finished:
@@ -118,7 +127,7 @@ class NetPublisher:
         else:
             at = first
             for receipt in receipts:
-                history.pubend = receipt.pubend
+                history.pubends.add(receipt.pubend)
                 history.acknowledged(at, receipt.count, receipt.first_tick, time.time_ns())
                 at += receipt.count
         finally:
@@ -183,7 +192,7 @@ class NetSubscriber:
     async def _read(self, subscription: Any) -> None:
         history = self.history
         async with subscription:
-            history.in_force(time.time_ns())
+            history.in_force(time.time_ns(), subscription.positions)
             while True:
                 try:
                     batch = await subscription.next_batch()

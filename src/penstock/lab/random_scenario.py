@@ -11,6 +11,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
+import msgspec
+
 from penstock.core.randomness import random_stream
 from penstock.lab.scenario import (
     Broker,
@@ -38,7 +40,7 @@ ATTRIBUTES: Final[dict[str, str | int | float | bool]] = {
     "price": "uniform:0..100",
 }
 
-FAULTS: Final = ("crash", "crash", "cut", "cut", "disk", "leave", "drop")
+FAULTS: Final = ("crash", "crash", "cut", "cut", "disk", "leave", "drop", "close", "pubend")
 
 SYNC_FAILURES: Final = 0.3
 """The share of the scenarios in which a sync fails once."""
@@ -56,7 +58,8 @@ def random_scenario(seed: int) -> Scenario:
     links = _links(random, list(brokers))
     publishers = _publishers(random, brokers)
     subscribers = _subscribers(random, list(brokers))
-    clients = [*(each.name for each in publishers), *(each.name for each in subscribers)]
+    faults = _faults(random, brokers, links, publishers, subscribers)
+    publishers += _later_publishers(random, brokers, publishers, faults)
     return Scenario(
         name=f"random-{seed}",
         description="A random topology, workload and fault plan.",
@@ -67,7 +70,7 @@ def random_scenario(seed: int) -> Scenario:
         links=links,
         publishers=publishers,
         subscribers=subscribers,
-        faults=_faults(random, list(brokers), links, clients) + _disk_faults(seed, brokers),
+        faults=faults + _disk_faults(seed, brokers),
         expect=(Expectation(metric="violations", at_most=0),),
     )
 
@@ -79,6 +82,7 @@ def _brokers(random: Random) -> dict[str, Broker]:
         name: Broker(
             pubends=random.randint(1, 2) if name in hosts else 0,
             disk_sync_ms=random.choice((0.3, 1.0, 5.0)),
+            start_s=random.choice((0.0, 0.0, 0.0, random.uniform(0.1, 3.0))),
         )
         for name in names
     }
@@ -112,6 +116,7 @@ def _link(random: Random, pair: tuple[str, str]) -> Link:
 
 def _parameters(random: Random) -> dict[str, Any]:
     return {
+        **_retention(random),
         "nack_timeout_min_ns": 100 * MILLISECOND_NS,
         "nack_timeout_max_ns": 2_000 * MILLISECOND_NS,
         "nack_timeout_initial_ns": 300 * MILLISECOND_NS,
@@ -131,6 +136,17 @@ def _parameters(random: Random) -> dict[str, Any]:
             # Publishers that are slowed down further would only make the run longer.
             "floor_msgs_per_s": 20.0,
         },
+    }
+
+
+def _retention(random: Random) -> dict[str, Any]:
+    """Often nothing is kept for replay: then only claims keep what somebody has yet to read."""
+    if random.random() < 0.5:
+        return {}
+    return {
+        "retain_for_ns": random.choice((100, 500, 2_000)) * MILLISECOND_NS,
+        "retain_bytes": random.choice((1_000, 1 << 30)),
+        "hold_expiry_ns": random.choice((500, 3_000)) * MILLISECOND_NS,
     }
 
 
@@ -169,14 +185,57 @@ def _subscriber(random: Random, number: int, brokers: list[str]) -> Subscribers:
     )
 
 
+def _later_publishers(
+    random: Random,
+    brokers: dict[str, Broker],
+    publishers: tuple[Publishers, ...],
+    faults: tuple[Fault, ...],
+) -> tuple[Publishers, ...]:
+    """Publishers to pubends that appear later, and some that take the name of another."""
+    later = []
+    added = dict.fromkeys(fault.add_pubend for fault in faults if fault.add_pubend is not None)
+    for broker in added:
+        first = next(fault.at_s for fault in faults if fault.add_pubend == broker)
+        hosted = brokers[broker].pubends
+        assert isinstance(hosted, int)
+        later.append(
+            Publishers(
+                name=f"{broker}-new",
+                broker=broker,
+                pubend=f"{broker}.{hosted + 1}",
+                start_s=min(first + random.uniform(0.0, 0.5), MENDED_BY_S),
+                rate_msgs_per_s=random.choice((15, 40)),
+                attributes=ATTRIBUTES,
+            )
+        )
+    for publisher in publishers:
+        if random.random() < 0.25:
+            changes: dict[str, Any] = {
+                "name": f"{publisher.name}-again",
+                "producer": publisher.name,
+                "start_s": random.uniform(0.2, MENDED_BY_S),
+            }
+            later.append(msgspec.structs.replace(publisher, **changes))
+    return tuple(later)
+
+
 def _faults(
-    random: Random, brokers: list[str], links: tuple[Link, ...], clients: list[str]
+    random: Random,
+    brokers: dict[str, Broker],
+    links: tuple[Link, ...],
+    publishers: tuple[Publishers, ...],
+    subscribers: tuple[Subscribers, ...],
 ) -> tuple[Fault, ...]:
     faults: list[Fault] = []
+    clients = [*(each.name for each in publishers), *(each.name for each in subscribers)]
+    durable = [each for each in subscribers if each.durable]
+    hosts = [name for name, broker in brokers.items() if broker.pubends]
     for _ in range(random.randint(0, 6)):
         at_s = random.uniform(0.2, MENDED_BY_S - 0.1)
         until_s = min(MENDED_BY_S, at_s + random.choice((0.05, 0.3, 1.0, 3.0)))
-        broker = random.choice(brokers)
+        broker = random.choice(list(brokers))
+        if brokers[broker].start_s >= at_s:
+            continue
         match random.choice(FAULTS):
             case "crash":
                 faults += [Fault(at_s=at_s, crash=broker), Fault(at_s=until_s, restart=broker)]
@@ -189,9 +248,27 @@ def _faults(
             case "leave":
                 client = random.choice(clients)
                 faults += [Fault(at_s=at_s, leave=client), Fault(at_s=until_s, come_back=client)]
+            case "close" if durable:
+                faults += _closing(random, random.choice(durable), at_s, until_s)
+            case "pubend":
+                host = random.choice(hosts)
+                if brokers[host].start_s < at_s:
+                    faults.append(Fault(at_s=at_s, add_pubend=host))
             case _:
                 faults.append(Fault(at_s=at_s, drop_client=random.choice(clients)))
     return tuple(sorted(faults, key=lambda fault: fault.at_s))
+
+
+def _closing(random: Random, reader: Subscribers, at_s: float, until_s: float) -> list[Fault]:
+    """A durable subscription is closed, often as soon as it was made, and opened again later."""
+    soon_s = reader.start_s + random.choice((0.001, 0.01, 0.05, 0.3))
+    at_s = min(random.choice((at_s, soon_s)), MENDED_BY_S)
+    return [
+        Fault(at_s=at_s, close=reader.name),
+        Fault(at_s=max(at_s, until_s), reopen=reader.name),
+        # One whose goodbye was under way cannot be opened yet: it is opened once more at the end.
+        Fault(at_s=MENDED_BY_S, reopen=reader.name),
+    ]
 
 
 def _disk_faults(seed: int, brokers: dict[str, Broker]) -> tuple[Fault, ...]:

@@ -45,11 +45,15 @@ class World(Protocol):
         ...
 
     def open(self) -> None:
-        """Start every broker and raise every link."""
+        """Start the brokers that are there from the beginning, and raise their links."""
         ...
 
     def run_until(self, at_s: float) -> None:
         """Let time pass."""
+        ...
+
+    def start_broker(self, broker: str) -> None:
+        """Start a broker that was not there at the opening."""
         ...
 
     def start_publisher(self, publisher: Publishers, stop_s: float) -> None:
@@ -108,6 +112,9 @@ def run(scenario: Scenario, world: World, progress: Progress = lambda at_s: None
 
 def _steps(scenario: Scenario, world: World) -> list[Step]:
     steps: list[Step] = []
+    for name, broker in scenario.brokers.items():
+        if broker.start_s:
+            steps.append((broker.start_s, COMING, _bound(world.start_broker, name)))
     for subscriber in each_subscriber(scenario):
         act = _bound(world.start_subscriber, subscriber)
         steps.append((subscriber.start_s, COMING, act))

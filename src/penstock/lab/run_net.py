@@ -29,7 +29,7 @@ from penstock.lab.net_layout import Layout, Loopback
 from penstock.lab.result import RunResult
 from penstock.lab.run import UnsupportedFault
 from penstock.lab.run_sim import subscriber_history
-from penstock.lab.scenario import Fault, Publishers, Scenario, Subscribers, source_spec
+from penstock.lab.scenario import Fault, Publishers, Scenario, Subscribers, grown, source_spec
 from penstock.lab.scenario_file import guaranteed_parameters
 from penstock.lab.telemetry import Telemetry
 from penstock.lab.traced_broker import COMMAND, read_trace, trace_path
@@ -89,6 +89,7 @@ class NetRun:
         self._links = {frozenset(link.between): link for link in scenario.links}
         self._bandwidth = {pair: link.bandwidth_bytes_per_s for pair, link in self._links.items()}
         self._cut: set[frozenset[str]] = set()
+        self._pubends = {name: scenario.pubends_of(name) for name in scenario.brokers}
         self._started_at = 0
         self._ended_at = 0
 
@@ -104,8 +105,8 @@ class NetRun:
             log = path.with_suffix(".log")
             command = self._layout.command(name, COMMAND)
             self._processes[name] = BrokerProcess(path, log, command)
-        for process in self._processes.values():
-            process.start()
+        for name in self._present():
+            self._processes[name].start()
         self._run(self._links_are_up())
         self._started_at = time.time_ns()
 
@@ -124,19 +125,24 @@ class NetRun:
             name=name,
             data_dir=str(self._directory / f"{name}.data"),
             listen=self._layout.listen(name),
-            pubends=self.scenario.pubends_of(name),
+            pubends=self._pubends[name],
             neighbours=neighbours,
             guaranteed=guaranteed_parameters(self.scenario, name),
             telemetry=TelemetryConfig(interval_s=self.scenario.trace_interval_s),
         )
 
+    def _present(self) -> list[str]:
+        """The brokers that are there from the beginning."""
+        return [name for name, broker in self.scenario.brokers.items() if not broker.start_s]
+
     async def _links_are_up(self) -> None:
         """Wait until every broker sees all its neighbours: a run begins with a whole overlay."""
-        for name in self.scenario.brokers:
+        present = self._present()
+        for name in present:
             async with connect(self.urls[name], deadline_s=CONTROL_WITHIN_S) as client:
                 while True:
-                    status = await client.status()
-                    if all(link["up"] for link in status["links"].values()):
+                    links = (await client.status())["links"]
+                    if all(link["up"] for other, link in links.items() if other in present):
                         break
                     await asyncio.sleep(0.05)
 
@@ -155,6 +161,10 @@ class NetRun:
     def _run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         return self._runner.run(coroutine)
 
+    def start_broker(self, broker: str) -> None:
+        """A broker that nobody knew is there."""
+        self._run(self._restart(broker))
+
     # -- clients ----------------------------------------------------------------------------
 
     def start_publisher(self, publisher: Publishers, stop_s: float) -> None:
@@ -171,7 +181,8 @@ class NetRun:
             publisher.max_in_flight,
         )
         random = random_stream(self.seed, publisher.name, "pace")
-        self._run(self._start(NetPublisher(history, pace, random, self.urls[publisher.broker])))
+        url, producer = self.urls[publisher.broker], publisher.producer
+        self._run(self._start(NetPublisher(history, pace, random, url, producer=producer)))
 
     def start_subscriber(self, subscriber: Subscribers) -> None:
         """A subscriber connects and subscribes."""
@@ -213,10 +224,12 @@ class NetRun:
                 self._processes[broker].kill()
             case Fault(restart=str(broker)) if not self._processes[broker].running:
                 self._run(self._restart(broker))
-            case Fault(leave=str(client)) if client in self._tasks:
+            case Fault(leave=str(client)) | Fault(close=str(client)) if client in self._tasks:
                 self._clients[client].leave()
-            case Fault(come_back=str(client)) if client in self._tasks:
+            case Fault(come_back=str(client)) | Fault(reopen=str(client)) if client in self._tasks:
                 self._clients[client].come_back()
+            case Fault(add_pubend=str(broker)):
+                self._run(self._add_pubend(broker))
 
     async def _restart(self, broker: str) -> None:
         """Start a broker again while the clients go on, with its links as they were left."""
@@ -224,6 +237,15 @@ class NetRun:
         for pair, link in self._links.items():
             if broker in pair:
                 await self._control(link.between)
+
+    async def _add_pubend(self, broker: str) -> None:
+        """Stop a broker, and start it with one pubend more."""
+        process = self._processes[broker]
+        if process.running:
+            await asyncio.to_thread(process.terminate)
+        self._pubends[broker] = grown(broker, self._pubends[broker])
+        write_config(process.config_path, self._config(broker))
+        await self._restart(broker)
 
     async def _control(self, pair: tuple[str, str]) -> None:
         """Bring a link to its present state."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from penstock.client.reader import ReaderOptions
 from penstock.client.start import Start
 from penstock.core.clock import milliseconds, seconds
 from penstock.core.randomness import random_stream
 from penstock.lab.result import RunResult
-from penstock.lab.scenario import Fault, Publishers, Scenario, Subscribers, source_spec
+from penstock.lab.scenario import Fault, Publishers, Scenario, Subscribers, grown, source_spec
 from penstock.lab.scenario_file import guaranteed_parameters
 from penstock.lab.telemetry import Telemetry
 from penstock.overlay.node import NodeConfig
@@ -65,8 +67,12 @@ class SimRun:
                 guaranteed_parameters(scenario, link.between[0]).congestion.links_are_fair,
             )
             self.world.add_link(*link.between, model)
-        self.world.start()
+        self.world.start(name for name, broker in scenario.brokers.items() if not broker.start_s)
         self.world.trace_links(interval)
+
+    def start_broker(self, broker: str) -> None:
+        """A broker that nobody knew is there."""
+        self.world.restart(broker)
 
     def run_until(self, at_s: float) -> None:
         """Let virtual time pass."""
@@ -86,7 +92,10 @@ class SimRun:
             publisher.max_in_flight,
         )
         random = random_stream(self.seed, publisher.name, "pace")
-        machine = SimPublisher(history, pace, random)
+        instance = random_stream(self.seed, publisher.name, "instance").getrandbits(62)
+        machine = SimPublisher(
+            history, pace, random, producer=publisher.producer, instance=instance
+        )
         self.world.add_client(publisher.name, machine, publisher.broker)
 
     def start_subscriber(self, subscriber: Subscribers) -> None:
@@ -106,6 +115,12 @@ class SimRun:
         self.world.leave(name)
         if name in self.history.subscribers:
             self.history.subscribers[name].left_at = self.world.now
+
+    def _damage(self, broker: str) -> None:
+        damaged = self.world.damage_log(broker)
+        if damaged is not None:
+            pubend, (low, high) = damaged
+            self.history.damage(pubend, low, high)
 
     def strike(self, fault: Fault) -> None:
         """Everything can go wrong here; what happens to a client that is not there does nothing."""
@@ -128,13 +143,34 @@ class SimRun:
             case Fault(fail_sync=str(broker)):
                 world.fail_sync(broker)
             case Fault(damage_log=str(broker)):
-                world.damage_log(broker)
+                self._damage(broker)
             case Fault(drop_client=str(client)) if client in world.clients:
                 world.drop_client(client)
             case Fault(leave=str(client)) if client in world.clients:
                 world.leave(client)
             case Fault(come_back=str(client)) if self._may_come_back(client):
                 world.come_back(client)
+            case Fault(close=str(client)) if client in world.clients:
+                self._subscriber(client).close()
+                world.ask(client)
+            case Fault(reopen=str(client)) if self._may_come_back(client):
+                self._subscriber(client).reopen(connected=world.clients[client].connected)
+                world.ask(client)
+            case Fault(add_pubend=str(broker)):
+                self._add_pubend(broker)
+
+    def _subscriber(self, client: str) -> SimSubscriber:
+        machine = self.world.clients[client].machine
+        assert isinstance(machine, SimSubscriber)
+        return machine
+
+    def _add_pubend(self, broker: str) -> None:
+        """A broker is started anew with one pubend more."""
+        config = self.world.brokers[broker].config
+        pubends = grown(broker, config.pubends)
+        self.world.crash(broker)
+        self.world.brokers[broker].config = msgspec.structs.replace(config, pubends=pubends)
+        self.world.restart(broker)
 
     def _may_come_back(self, client: str) -> bool:
         """Whether a client is there and did not go for good."""
@@ -171,12 +207,21 @@ def _neighbours(scenario: Scenario, broker: str) -> dict[str, int]:
     return found
 
 
+def _trims(scenario: Scenario) -> bool:
+    """Whether logs forget within the run: then "earliest" is what is left of them."""
+    keys = {"retain_for_ns", "retain_bytes"}
+    tables = [scenario.parameters.guaranteed]
+    tables += [broker.guaranteed for broker in scenario.brokers.values()]
+    return any(keys & table.keys() for table in tables)
+
+
 def subscriber_history(scenario: Scenario, subscriber: Subscribers) -> SubscriberHistory:
     """An empty history for a subscriber; both worlds fill it."""
     return SubscriberHistory(
         subscriber.name,
         subscriber.broker,
         subscriber.selector,
-        from_earliest=subscriber.start == "earliest",
+        from_earliest=subscriber.start == "earliest" and not _trims(scenario),
+        durable=subscriber.durable,
         identified=all(each.identity == "payload" for each in scenario.publishers),
     )

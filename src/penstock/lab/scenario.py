@@ -43,6 +43,8 @@ class Broker(Table, frozen=True, kw_only=True):
     guaranteed: ParameterTable = {}
     disk_sync_ms: PositiveSeconds = 1.0
     """What a sync takes in the simulated world (0.25 to 4 ms on real machines)."""
+    start_s: Seconds = 0.0
+    """When it is started for the first time: the others do not know of it before."""
 
 
 class Link(Table, frozen=True, kw_only=True):
@@ -65,6 +67,9 @@ class Publishers(Table, frozen=True, kw_only=True):
     broker: str
     count: Count = 1
     pubend: str = ""
+    producer: str = ""
+    """The name under which it publishes; its own name without one.  Two publishers that run at the
+    same time under one name are what a rolling restart makes."""
     rate_msgs_per_s: Rate = 0.0
     pattern: Pattern = "even"
     batch_rows: BatchRows = 1
@@ -116,6 +121,9 @@ class Fault(Table, frozen=True, kw_only=True):
     drop_client: str | None = None
     leave: str | None = None
     come_back: str | None = None
+    close: str | None = None
+    reopen: str | None = None
+    add_pubend: str | None = None
 
     @property
     def kinds(self) -> list[str]:
@@ -166,11 +174,24 @@ class Scenario(Table, frozen=True, kw_only=True):
     expect: tuple[Expectation, ...] = ()
 
     def pubends_of(self, broker: str) -> tuple[str, ...]:
-        """The pubends that a broker hosts: as given, or numbered after it."""
+        """The pubends that a broker hosts at first: as given, or numbered after it."""
         given = self.brokers[broker].pubends
         if isinstance(given, int):
             return tuple(f"{broker}.{number}" for number in range(1, given + 1))
         return given
+
+    def all_pubends_of(self, broker: str) -> tuple[str, ...]:
+        """The same, with those that are added while the scenario runs."""
+        pubends = self.pubends_of(broker)
+        for fault in self.faults:
+            if fault.add_pubend == broker:
+                pubends = grown(broker, pubends)
+        return pubends
+
+
+def grown(broker: str, pubends: tuple[str, ...]) -> tuple[str, ...]:
+    """One pubend more."""
+    return (*pubends, f"{broker}.{len(pubends) + 1}")
 
 
 def each_publisher(scenario: Scenario) -> list[Publishers]:
@@ -207,7 +228,7 @@ def _singles(group: Any) -> list[Any]:
 
 def source_spec(scenario: Scenario, publisher: Publishers) -> SourceSpec:
     """What a publisher publishes."""
-    hosted = scenario.pubends_of(publisher.broker)
+    hosted = scenario.all_pubends_of(publisher.broker)
     return SourceSpec(
         publisher.name,
         publisher.pubend or (hosted[0] if len(hosted) == 1 else ""),

@@ -158,7 +158,7 @@ def _check_name(where: str, name: str) -> None:
 def _check_pubends(scenario: Scenario) -> None:
     hosts: dict[str, str] = {}
     for broker in scenario.brokers:
-        for pubend in scenario.pubends_of(broker):
+        for pubend in scenario.all_pubends_of(broker):
             _check_name(f"brokers.{broker}.pubends", pubend)
             if pubend in hosts:
                 raise ScenarioError(
@@ -216,7 +216,7 @@ def _check_client(
 
 
 def _check_publisher(scenario: Scenario, where: str, publisher: Publishers) -> None:
-    hosted = scenario.pubends_of(publisher.broker)
+    hosted = scenario.all_pubends_of(publisher.broker)
     if not hosted:
         raise ScenarioError(f"{where}.broker: {publisher.broker!r} hosts no pubend; add pubends")
     if publisher.pubend:
@@ -251,5 +251,8 @@ def _check_fault(scenario: Scenario, where: str, fault: Fault) -> None:
         clients = [each.name for each in each_publisher(scenario)]
         clients += [each.name for each in each_subscriber(scenario)]
         _known(f"{where}.{kind}", "client", value, clients)
+    elif kind in ("close", "reopen"):
+        durable = [each.name for each in each_subscriber(scenario) if each.durable]
+        _known(f"{where}.{kind}", "durable subscriber", value, durable)
     else:
         _known(f"{where}.{kind}", "broker", value, scenario.brokers)

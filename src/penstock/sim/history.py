@@ -8,13 +8,13 @@ the same history; penstock.sim.judgement decides whether it is a good one.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
 from penstock.content.columns import AttributeValue, Buffer
 from penstock.content.frame import Frame
 from penstock.core.clock import Instant
-from penstock.core.intervals import Tick
+from penstock.core.intervals import IntervalSet, Tick
 from penstock.sim.message_source import MessageSource, fingerprint, identity_of
 
 NOBODY = 0
@@ -37,7 +37,7 @@ class PublisherHistory:
         """Nothing was published yet."""
         self.name = name
         self.source = source
-        self.pubend = source.spec.pubend
+        self.pubends = {source.spec.pubend}
         """Where its messages stand; learned from the receipts if the broker was to choose."""
         self.submitted_at = array("q")
         self.settled_at = array("q")
@@ -82,14 +82,23 @@ class SubscriberHistory:
     """What one subscriber was given, in order."""
 
     def __init__(
-        self, name: str, broker: str, selector: str, *, from_earliest: bool, identified: bool
+        self,
+        name: str,
+        broker: str,
+        selector: str,
+        *,
+        from_earliest: bool,
+        identified: bool,
+        durable: bool = False,
     ) -> None:
         """``identified`` says whether payloads carry the identity of their message."""
+        self.durable = durable
         self.name = name
         self.broker = broker
         self.selector = selector
         self.from_earliest = from_earliest
         self.in_force_at: Instant | None = None
+        self.in_force_on: frozenset[str] = frozenset()
         self.left_at: Instant | None = None
         self.announced_losses: list[tuple[str, Tick, Tick]] = []
         self.pubends: list[str] = []
@@ -102,10 +111,22 @@ class SubscriberHistory:
         self._identified = identified
         self._places: dict[str, int] = {}
 
-    def in_force(self, now: Instant) -> None:
-        """The subscription is promised to be complete from now on; the first time counts."""
+    def in_force(self, now: Instant, pubends: Iterable[str] = ()) -> None:
+        """The subscription is promised to be complete from now on; the first time counts.
+
+        ``pubends`` are those on which it has a position.
+        """
         if self.in_force_at is None:
             self.in_force_at = now
+            self.in_force_on = frozenset(pubends)
+
+    def restart(self) -> None:
+        """The subscription was never in force, and is made anew: nothing was promised so far."""
+        for column in (self.received_at, self.pubend_places, self.ticks, self.producers):
+            del column[:]
+        for column in (self.numbers, self.fingerprints):
+            del column[:]
+        self.announced_losses.clear()
 
     def received(self, pubend: str, frame: Frame, now: Instant) -> None:
         """A piece of a stream was given to the application."""
@@ -170,6 +191,12 @@ class History:
         """Nobody is there yet."""
         self.publishers: dict[str, PublisherHistory] = {}
         self.subscribers: dict[str, SubscriberHistory] = {}
+        self.damaged: dict[str, IntervalSet] = {}
+        """What became unreadable on a disk, for each pubend."""
+
+    def damage(self, pubend: str, low: Tick, high: Tick) -> None:
+        """What was stored there can be read by nobody any more."""
+        self.damaged.setdefault(pubend, IntervalSet()).add(low, high)
 
     def add_publisher(self, publisher: PublisherHistory) -> PublisherHistory:
         """Record what a publisher does."""

@@ -11,6 +11,9 @@ The rules, for each subscriber, in terms of what the applications saw:
 4. *Nothing else.*  No message is received that was refused, that nobody published, that the
    selector does not select, or whose content differs from what was published.
 5. *In its place.*  Where the receipt named a tick, the message is received at that tick.
+6. *Kept.*  A durable subscription is told of no loss of what was published after it was in force,
+   on the pubends on which it had a position then: its claims keep their logs.  What was damaged on
+   the disk is excused.
 
 A publisher and a subscriber between whom all is well, as between nearly all of them, are recognised
 with arrays (penstock.sim.screening); for the others the rules are applied message by message.
@@ -23,11 +26,13 @@ it open.  It is counted by itself.  A message whose outcome is uncertain may be 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 import numpy as np
 
 from penstock.content.parser import parse
-from penstock.core.intervals import Tick
+from penstock.core.intervals import IntervalSet, Tick
 from penstock.sim.history import History, Outcome, PublisherHistory, SubscriberHistory
 from penstock.sim.message_source import fingerprint
 from penstock.sim.receptions import Received, Reception, Receptions, messages_by_tick
@@ -47,11 +52,12 @@ class Judgement(msgspec.Struct):
     corrupted: int = 0
     misplaced: int = 0
     announced_lost: int = 0
+    let_go: int = 0
     examples: list[str] = []
 
     @property
     def violations(self) -> int:
-        """How often any rule was broken; an announced loss breaks none."""
+        """How often any rule was broken; an announced loss breaks none but the sixth."""
         return (
             self.lost
             + self.duplicated
@@ -59,6 +65,7 @@ class Judgement(msgspec.Struct):
             + self.unwanted
             + self.corrupted
             + self.misplaced
+            + self.let_go
         )
 
     def tell(self, what: str) -> None:
@@ -81,7 +88,23 @@ def judge(history: History) -> Judgement:
             judgement.unwanted += 1
             judgement.tell(f"{subscriber.name} received at {where} what nobody published")
         judgement.announced_lost += len(subscriber.announced_losses)
+        if subscriber.durable:
+            _judge_losses(subscriber, history.damaged, judgement)
     return judgement
+
+
+def _judge_losses(
+    subscriber: SubscriberHistory, damaged: Mapping[str, IntervalSet], judgement: Judgement
+) -> None:
+    if subscriber.in_force_at is None:
+        return
+    for pubend, low, high in subscriber.announced_losses:
+        if pubend in damaged and damaged[pubend].covers(low, high):
+            continue
+        if pubend in subscriber.in_force_on and high > subscriber.in_force_at:
+            judgement.let_go += 1
+            lost = f"[{low}, {high}) of {pubend}"
+            judgement.tell(f"{subscriber.name}, which is durable, was told that it lost {lost}")
 
 
 def _check_ticks(subscriber: SubscriberHistory, judgement: Judgement) -> None:

@@ -60,7 +60,7 @@ def required(
         wanted[int(numbers.max(initial=-1)) + 1 :] = False
     lowest, highest = _places(publisher)
     for pubend, low, high in subscriber.announced_losses:
-        if pubend == publisher.pubend:
+        if pubend in publisher.pubends:
             wanted &= ~((highest >= low) & (lowest < high))
     if not subscriber.from_earliest:
         first = int(numbers.min(initial=len(outcomes)))

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from penstock.client.errors import DataLoss, PenstockError, PublishRefusedError
+from penstock.client.message import MessageBatch
 from penstock.client.parcel import Parcel
 from penstock.client.producer import Producer
 from penstock.client.publish_limits import PublishLimits
@@ -20,6 +21,7 @@ from penstock.client.reader import Phase, Reader, ReaderOptions
 from penstock.client.start import Start
 from penstock.content.frame import Frame
 from penstock.core.clock import NEVER, SECOND, Duration, Instant, earliest
+from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Priority, Received, Send
 from penstock.core.message import Message
 from penstock.guaranteed.messages import Publish
@@ -86,11 +88,22 @@ class SimPublisher:
         pace: Pace,
         random: Random,
         limits: PublishLimits | None = None,
+        *,
+        producer: str = "",
+        instance: int = 0,
     ) -> None:
-        """What it publishes is the history's source."""
+        """What it publishes is the history's source; ``producer`` the name that it publishes under.
+
+        ``instance`` tells it from others that publish under the same name.
+        """
         spec = history.source.spec
         self.history = history
-        self.producer = Producer(spec.producer, limits or PublishLimits(), pubend=spec.pubend)
+        self.producer = Producer(
+            producer or spec.producer,
+            limits or PublishLimits(),
+            pubend=spec.pubend,
+            instance=instance,
+        )
         self._pace = pace
         self._slots = PacedSlots(pace, random)
         self._unsettled: dict[Parcel, tuple[int, int]] = {}
@@ -174,7 +187,7 @@ def record_outcome(
     if parcel.failure is None:
         at = first
         for receipt in parcel.receipts():
-            history.pubend = receipt.pubend
+            history.pubends.add(receipt.pubend)
             history.acknowledged(at, receipt.count, receipt.first_tick, now)
             at += receipt.count
         return
@@ -186,7 +199,7 @@ def record_outcome(
         except PenstockError as error:
             history.failed(first + row, 1, Outcome.UNCERTAIN, str(error), now)
         else:
-            history.pubend = receipt_of_row.pubend
+            history.pubends.add(receipt_of_row.pubend)
             history.acknowledged(first + row, 1, receipt_of_row.tick, now)
 
 
@@ -203,7 +216,10 @@ class SimSubscriber:
     ) -> None:
         """A pace of 0 means as fast as messages come."""
         self.history = history
+        self._wish = (start, options)
         self.reader = Reader(history.name, history.selector, start, options)
+        self._known_ends: dict[str, Tick] = {}
+        self._taken_ends: dict[str, Tick] = {}
         self._gap = SECOND / read_msgs_per_s if read_msgs_per_s else 0.0
         self._free_at: Instant = 0
         self._heard_at: Instant = 0
@@ -220,7 +236,7 @@ class SimSubscriber:
             case Received(message=message):
                 reader.received(message)
                 if reader.phase is Phase.IN_FORCE:
-                    self.history.in_force(now)
+                    self.history.in_force(now, reader.positions())
         self._read(now)
         out: list[Message] = reader.outgoing(now)
         return [Send(BROKER, message, Priority.CONTROL) for message in out]
@@ -234,11 +250,40 @@ class SimSubscriber:
                 lost = Frame(taken.low, taken.high, final=True)
                 self.history.received(taken.pubend, lost, now)
                 continue
-            self.history.received(taken.pubend, taken.frame, now)
+            self._record(taken, now)
             self._free_at = now + round(self._gap * len(taken))
             if not self._gap:
                 continue
             return
+
+    def _record(self, taken: MessageBatch, now: Instant) -> None:
+        """Write down what was given, but for what the application knows to be a repeat."""
+        pubend, frame = taken.pubend, taken.frame
+        known_end = self._known_ends.get(pubend, 0)
+        if known_end > frame.low:
+            frame = frame.slice(min(known_end, frame.high), frame.high)
+        self.history.received(pubend, frame, now)
+        self._taken_ends[pubend] = taken.frame.high
+
+    def close(self) -> None:
+        """The application ends the subscription in good order."""
+        self.reader.close()
+
+    def reopen(self, *, connected: bool) -> None:
+        """The application opens the durable subscription again, as a new program would.
+
+        It may be given again what the last one had in hand, and what a broker had not saved when it
+        crashed.  A program knows that by its own account, and so does this one.
+        """
+        if not self.reader.is_over:
+            return
+        if self.history.in_force_at is None:
+            self.history.restart()
+            self._taken_ends.clear()
+        self._known_ends = dict(self._taken_ends)
+        self.reader = Reader(self.history.name, self.history.selector, *self._wish)
+        if connected:
+            self.reader.connected()
 
     def next_deadline(self) -> Instant | None:
         """When it reads on, or tells its position."""

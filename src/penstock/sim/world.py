@@ -7,7 +7,7 @@ store to modelled disks, and time jumps to the next event.  A run depends on its
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import xxhash
@@ -15,6 +15,7 @@ import xxhash
 from penstock.content.wire import SizeMeter
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.datagrams import SendBestEffort
+from penstock.core.intervals import Interval
 from penstock.core.machine import (
     CloseSession,
     DeadlineReached,
@@ -184,9 +185,9 @@ class SimWorld:
 
     # -- running ----------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Start every broker and raise every link."""
-        for name in self.brokers:
+    def start(self, names: Iterable[str] | None = None) -> None:
+        """Start these brokers, or all of them, and raise every link between them."""
+        for name in self.brokers if names is None else names:
             self.restart(name)
         self._measure_queues()
 
@@ -257,13 +258,14 @@ class SimWorld:
         """The next sync of a broker's disk fails; it is sound again after a crash."""
         self.brokers[name].disk.store.failing_sync = True
 
-    def damage_log(self, name: str) -> None:
-        """One durable record of one of a broker's pubends becomes unreadable."""
+    def damage_log(self, name: str) -> tuple[str, Interval] | None:
+        """One durable record of one of a broker's pubends becomes unreadable; which, if any."""
         store = self.brokers[name].disk.store
         random = random_stream(self.seed, name, "damage", str(self.now))
         logs = [log for log in store.log_names() if log.startswith("pubend/")]
-        if logs:
-            store.damage(random.choice(logs), random)
+        log = random.choice(logs) if logs else ""
+        lost = store.damage(log, random)
+        return None if lost is None else (log.removeprefix("pubend/"), lost)
 
     def drop_client(self, name: str) -> None:
         """A client's connection breaks; it comes back by itself."""
@@ -283,6 +285,10 @@ class SimWorld:
         if client.away:
             client.away = False
             self.scheduler.at(self.now, self._connect, client)
+
+    def ask(self, name: str) -> None:
+        """Ask a client what it has to send, because its application has done something."""
+        self._tell_client(self.clients[name], DeadlineReached())
 
     # -- links ------------------------------------------------------------------------------
 
