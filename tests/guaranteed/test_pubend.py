@@ -644,3 +644,13 @@ def test_an_answer_may_be_lost_altogether() -> None:
     answer = bench.pubend.log_read(LogRead(order.token, (), 140, 120, ((110, 150),)), START, [])
     assert answer is not None
     assert answer.frames == [Frame(120, 140, final=True)]
+
+
+def test_a_repeat_of_what_is_stored_is_confirmed_even_if_there_is_no_room() -> None:
+    bench = Bench(log_limit_bytes=200)
+    bench.store(0, 2)
+    (refused,) = replies(bench.publish(2, 100))
+    assert isinstance(refused, PublishRefused)
+    assert "log_limit_bytes" in refused.reason
+    (confirmed,) = replies(bench.publish(0, 2))
+    assert confirmed == PublishReceipt("a", 0, 2, 0, 0)

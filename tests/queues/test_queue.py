@@ -459,3 +459,13 @@ def test_whatever_of_a_journal_is_damaged_a_restart_goes_on_with_the_rest(seed):
         assert set(range(10, 60)) <= set(received)
     else:
         assert set(range(10, 60)) - set(range(low - 1, high - 1)) <= set(received)
+
+
+def test_a_repeat_of_what_is_stored_is_confirmed_even_if_there_is_no_room():
+    desk = Desk(QueueConfig("work", depth_limit_messages=10))
+    send(desk, 0, 10)
+    assert desk.take(SendReceipt) == [SendReceipt("p", "work", 0, 10, 1)]
+    send(desk, 10, 1)
+    assert len(desk.take(SendRefused)) == 1
+    send(desk, 0, 10)
+    assert desk.take(SendReceipt) == [SendReceipt("p", "work", 0, 10, 0)]

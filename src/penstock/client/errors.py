@@ -157,7 +157,8 @@ class DataLoss(PenstockError):
         """The interval is half-open: ``low <= tick < high``."""
         super().__init__(
             f"subscription {subscription!r}: pubend {pubend!r} no longer keeps the ticks "
-            f"[{low}, {high}); what matched there is lost. Iterate again to go on behind them, "
+            f"[{low}, {high}): they were trimmed or damaged, and what matched there is lost. "
+            "Iterate again to go on behind them, "
             'or subscribe with on_loss="skip"'
         )
         self.subscription = subscription

@@ -189,7 +189,8 @@ class Durability:
         facts: list[Fact] = []
         for failure in commit.failed:
             where = failure.log or "the state"
-            logger.error("the store refused to write to %s: %s", where, failure.reason)
+            what = "cannot tell whether it wrote" if failure.uncertain else "refused to write"
+            logger.error("the store %s to %s: %s", what, where, failure.reason)
             if self._opened is not None:
                 self._opened.resume_after(failure)
             self._answer(
