@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
 
 from penstock.client import blocking
-from penstock.client.sink import SinkRefusedError
+from penstock.client.client import connect
+from penstock.client.errors import AnswerLost, Disconnected
+from penstock.client.sink import Sink, SinkRefusedError
+from penstock.guaranteed.staging_messages import StagesCommitted
 from penstock.net.process import BrokerProcess
 
 
@@ -86,3 +90,29 @@ def test_a_broker_that_is_killed_between_staging_and_commit_forgets_nothing(star
         broker.start()
         assert sink.commit(0, {"part": 2}) == 0
         assert published(client, start) == [1, 2]
+
+
+async def test_a_sink_of_a_closed_client_says_so_at_once(url: str) -> None:
+    client = await connect(url)
+    sink = client.sink("closed", pubend="a.1")
+    await client.close()
+    with pytest.raises(Disconnected, match="was closed"):
+        await sink.commit(0, {"part": 1}, deadline_s=60)
+
+
+async def test_a_question_is_asked_again_only_while_the_session_lasts() -> None:
+    asked = []
+
+    async def ask(question: object, deadline_s: float) -> StagesCommitted:
+        asked.append(question)
+        if len(asked) == 1:
+            raise AnswerLost("the connection was lost")
+        if len(asked) == 2:
+            return StagesCommitted("s", 0, 3)
+        raise Disconnected("the client was closed")
+
+    sink = Sink(ask, asyncio.Lock(), "s", "", deadline_s=60)
+    assert await sink.commit(0, {"part": 3}) == 3
+    with pytest.raises(Disconnected, match="the client was closed"):
+        await sink.commit(1, {"part": 3})
+    assert len(asked) == 3

@@ -26,6 +26,7 @@ from penstock.queues.messages import (
     Browsed,
     Credit,
     Deliver,
+    Given,
     ListQueues,
     OpenSender,
     PurgeQueue,
@@ -190,19 +191,49 @@ def test_an_acknowledged_message_never_comes_back():
     assert desk.numbers() == [2, 3]
 
 
-def test_a_dead_consumers_messages_return_counted_and_a_leaving_ones_do_not():
+def test_only_what_a_dead_consumer_was_given_returns_counted():
     desk = Desk()
-    send(desk, 0, 2)
+    send(desk, 0, 3)
     desk.say(Receive("c", "work", "", 100), "one")
+    desk.say(Given("c", ((1, 3),)), "one")
+    desk.say(Settle("c", 1, accepted=((1, 2),)), "one")
     desk.take(Deliver)
     desk.close("one")
     desk.say(Receive("c", "work", "", 100), "two")
-    (delivery,) = desk.take(Deliver)
-    assert delivery.attempts == ((1, 1), (2, 1))
+    deliveries = desk.take(Deliver)
+    assert [each for delivery in deliveries for each in delivery.attempts] == [(2, 1), (3, 0)]
+    desk.say(Given("c", ((2, 4),)), "two")
     desk.say(StopReceiving("c"), "two")
     desk.say(Receive("c", "work", "", 100), "three")
-    (delivery,) = desk.take(Deliver)
-    assert delivery.attempts == ((1, 1), (2, 1))
+    deliveries = desk.take(Deliver)
+    assert [each for delivery in deliveries for each in delivery.attempts] == [(2, 1), (3, 0)]
+
+
+def test_messages_that_nobody_was_given_never_become_dead_letters():
+    desk = Desk()
+    send(desk, 0, 5)
+    for life in range(10):
+        desk.say(Receive("c", "work", "", 100), f"life {life}")
+        desk.close(f"life {life}")
+    assert desk.status()["messages"] == 5
+    desk.take(Deliver)
+    desk.say(Receive("c", "work", "", 100))
+    assert sorted(desk.numbers()) == [0, 1, 2, 3, 4]
+
+
+def test_a_consumers_name_is_its_own_on_a_connection():
+    desk = Desk(QueueConfig("work"), QueueConfig("other"))
+    send(desk, 0, 3)
+    desk.say(Receive("c", "work", "", 100), "one")
+    desk.take(Receiving)
+    desk.say(Receive("c", "other", "", 100), "one")
+    (refusal,) = desk.take(Receiving)
+    assert "has a consumer 'c' already, of queue 'work'" in refusal.problem
+    desk.take(Deliver)
+    desk.close("one")
+
+    desk.say(Receive("c", "work", "", 100), "two")
+    assert sorted(desk.numbers()) == [0, 1, 2]
 
 
 def test_attempts_outlive_a_crash():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from penstock.client.queue_message import QueueBatch
 from penstock.client.queue_reader import Outcome, Phase, QueueReader
+from penstock.content.batch import Batch
 from penstock.content.frame import Frame
 from penstock.queues.messages import (
     Credit,
     Deliver,
+    Given,
     Receive,
     Receiving,
     ReceivingStopped,
@@ -79,3 +82,42 @@ def test_a_refusal_ends_it():
     reader.received(Receiving("c", "no such queue"))
     assert reader.is_over
     assert reader.problem == "no such queue"
+
+
+def batch_of(reader: QueueReader, *positions: int, tried: tuple[int, ...] = ()) -> QueueBatch:
+    rows = Batch.from_rows([({}, b"")] * len(positions))
+    frame = Frame(positions[0], positions[-1] + 1, range(positions[0], positions[-1] + 1), rows)
+    attempts = tuple((position, 0) for position in tried)
+    batch = QueueBatch(Deliver("c", frame, attempts), 0, lambda *arguments: None)
+    reader.hand_out(batch)
+    return batch
+
+
+def test_what_the_application_was_given_is_told_once():
+    reader = opened()
+    first, second = batch_of(reader, 1, 2, 3), batch_of(reader, 4, 5)
+    assert reader.outgoing() == []
+    first.given = 2
+    assert reader.outgoing() == [Given("c", ((1, 3),))]
+    assert reader.outgoing() == []
+    first.given, second.given = 3, 1
+    assert reader.outgoing() == [Given("c", ((3, 5),))]
+
+
+def test_what_came_over_a_lost_connection_is_not_told_on_the_next():
+    reader = opened()
+    batch = batch_of(reader, 1, 2)
+    reader.disconnected()
+    batch.given = 2
+    reader.connected()
+    reader.outgoing()
+    reader.received(Receiving("c"))
+    assert reader.outgoing() == []
+
+
+def test_a_message_that_may_have_been_given_before_counts_as_redelivered():
+    reader = opened()
+    fresh, doubtful = batch_of(reader, 1, 2, tried=(2,))
+    assert not fresh.redelivered
+    assert doubtful.redelivered
+    assert doubtful.failed_deliveries == 0

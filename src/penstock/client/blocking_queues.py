@@ -169,13 +169,30 @@ class Receiver:
 
     def messages(self, *, deadline_s: float = math.inf) -> Iterator[QueueMessage]:
         """The same; raises ``DeadlineExceeded`` if none comes for so long."""
-        for batch in self.batches(deadline_s=deadline_s):
+        self.open()
+        while (batch := self._take_batch(deadline_s)) is not None:
             for message in batch:
                 if not self._receiver.is_current(batch):
                     break
+                self._give(batch, message.row)
                 yield message
                 if self._automatic:
                     message.ack()
+
+    def _take_batch(self, deadline_s: float) -> QueueBatch | None:
+        return self._thread.call(self._receiver.take_batch(deadline_s=deadline_s))
+
+    def _give(self, batch: QueueBatch, row: int) -> None:
+        """Say that the application gets a message: before that, if it was handed out before."""
+        batch.given = row + 1
+        if batch.tried and batch.positions[row] in batch.tried:
+            self._thread.call(self._told_given(batch, row))
+        elif not row:
+            # The others are told with the settlements, which are posted one by one as well.
+            self._thread.post(self._receiver.give, batch, row)
+
+    async def _told_given(self, batch: QueueBatch, row: int) -> None:
+        self._receiver.give(batch, row)
 
     def batches(self, *, deadline_s: float = math.inf) -> Iterator[QueueBatch]:
         """The messages as they arrived together, until the receiver is closed."""

@@ -152,11 +152,10 @@ class Client:
             return
         problems: list[PenstockError | InvalidAttribute] = []
         for participant in session.participants():
-            if isinstance(participant, Publisher | Subscription):
-                try:
-                    await participant.close(deadline_s=deadline_s)
-                except (PenstockError, InvalidAttribute) as problem:
-                    problems.append(problem)
+            try:
+                await participant.farewell(deadline_s)
+            except (PenstockError, InvalidAttribute) as problem:
+                problems.append(problem)
         await session.stop(f"client {self.name!r} was closed")
         for further in problems[1:]:
             logger.error("client %r: %s", self.name, further)

@@ -94,6 +94,9 @@ class DatagramDriver:
         if self._timer is not None:
             self._timer.cancel()
 
+    async def farewell(self, deadline_s: float | None) -> None:
+        """Nothing that is best effort has to be finished; the broker sees the connection end."""
+
     # -- the session's calls ----------------------------------------------------------------
 
     def connected(self) -> None:

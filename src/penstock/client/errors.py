@@ -10,6 +10,7 @@ from penstock.content.columns import InvalidAttribute
 from penstock.core.intervals import Tick
 
 __all__ = [
+    "AnswerLost",
     "ConnectionFailed",
     "DataLoss",
     "DeadlineExceeded",
@@ -47,6 +48,10 @@ class Disconnected(PenstockError, ConnectionError):
         """``reason`` is a whole sentence for people."""
         super().__init__(reason)
         self.reason = reason
+
+
+class AnswerLost(Disconnected):
+    """The connection broke before the broker answered; the client connects anew."""
 
 
 class ProtocolViolation(PenstockError):

@@ -217,6 +217,10 @@ class Group(Reading):
         await asyncio.sleep(0)
         self._session.leave(self._key)
 
+    async def farewell(self, deadline_s: float | None) -> None:
+        """Leave the group."""
+        await self.leave(deadline_s=deadline_s)
+
     async def wait_for_view(self, members: int, *, deadline_s: float | None = None) -> None:
         """Wait until the group has at least so many members."""
         async with deadline(

@@ -258,6 +258,10 @@ class Publisher:
             self._session.leave(self._key)
             self.ended(Disconnected(f"publisher {self.name!r} was closed"))
 
+    async def farewell(self, deadline_s: float | None) -> None:
+        """Wait for the receipts of what was published."""
+        await self.close(deadline_s=deadline_s)
+
     # -- the session's calls ----------------------------------------------------------------
 
     def connected(self) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from typing import Any, Final, TypeAlias
 
-from penstock.client.errors import Disconnected, PenstockError, ProtocolViolation
+from penstock.client.errors import AnswerLost, PenstockError, ProtocolViolation
 from penstock.client.session import QUESTIONS, Session
 from penstock.client.waiting import deadline
 from penstock.core.clock import Instant
@@ -80,7 +80,7 @@ class Questions:
         session.join(QUESTIONS, self)
 
     async def ask(self, question: Question, deadline_s: float) -> Any:
-        """The answer; raises ``Disconnected`` and ``DeadlineExceeded``."""
+        """The answer; raises ``AnswerLost``, ``DeadlineExceeded``, and what ended the session."""
         if self._session.failure is not None:
             raise self._session.failure.with_traceback(None)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -102,7 +102,7 @@ class Questions:
             self._unsent.extendleft(reversed(again))
             for asked in again:
                 waiting.remove(asked)
-        self._fail(Disconnected(f"the connection was lost before the answer came: {reason}"))
+        self._fail(AnswerLost(f"the connection was lost before the answer came: {reason}"))
 
     def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
         """The questions that were not sent yet and that somebody still waits for."""
@@ -131,6 +131,9 @@ class Questions:
         """No connection follows any more."""
         unsent, self._unsent = self._unsent, deque()
         self._fail(error, *(answer for _, answer in unsent))
+
+    async def farewell(self, deadline_s: float | None) -> None:
+        """Whoever still waits for an answer is told when the session ends."""
 
     def _fail(self, error: PenstockError, *further: asyncio.Future[Any]) -> None:
         unanswered = [answer for waiting in self._unanswered.values() for _, answer in waiting]

@@ -20,7 +20,17 @@ SettleRows: TypeAlias = Callable[["QueueBatch", int | None, Outcome], None]
 class QueueBatch:
     """Messages of one queue, as they arrived together."""
 
-    __slots__ = ("_attributes", "_payloads", "_settle", "delivery", "generation", "positions")
+    __slots__ = (
+        "_attributes",
+        "_payloads",
+        "_settle",
+        "delivery",
+        "generation",
+        "given",
+        "positions",
+        "told",
+        "tried",
+    )
 
     def __init__(self, delivery: Deliver, generation: int, settle: SettleRows) -> None:
         """``generation`` tells on which connection they came."""
@@ -28,6 +38,12 @@ class QueueBatch:
         self.generation = generation
         ticks = delivery.frame.ticks
         self.positions: range | list[int] = ticks if isinstance(ticks, range) else ticks.tolist()
+        self.tried = dict(delivery.attempts)
+        """The rows that were handed out before, by position, and how often in vain."""
+        self.given = 0
+        """How many of the messages, from the first on, the application has been given."""
+        self.told = 0
+        """How many of those the broker knows of."""
         self._settle = settle
         self._attributes: list[dict[str, AttributeValue]] | None = None
         self._payloads: list[bytes] | None = None
@@ -95,12 +111,12 @@ class QueueMessage(msgspec.Struct, frozen=True, eq=False, gc=False):
     @property
     def failed_deliveries(self) -> int:
         """How often it was handed out in vain before, as far as the broker knows."""
-        return dict(self.batch.delivery.attempts).get(self.position, 0)
+        return self.batch.tried.get(self.position, 0)
 
     @property
     def redelivered(self) -> bool:
         """Whether it may have been handed out before."""
-        return self.batch.delivery.recovered or self.failed_deliveries > 0
+        return self.batch.delivery.recovered or self.position in self.batch.tried
 
     def ack(self) -> None:
         """The work is done."""

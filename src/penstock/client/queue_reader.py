@@ -4,7 +4,9 @@
    when half of it is free: smaller grants would cut the broker's batches into crumbs.
 2. A message is settled once: done, to be tried again, given back, or hopeless.  Settlements of one
    turn of the loop travel together.
-3. Messages belong to the connection on which they came.  When it is lost they return to the queue
+3. The broker is told which messages the application was given.  If the connection breaks, those
+   count as tried in vain, and what only waited here does not.
+4. Messages belong to the connection on which they came.  When it is lost they return to the queue
    and are handed out again, perhaps to somebody else; settling one of them later does nothing.
 """
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum
+from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +23,7 @@ from penstock.core.message import Message
 from penstock.queues.messages import (
     Credit,
     Deliver,
+    Given,
     Receive,
     Receiving,
     ReceivingStopped,
@@ -49,6 +53,14 @@ class Phase(Enum):
     OVER = "stopped"
 
 
+class HandedOut(Protocol):
+    """A batch in the application's hands."""
+
+    positions: range | list[int]
+    given: int
+    told: int
+
+
 class QueueReader:
     """One consumer of one queue."""
 
@@ -65,6 +77,7 @@ class QueueReader:
         self._prefetch = prefetch
         self._outcomes: dict[Outcome, list[int]] = {each: [] for each in Outcome}
         self._owed_credit = 0
+        self._in_hand: deque[HandedOut] = deque()
         self._last_number = 0
         self._confirmed_number = 0
         self._closing = False
@@ -80,6 +93,10 @@ class QueueReader:
         """Several messages have the same outcome."""
         if generation == self.generation:
             self._outcomes[outcome].extend(positions)
+
+    def hand_out(self, batch: HandedOut) -> None:
+        """The application takes a batch, and is given its messages one by one or all at once."""
+        self._in_hand.append(batch)
 
     @property
     def settled_up(self) -> bool:
@@ -113,6 +130,7 @@ class QueueReader:
         for outcomes in self._outcomes.values():
             self.stale_messages += len(outcomes)
             outcomes.clear()
+        self._in_hand.clear()
         self._owed_credit = 0
         self._confirmed_number = self._last_number
         self.phase = Phase.OVER if self._closing else Phase.AWAY
@@ -125,6 +143,7 @@ class QueueReader:
         out: list[Message] = []
         if self.phase is Phase.OPEN:
             self._settle_into(out)
+            self._given_into(out)
             if self._closing:
                 self.phase = Phase.CLOSING
                 out.append(StopReceiving(self.name))
@@ -151,6 +170,19 @@ class QueueReader:
         if 2 * self._owed_credit >= self._prefetch and not self._closing:
             out.append(Credit(self.name, self._owed_credit))
             self._owed_credit = 0
+
+    def _given_into(self, out: list[Message]) -> None:
+        """Tell what was given since the last time, behind what was settled of it already."""
+        news: list[int] = []
+        while self._in_hand:
+            batch = self._in_hand[0]
+            news += batch.positions[batch.told : batch.given]
+            batch.told = batch.given
+            if batch.told < len(batch.positions):
+                break
+            self._in_hand.popleft()
+        if news:
+            out.append(Given(self.name, _runs(news)))
 
     def received(self, message: Message) -> None:
         """The broker speaks."""

@@ -84,6 +84,9 @@ class QueueRequests:
         """No connection follows any more."""
         self._fail(error)
 
+    async def farewell(self, deadline_s: float | None) -> None:
+        """Whoever still waits for an answer is told when the session ends."""
+
     def _fail(self, error: PenstockError) -> None:
         unsent = {message.request for message in self._unsent}  # type: ignore[attr-defined]
         for number, answered in list(self._unanswered.items()):

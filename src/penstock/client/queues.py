@@ -304,10 +304,13 @@ class Receiver(Reading):
 
     async def messages(self, *, deadline_s: float = math.inf) -> AsyncIterator[QueueMessage]:
         """The same; raises ``DeadlineExceeded`` if none comes for so long."""
-        async for batch in self.batches(deadline_s=deadline_s):
+        if not self._joined:
+            await self.open()
+        while (batch := await self.take_batch(deadline_s=deadline_s)) is not None:
             for message in batch:
                 if not self.is_current(batch):
                     break
+                self.give(batch, message.row)
                 yield message
                 if self._automatic:
                     message.ack()
@@ -321,6 +324,29 @@ class Receiver(Reading):
 
     async def next_batch(self, *, deadline_s: float = math.inf) -> QueueBatch | None:
         """The next messages that arrived together; None when the receiver is closed."""
+        batch = await self.take_batch(deadline_s=deadline_s)
+        if batch is not None:
+            self.give_all(batch)
+        return batch
+
+    def give(self, batch: QueueBatch, row: int) -> None:
+        """The application gets one message of a batch that it took."""
+        batch.given = max(batch.given, row + 1)
+        if batch.tried and batch.positions[row] in batch.tried:
+            self._session.send_now(self._key)
+        else:
+            self._session.wake(self._key)
+
+    def give_all(self, batch: QueueBatch) -> None:
+        """The application gets a whole batch."""
+        batch.given = len(batch)
+        if batch.tried:
+            self._session.send_now(self._key)
+        else:
+            self._session.wake(self._key)
+
+    async def take_batch(self, *, deadline_s: float = math.inf) -> QueueBatch | None:
+        """The next batch, of which the application was given nothing yet."""
         reader = self._reader
         async with deadline(deadline_s, lambda: self._describe("nothing came")):
             while not reader.deliveries:
@@ -328,7 +354,9 @@ class Receiver(Reading):
                     return None
                 self._raise_end()
                 await self._wait()
-        return QueueBatch(reader.deliveries.popleft(), reader.generation, self._settle_through)
+        batch = QueueBatch(reader.deliveries.popleft(), reader.generation, self._settle_through)
+        reader.hand_out(batch)
+        return batch
 
     def is_current(self, batch: QueueBatch) -> bool:
         """Whether the connection on which these messages came is still there."""
@@ -345,6 +373,10 @@ class Receiver(Reading):
         else:
             self._reader.settle(batch.generation, batch.positions[row], outcome)
         self._session.wake(self._key)
+
+    async def farewell(self, deadline_s: float | None) -> None:
+        """Give back what was not settled, uncounted."""
+        await self.close(deadline_s=deadline_s)
 
     def _raise_end(self) -> None:
         if self._end is not None:

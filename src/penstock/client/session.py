@@ -108,6 +108,9 @@ class Participant(Protocol):
     def ended(self, error: PenstockError) -> None:
         """No connection follows any more."""
 
+    async def farewell(self, deadline_s: float | None) -> None:
+        """The client is being closed: finish what was begun, and leave in good order."""
+
 
 class Session:
     """Keeps one connection to one of several brokers."""
@@ -166,6 +169,14 @@ class Session:
         if not self._pump_scheduled:
             self._pump_scheduled = True
             self._loop.call_soon(self._pump)
+
+    def send_now(self, key: str) -> None:
+        """Send what this participant has to say before this call returns, as far as there is room.
+
+        What the application does next may end the process.
+        """
+        self._woken[key] = None
+        self._pump()
 
     def _pump(self) -> None:
         self._pump_scheduled = False

@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
-from penstock.client.errors import Disconnected, OutcomeUncertain, PenstockError
+from penstock.client.errors import AnswerLost, OutcomeUncertain, PenstockError
 from penstock.client.questions import Question
 from penstock.client.waiting import deadline
 from penstock.content.batch import Batch, Row
@@ -82,9 +82,8 @@ class Sink:
             while True:
                 try:
                     answer = await self._ask(question, limit_s)
-                except Disconnected:
-                    # The session connects anew; if it has given up, asking says so.
-                    await asyncio.sleep(0)
+                except AnswerLost:
+                    # Asking again waits until the session is connected anew.
                     continue
                 problem = getattr(answer, "problem", "")
                 if getattr(answer, "uncertain", False):

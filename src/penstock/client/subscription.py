@@ -325,6 +325,10 @@ class Subscription:
             self._reader.fail(error)
         self._note_change()
 
+    async def farewell(self, deadline_s: float | None) -> None:
+        """Tell the broker what was acknowledged."""
+        await self.close(deadline_s=deadline_s)
+
     # -- inside -----------------------------------------------------------------------------
 
     async def _wait(self) -> None:

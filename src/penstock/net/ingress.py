@@ -55,6 +55,7 @@ CLIENT_REQUESTS: Final[frozenset[type[Message]]] = frozenset(
         queues.SendToQueue,
         queues.Receive,
         queues.Credit,
+        queues.Given,
         queues.Settle,
         queues.StopReceiving,
         queues.Browse,

@@ -80,6 +80,7 @@ QUEUES_MESSAGES: tuple[type[Message], ...] = (
     queues.Receiving,
     queues.Credit,
     queues.Deliver,
+    queues.Given,
     queues.Settle,
     queues.Settled,
     queues.StopReceiving,

@@ -27,6 +27,7 @@ from penstock.queues.messages import (
     Decision,
     Forward,
     ForwardRefused,
+    Given,
     ListQueues,
     Monitor,
     MonitorReport,
@@ -60,7 +61,7 @@ from penstock.queues.telemetry import service_records
 BETWEEN_BROKERS: Final = (Routed, RelayedSend, RelayedReply)
 FOR_QUEUES: Final = (Forward, Decision, Monitor)
 FROM_PRODUCERS: Final = (SendToQueue, OpenSender)
-FROM_CONSUMERS: Final = (Settle, Credit, StopReceiving)
+FROM_CONSUMERS: Final = (Settle, Given, Credit, StopReceiving)
 REQUESTS: Final = (Browse, PurgeQueue, ListQueues, ChangeDestination)
 """Named once: a union that is written where it is used is built anew for every message."""
 
@@ -263,6 +264,14 @@ class QueueBroker:
                 problem = self._administration.no_such_queue(name)
             out.append(Send(session, Receiving(message.consumer, problem), Priority.CONTROL))
             return
+        other = self._consumers.get((session, message.consumer))
+        if other is not None:
+            problem = (
+                f"this connection has a consumer {message.consumer!r} already, of queue "
+                f"{other.name!r}; give each its own name"
+            )
+            out.append(Send(session, Receiving(message.consumer, problem), Priority.CONTROL))
+            return
         if queue.receive(session, message, now, out):
             self._consumers[session, message.consumer] = queue
         self._touch(queue)
@@ -270,7 +279,7 @@ class QueueBroker:
     def _from_consumer(
         self,
         session: LinkName,
-        message: Settle | Credit | StopReceiving,
+        message: Settle | Given | Credit | StopReceiving,
         now: Instant,
         out: list[Effect],
     ) -> None:
@@ -279,6 +288,8 @@ class QueueBroker:
             return
         if isinstance(message, Settle):
             queue.settle(session, message, now, out)
+        elif isinstance(message, Given):
+            queue.given(session, message)
         elif isinstance(message, Credit):
             queue.credit(session, message.consumer, message.more, now, out)
         else:

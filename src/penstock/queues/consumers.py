@@ -18,9 +18,10 @@ from penstock.core.machine import LinkName
 
 
 class Consumer:
-    """One consumer; ``held`` are the rows that it has and did not settle."""
+    """One consumer; ``held`` are the rows that it has and did not settle, ``given`` those of them
+    that its application has in its hands."""
 
-    __slots__ = ("credit", "held", "held_count", "name", "scanned", "selector", "session")
+    __slots__ = ("credit", "given", "held", "held_count", "name", "scanned", "selector", "session")
 
     def __init__(self, session: LinkName, name: str, selector: Selector | None) -> None:
         """No selector means everything."""
@@ -30,6 +31,7 @@ class Consumer:
         self.credit = 0
         self.held = IntervalSet()
         self.held_count = 0
+        self.given = IntervalSet()
         self.scanned: dict[int, int] = {}
         """For each priority, the position below which nothing that waits matches."""
 
@@ -39,11 +41,17 @@ class Consumer:
         self.held_count += high - low
         self.credit -= high - low
 
+    def give(self, low: int, high: int) -> None:
+        """The application was given these rows."""
+        for part in self.held.within(low, high):
+            self.given.add(*part)
+
     def let_go(self, low: int, high: int) -> list[Interval]:
         """Rows are not the consumer's any more; returns those that were."""
         parts = self.held.within(low, high)
         for part_low, part_high in parts:
             self.held.remove(part_low, part_high)
+            self.given.remove(part_low, part_high)
             self.held_count -= part_high - part_low
         return parts
 

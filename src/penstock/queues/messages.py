@@ -266,14 +266,24 @@ class Credit(Message, frozen=True, gc=False):
 class Deliver(Message, frozen=True, gc=False):
     """Messages for one consumer, at their positions in the queue.
 
-    ``attempts`` lists the rows that were handed out before and how often; ``recovered`` says that
-    the broker restarted since these rows arrived, so that any of them may have been handed out.
+    ``attempts`` lists the rows that were handed out before and how often in vain; with 0 it is not
+    known whether the application was given them.  Before one of these is given, the broker is told
+    (``Given``), so that a message that kills its consumer is found.  ``recovered`` says that the
+    broker restarted since these rows arrived, so that any of them may have been handed out.
     """
 
     consumer: str
     frame: Frame
     attempts: tuple[tuple[int, int], ...] = ()
     recovered: bool = False
+
+
+class Given(Message, frozen=True, gc=False):
+    """The application has these messages in its hands: if the connection breaks before they are
+    settled, they were tried in vain.  What it has not been given counts as never handed out."""
+
+    consumer: str
+    intervals: tuple[Interval, ...]
 
 
 class Settle(Message, frozen=True, gc=False):

@@ -39,6 +39,7 @@ from penstock.queues.messages import (
     DeadLetter,
     Decision,
     Forward,
+    Given,
     HandOver,
     LetterBuried,
     Monitor,
@@ -244,6 +245,13 @@ class Queue:
             self.rows.consumers.grant(consumer, more, self._parameters.credit_limit)
             self._step(now, out)
 
+    def given(self, session: LinkName, message: Given) -> None:
+        """A consumer's application has messages in its hands."""
+        consumer = self.rows.consumers.get(session, message.consumer)
+        if consumer is not None:
+            for low, high in message.intervals:
+                consumer.give(low, high)
+
     def settle(self, session: LinkName, message: Settle, now: Instant, out: list[Effect]) -> None:
         """A consumer says what became of its messages."""
         consumer = self.rows.consumers.get(session, message.consumer)
@@ -275,21 +283,27 @@ class Queue:
         """A consumer leaves on purpose: what it holds was not tried."""
         consumer = self.rows.consumers.get(session, name)
         if consumer is not None:
-            self._remove(consumer, now, counted=False)
+            self.rows.consumers.remove(consumer)
+            self.rows.came_back(list(consumer.held), now, counted=False)
         out.append(Send(session, ReceivingStopped(name), Priority.CONTROL))
         self._consumers_left(now, out)
 
     def session_closed(self, session: LinkName, now: Instant, out: list[Effect]) -> None:
-        """A connection is gone, and with it its consumers."""
+        """A connection is gone, and with it its consumers.
+
+        What their applications had in their hands was tried in vain; the rest was not tried.
+        """
         leaving = self.rows.consumers.of_session(session)
         for consumer in leaving:
-            self._remove(consumer, now, counted=True)
+            self.rows.consumers.remove(consumer)
+            given = list(consumer.given)
+            for low, high in given:
+                consumer.let_go(low, high)
+            self.rows.came_back(given, now, counted=True)
+            self.rows.may_have_been_given(consumer.held)
+            self.rows.came_back(list(consumer.held), now, counted=False)
         if leaving:
             self._consumers_left(now, out)
-
-    def _remove(self, consumer: Consumer, now: Instant, *, counted: bool) -> None:
-        self.rows.consumers.remove(consumer)
-        self.rows.came_back(list(consumer.held), now, counted=counted)
 
     def _consumers_left(self, now: Instant, out: list[Effect]) -> None:
         if not len(self.rows.consumers):

@@ -172,6 +172,15 @@ class QueueRows:
                 else:
                     self._wait(entry, part_low, part_high)
 
+    def may_have_been_given(self, rows: Iterable[Interval]) -> None:
+        """A connection broke: whether an application had these rows is not known for sure.
+
+        They are not counted, and the next consumer says before it gives one of them.
+        """
+        for low, high in rows:
+            for position in range(low, high):
+                self.attempts.setdefault(position, 0)
+
     def _tried_in_vain(self, entry: Entry, low: int, high: int) -> None:
         run_low, run_attempts = low, 0
         for position in range(low, high):
