@@ -179,6 +179,18 @@ def test_trimming_gives_up_what_lies_below(ground: Ground) -> None:
     assert ground.told() == (list(range(below, TICKS)), [])
 
 
+def test_a_log_that_is_gone_is_found_and_can_be_given_up(ground: Ground) -> None:
+    for path in ground.segments:
+        path.unlink()
+    (ground.directory / "logs" / "prices").rmdir()
+    with held(ground.directory):
+        (log,) = inspect_store(ground.directory).logs
+        assert (log.name, list(log.lost)) == ("prices", [(0, TICKS)])
+        trim_log(ground.directory, "prices", TICKS)
+        assert inspect_store(ground.directory).is_sound
+    assert ground.told() == ([], [])
+
+
 # -- the state --------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import unquote
 
 import msgspec
 
@@ -97,25 +98,23 @@ def inspect_store(directory: Path) -> StoreFindings:
                 lost = state.lost()
         finally:
             state.close()
-    for log in sorted(path for path in (directory / "logs").iterdir() if path.is_dir()):
-        found = inspect_log(log)
-        account = LogAccount(ends.get(found.name, 0), tuple(lost.get(found.name, ())), closed)
-        findings.logs.append(
-            inspect_log(log, trimmed_below=trims.get(found.name, 0), account=account)
-            if found.name in {*trims, *ends, *lost}
-            else found
-        )
+    there = [unquote(path.name) for path in (directory / "logs").iterdir() if path.is_dir()]
+    for name in sorted({*there, *ends}):
+        account = LogAccount(ends.get(name, 0), tuple(lost.get(name, ())), closed)
+        path = directory / "logs" / directory_name(name)
+        below = trims.get(name, 0)
+        findings.logs.append(inspect_log(path, trimmed_below=below, account=account))
     return findings
 
 
 def trim_log(directory: Path, log: str, below: Tick) -> LogFindings:
     """Give up what a log holds below a tick."""
     path = directory / "logs" / directory_name(log)
-    if not path.is_dir():
-        raise StoreError(f"{directory} has no log {log!r}")
     state = StateDatabase(directory / STATE_FILE, must_exist=True)
     try:
         state.check()
+        if not path.is_dir() and log not in state.ends():
+            raise StoreError(f"{directory} has no log {log!r}")
         known = inspect_log(path)
         end = max(known.end, state.ends().get(log, 0))
         if below > end:
