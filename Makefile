@@ -18,7 +18,7 @@ install: $(VENV)/.installed
 
 $(VENV)/.installed: requirements.lock pyproject.toml $(wildcard speedups/src/*/*.pyx)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation ./speedups \
 		|| echo "No C compiler: Penstock runs without its compiled parts, slower."
@@ -52,7 +52,7 @@ bench: install
 
 lock: install
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra spark --group dev --no-header --no-annotate --output-file requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra spark --group dev --no-header --no-annotate --generate-hashes --output-file requirements.lock
 
 # The simulator's hot modules as extension modules beside their sources, which they hide from then on:
 # repeat it after editing one, or make clean.

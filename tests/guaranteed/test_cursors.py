@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from penstock.core.clock import SECOND
-from penstock.core.machine import Effect, PersistState, Priority, Send
+from penstock.core.machine import Effect, PersistFailed, PersistState, Priority, Send
 from penstock.core.tokens import Tokens
 from penstock.guaranteed.cursors import Cursors
 from penstock.guaranteed.messages import CursorMoved, DurableClaim, MoveCursor
@@ -39,7 +39,8 @@ class Bench:
                     self.disk.pop(key)
                 elif not failure and value is not None:
                     self.disk[key] = value
-            moved = self.cursors.resolved(order.token, failure, out)
+            failed = PersistFailed(order.token, failure) if failure else None
+            moved = self.cursors.resolved(order.token, failed, out)
             if moved is not None:
                 confirmation, self.fresh = moved
                 out.append(confirmation)

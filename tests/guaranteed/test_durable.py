@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.content.parser import parse
 from penstock.core.clock import SECOND
-from penstock.core.machine import Effect, PersistState
+from penstock.core.machine import Effect, PersistFailed, PersistState
 from penstock.core.tokens import Tokens
 from penstock.guaranteed.durable import SAVE_INTERVAL, DurableSubscriptions
 from penstock.guaranteed.messages import Subscribe
@@ -46,7 +46,7 @@ def test_a_subscription_exists_once_it_is_saved() -> None:
     assert list(order.values) == ["durable/orders"]
     assert not durable.is_saved(subscription)
 
-    assert durable.resolved(order.token, "") == [subscription]
+    assert durable.resolved(order.token, None) == [subscription]
     assert durable.is_saved(subscription)
     assert durable.all() == [subscription]
 
@@ -54,7 +54,7 @@ def test_a_subscription_exists_once_it_is_saved() -> None:
 def test_a_subscription_that_could_not_be_saved_does_not_exist() -> None:
     durable, subscription, order = opened()
 
-    assert durable.resolved(order.token, "the disk is full") == [subscription]
+    assert durable.resolved(order.token, PersistFailed(0, "the disk is full")) == [subscription]
     assert durable.all() == []
 
 
@@ -86,20 +86,20 @@ def test_the_number_is_bounded() -> None:
 def test_where_it_starts_is_saved_at_once_and_it_does_not_exist_before() -> None:
     """A crash in between would let it start anew where the stream is then."""
     durable, subscription, order = opened()
-    durable.resolved(order.token, "")
+    durable.resolved(order.token, None)
     subscription.consumed = {"p": 10}
     durable.changed(subscription, SECOND)
     assert not durable.is_saved(subscription)
 
     saving = save(durable, SECOND)
     assert saving is not None
-    assert durable.resolved(saving.token, "") == [subscription]
+    assert durable.resolved(saving.token, None) == [subscription]
     assert durable.is_saved(subscription)
 
 
 def test_positions_are_saved_together_after_an_interval() -> None:
     durable, subscription, order = opened()
-    durable.resolved(order.token, "")
+    durable.resolved(order.token, None)
     subscription.saved = {"p": 5}
     subscription.consumed = {"p": 10}
     durable.changed(subscription, SECOND)
@@ -113,7 +113,7 @@ def test_positions_are_saved_together_after_an_interval() -> None:
 
 def test_a_position_that_did_not_move_is_not_saved() -> None:
     durable, subscription, order = opened()
-    durable.resolved(order.token, "")
+    durable.resolved(order.token, None)
     durable.changed(subscription, SECOND)
 
     assert durable.save_at is None
@@ -121,7 +121,7 @@ def test_a_position_that_did_not_move_is_not_saved() -> None:
 
 def test_only_what_is_saved_is_claimed() -> None:
     durable, subscription, order = opened()
-    durable.resolved(order.token, "")
+    durable.resolved(order.token, None)
     assert claim(durable, "p") == MADE_AT
     subscription.consumed = {"p": 10}
     durable.changed(subscription, 0)
@@ -130,13 +130,13 @@ def test_only_what_is_saved_is_claimed() -> None:
     subscription.consumed = {"p": 30}
     assert claim(durable, "p") == MADE_AT
 
-    durable.resolved(saving.token, "")
+    durable.resolved(saving.token, None)
     assert claim(durable, "p") == 10
 
 
 def test_a_stream_without_a_position_is_claimed_from_where_it_will_start() -> None:
     durable, _, order = opened()
-    durable.resolved(order.token, "")
+    durable.resolved(order.token, None)
     out: list[Effect] = []
     patterns = Subscribe("all", "n > 5", durable=True, start="earliest", pubends=("only.*",))
     durable.open(patterns, SELECTOR, MADE_AT + 1, out)
@@ -177,19 +177,19 @@ def test_after_a_restart_readers_have_time_to_come_back_before_the_logs_are_let_
 
 def test_a_position_that_could_not_be_saved_is_not_claimed() -> None:
     durable, subscription, order = opened()
-    durable.resolved(order.token, "")
+    durable.resolved(order.token, None)
     subscription.consumed = {"p": 10}
     durable.changed(subscription, 0)
     saving = save(durable, SAVE_INTERVAL)
     assert saving is not None
-    assert durable.resolved(saving.token, "the disk is full") == []
+    assert durable.resolved(saving.token, PersistFailed(0, "the disk is full")) == []
 
     assert claim(durable, "p") == MADE_AT
 
 
 def test_what_was_saved_is_found_after_a_restart() -> None:
     durable, subscription, order = opened()
-    durable.resolved(order.token, "")
+    durable.resolved(order.token, None)
     subscription.consumed = {"p": 10}
     durable.changed(subscription, 0)
     saving = save(durable, SAVE_INTERVAL)
@@ -206,7 +206,7 @@ def test_what_was_saved_is_found_after_a_restart() -> None:
 
 def test_a_forgotten_subscription_claims_nothing_and_is_deleted() -> None:
     durable, subscription, order = opened()
-    durable.resolved(order.token, "")
+    durable.resolved(order.token, None)
     subscription.saved = {"p": 10}
     out: list[Effect] = []
     assert durable.forget("orders", "operator", out)

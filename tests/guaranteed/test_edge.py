@@ -10,7 +10,7 @@ import pytest
 from penstock.content.batch import Batch
 from penstock.content.frame import Frame
 from penstock.core.clock import SECOND
-from penstock.core.machine import CloseSession, Effect, PersistState, Send
+from penstock.core.machine import CloseSession, Effect, PersistFailed, PersistState, Send
 from penstock.core.tokens import Tokens
 from penstock.core.trees import Tree
 from penstock.guaranteed.edge import Edge
@@ -110,7 +110,8 @@ class Bench:
         """The disk does what was ordered, and what is ordered at once because of that."""
         self.deadline(self.now)
         for order in self.ordered(PersistState):
-            self.edge.resolved(order.token, failure, self.now, self.out)
+            failed = PersistFailed(order.token, failure) if failure else None
+            self.edge.resolved(order.token, failed, self.now, self.out)
         self.edge.check_invariants()
 
     def claims_saved(self) -> None:
@@ -604,7 +605,7 @@ def test_where_a_durable_subscription_starts_is_saved_before_it_is_announced() -
 
     bench.edge.deadline(0, bench.out)
     (order,) = bench.ordered(PersistState)
-    bench.edge.resolved(order.token, "", 0, bench.out)
+    bench.edge.resolved(order.token, None, 0, bench.out)
     bench.claims_saved()
     assert bench.said(Subscribed) == [Subscribed("s", {"p": START})]
     restarted = Bench(saved=order.values)

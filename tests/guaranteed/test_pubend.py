@@ -11,6 +11,7 @@ from penstock.core.machine import (
     Effect,
     LogRead,
     Persist,
+    PersistFailed,
     PersistState,
     ReadLog,
     Send,
@@ -75,9 +76,10 @@ class Bench:
         self.pubend.check_invariants()
         return out
 
-    def resolve(self, token: int, failure: str = "") -> list[Effect]:
+    def resolve(self, token: int, failure: str = "", *, uncertain: bool = False) -> list[Effect]:
         out: list[Effect] = []
-        self.spoken += self.pubend.resolved(token, failure, self.now, out)
+        failed = PersistFailed(token, failure, uncertain) if failure else None
+        self.spoken += self.pubend.resolved(token, failed, self.now, out)
         self.pubend.check_invariants()
         return out
 
@@ -555,3 +557,100 @@ def test_who_has_a_name_is_saved_with_the_producers() -> None:
 
     bench = Bench(saved=saved, bounds=(START, START + 3, 100))
     assert not bench.pubend.open("a", 6, resumes=True)
+
+
+# -- a failed sync ----------------------------------------------------------------------------
+
+
+def test_what_a_failed_sync_was_to_store_is_uncertain_and_closes_the_pubend() -> None:
+    bench = Bench()
+    bench.store(0, 2)
+    first = only_persist(bench.publish(2, 1))
+    second = only_persist(bench.publish(3, 1))
+    assert replies(bench.resolve(first.token, "EIO", uncertain=True)) == [
+        PublishRefused("a", 2, 1, "EIO", uncertain=True)
+    ]
+    # It was ordered and never written: a refusal, which is certain.
+    assert replies(bench.resolve(second.token, "closed")) == [PublishRefused("a", 3, 1, "closed")]
+    (later,) = replies(bench.publish(4, 1))
+    assert not later.uncertain
+    assert "takes nothing more until the broker is started again: EIO" in later.reason
+    assert numbers(bench.spoken) == [0, 1]
+    # It says nothing more of its stream, silence included.
+    assert not [each for each in bench.deadline(START + 60 * SECOND) if isinstance(each, Persist)]
+
+
+def test_a_repeat_of_what_is_uncertain_is_uncertain_too() -> None:
+    bench = Bench()
+    persist = only_persist(bench.publish(0, 3))
+    bench.resolve(persist.token, "EIO", uncertain=True)
+    (repeat,) = replies(bench.publish(1, 5))
+    assert (repeat.first_sequence, repeat.count, repeat.uncertain) == (1, 5, True)
+    (other,) = replies(bench.publish(0, 3, producer="b"))
+    assert not other.uncertain
+
+
+def test_publications_that_wait_when_the_sync_fails_are_refused() -> None:
+    bench = Bench()
+    persist = only_persist(bench.publish(0, 1))
+    bench.pubend._recovery_token = -1  # not ready: what comes now waits
+    assert bench.publish(1, 1) == []
+    bench.pubend._recovery_token = None
+    bench.resolve(persist.token, "EIO", uncertain=True)
+    (refused,) = replies(bench.deadline(START + SECOND))
+    assert (refused.first_sequence, refused.uncertain) == (1, False)
+
+
+# -- damage -----------------------------------------------------------------------------------
+
+
+def test_a_damaged_interval_is_answered_as_final_and_what_follows_as_it_is() -> None:
+    bench = Bench(bounds=(100, 200, 1000))
+    entry = LogEntry("a", 0, Frame(100, 120, range(110, 112), batch(0, 2)))
+    later = LogEntry("a", 5, Frame(150, 170, range(160, 162), batch(5, 2)))
+    (recovery,) = bench.pubend.start()
+    assert isinstance(recovery, ReadLog)
+    read = LogRead(recovery.token, (entry, later), 200, 100, ((120, 150),))
+    assert bench.pubend.log_read(read, START, []) is None
+    assert bench.pubend.ready, "what is damaged does not keep the pubend from starting"
+    # The numbers of the lost rows are free: who repeats them has them stored.
+    assert bench.pubend.next_sequence("a") == 7
+    out: list[Effect] = []
+    bench.pubend.request(105, 200, "", out)
+    (order,) = out
+    assert isinstance(order, ReadLog)
+    answer = bench.pubend.log_read(
+        LogRead(order.token, (entry, later), 200, 105, ((120, 150),)), START, []
+    )
+    assert answer is not None
+    assert [(each.low, each.high, len(each), each.final) for each in answer.frames] == [
+        (105, 120, 2, False),
+        (120, 150, 0, True),
+        (150, 170, 2, False),
+        (170, 200, 0, False),
+    ]
+    (problem,) = bench.pubend.problems(START)
+    assert "[120, 150)" in problem
+    assert list(bench.pubend.lost) == [(120, 150)]
+
+
+def test_an_answer_may_be_lost_altogether() -> None:
+    bench = Bench(bounds=(100, 200, 1000))
+    bench.pubend._recovery_token = None
+    out: list[Effect] = []
+    bench.pubend.request(120, 140, "", out)
+    (order,) = out
+    assert isinstance(order, ReadLog)
+    answer = bench.pubend.log_read(LogRead(order.token, (), 140, 120, ((110, 150),)), START, [])
+    assert answer is not None
+    assert answer.frames == [Frame(120, 140, final=True)]
+
+
+def test_a_repeat_of_what_is_stored_is_confirmed_even_if_there_is_no_room() -> None:
+    bench = Bench(log_limit_bytes=200)
+    bench.store(0, 2)
+    (refused,) = replies(bench.publish(2, 100))
+    assert isinstance(refused, PublishRefused)
+    assert "log_limit_bytes" in refused.reason
+    (confirmed,) = replies(bench.publish(0, 2))
+    assert confirmed == PublishReceipt("a", 0, 2, 0, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.core.machine import Effect, PersistState
+from penstock.core.machine import Effect, PersistFailed, PersistState
 from penstock.core.tokens import Tokens
 from penstock.guaranteed.holds import Holds
 from penstock.guaranteed.messages import Acknowledgement, ClaimsSaved, DurableClaim
@@ -44,7 +44,8 @@ class Bench:
 
     def save(self, failure: str = "") -> list[ClaimsSaved]:
         order = self.orders.pop(0)
-        return self.holds.resolved(order.token, failure)
+        failed = PersistFailed(order.token, failure) if failure else None
+        return self.holds.resolved(order.token, failed)
 
 
 def answer(number: int, epoch: int = 1) -> ClaimsSaved:

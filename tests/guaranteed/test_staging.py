@@ -20,6 +20,7 @@ from penstock.core.machine import (
     Effect,
     LogRead,
     Persist,
+    PersistFailed,
     PersistState,
     ReadLog,
     Send,
@@ -87,7 +88,9 @@ class Harness:
                 case ReadLog(token, log, low, high, limit):
                     found = self.store.read(log, low, high, limit)
                     frames = tuple(record.data for record in found.records)
-                    fact = LogRead(token, frames, found.complete_to, found.complete_from)
+                    fact = LogRead(
+                        token, frames, found.complete_to, found.complete_from, found.lost
+                    )
                     self.carry_out(self.broker.log_read(fact, self.now))
                 case TrimLog(log, below):
                     self.store.trim(log, below)
@@ -104,10 +107,16 @@ class Harness:
     def sync(self) -> None:
         commit = self.store.sync()
         for token in commit.durable:
-            self.carry_out(self.broker.resolved(token, "", self.now))
+            self.carry_out(self.broker.resolved(token, None, self.now))
         for failure in commit.failed:
             self.store.resume_after(failure)
-            self.carry_out(self.broker.resolved(failure.token, failure.reason, self.now))
+            self.carry_out(
+                self.broker.resolved(
+                    failure.token,
+                    PersistFailed(failure.token, failure.reason, failure.uncertain),
+                    self.now,
+                )
+            )
 
     def elapse(self, duration: int) -> None:
         self.now += duration
@@ -371,3 +380,32 @@ def test_a_pubend_that_is_not_here_is_told() -> None:
     (answer,) = settle(harness)
     assert isinstance(answer, StagesCommitted)
     assert answer.problem == "this broker hosts no pubend 'elsewhere' (it hosts: p)"
+
+
+def test_staged_rows_that_are_damaged_cannot_be_committed_after_a_restart() -> None:
+    harness = Harness()
+    harness.ask(StageRows("query", 0, "s", 0, rows(0, 0, 0)))
+    settle(harness)
+    harness.store.damage(STAGING, Random(0))
+    harness.crash(Random(0))
+    harness.ask(CommitStages("query", 0, (("s", 2),)))
+    (refused,) = settle(harness)
+    assert isinstance(refused, StagesCommitted)
+    assert "holds 0 rows instead of 2" in refused.problem
+
+
+def test_decided_rows_that_are_damaged_are_told_and_do_not_hold_up_the_others() -> None:
+    harness = Harness()
+    for name in ("s", "t"):
+        harness.ask(StageRows("query", 0, name, 0, rows(0, 0, 0)))
+    settle(harness)
+    harness.store.damage(STAGING, Random(0))
+    harness.ask(CommitStages("query", 0, (("s", 2), ("t", 2))))
+    (told,) = settle(harness)
+    assert isinstance(told, StagesCommitted)
+    assert told.rows == 2
+    assert "2 of the epoch's rows were damaged" in told.problem
+    assert len(harness.published()) == 2
+    harness.ask(CommitStages("query", 1, ()))
+    (after,) = settle(harness)
+    assert after == StagesCommitted("query", 1, 0)

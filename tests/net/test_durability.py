@@ -155,13 +155,9 @@ async def test_a_trimmed_log_begins_later(disk: Disk) -> None:
     assert disk.durability.logs()[LOG][0] == 300
 
 
-async def test_a_damaged_log_is_said_and_answered_with_nothing(
-    disk: Disk,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_damaged_record_is_said_and_answered_as_lost(
+    disk: Disk, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(durability_module, "FAILED_READ_PAUSE_S", 0.0)
     disk.durability.persist(Persist(1, LOG, entry(100, b"x" * 5000)))
     await disk.heard(Persisted(1))
     (segment,) = (tmp_path / "store" / "logs").rglob("*.segment")
@@ -171,8 +167,38 @@ async def test_a_damaged_log_is_said_and_answered_with_nothing(
 
     disk.durability.read(ReadLog(2, LOG, 100, 110, 1 << 20))
 
-    await disk.heard(LogRead(2, (), 100))
+    await disk.heard(LogRead(2, (), 110, 100, ((100, 110),)))
     assert "is damaged" in caplog.text
+    (problem,) = disk.durability.problems()
+    assert "'pubend/p' is damaged: [100, 110) is lost" in problem
+
+
+async def test_a_record_that_cannot_be_understood_is_lost(
+    disk: Disk, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = disk.durability._store
+    store.append(1, LOG, 100, 110, [b"no entry of a log"])
+    await disk.heard(Persisted(1))
+
+    disk.durability.read(ReadLog(2, LOG, 100, 110, 1 << 20))
+
+    await disk.heard(LogRead(2, (), 110, 100, ((100, 110),)))
+    assert "cannot be understood" in caplog.text
+
+
+async def test_a_read_that_fails_is_tried_again(
+    disk: Disk, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durability_module, "FAILED_READ_PAUSE_S", 0.0)
+
+    def fail(*_: object) -> None:
+        raise OSError("no descriptor is left")
+
+    monkeypatch.setattr(disk.durability._store, "read", fail)
+    disk.durability.read(ReadLog(2, LOG, 100, 110, 1 << 20))
+
+    await disk.heard(LogRead(2, (), 100))
+    assert "no descriptor is left" in caplog.text
 
 
 async def test_a_store_belongs_to_one_broker(disk: Disk, tmp_path: Path) -> None:

@@ -201,3 +201,15 @@ def test_an_unknown_fact_is_an_error_that_names_it() -> None:
 
     with pytest.raises(TypeError, match="does not understand Surprise"):
         node().handle(Surprise(), now=START)
+
+
+def test_another_broker_of_the_same_name_is_a_problem_and_an_earlier_run_is_none() -> None:
+    broker = node("a", "b")
+    broker.start(now=START)
+    broker.handle(LinkUp("b"), now=START)
+    broker.handle(Received("b", LinkState("a", START - 1, 9, {"b": 2}, ())), now=START)
+    assert broker.problems(START) == []
+
+    broker.handle(Received("b", LinkState("a", START + 1, 1, {"c": 2}, ())), now=START + 2)
+    (problem,) = broker.problems(START + 2)
+    assert "another broker called 'a' is in the overlay" in problem

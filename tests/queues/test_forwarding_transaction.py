@@ -20,6 +20,7 @@ from penstock.core.machine import (
     Effect,
     LogRead,
     Persist,
+    PersistFailed,
     PersistState,
     ReadLog,
     Send,
@@ -128,10 +129,14 @@ class Harness:
     def sync(self, name: str) -> None:
         commit = self.stores[name].sync()
         for token in commit.durable:
-            self.carry_out(name, self.brokers[name].resolved(token, "", self.now))
+            self.carry_out(name, self.brokers[name].resolved(token, None, self.now))
         for failure in commit.failed:
             self.stores[name].resume_after(failure)
-            answer = self.brokers[name].resolved(failure.token, failure.reason, self.now)
+            answer = self.brokers[name].resolved(
+                failure.token,
+                PersistFailed(failure.token, failure.reason, failure.uncertain),
+                self.now,
+            )
             self.carry_out(name, answer)
 
     def deliver(self, index: int, *, keep: bool) -> None:
@@ -545,7 +550,7 @@ def test_a_question_waits_for_company_only_for_a_moment() -> None:
         forward = harness.under_way.pop()[2]
         harness.carry_out("east", east.received("home", forward, harness.now))
     (first,) = harness.stores["east"].sync(1).durable
-    harness.carry_out("east", east.resolved(first, "", harness.now))
+    harness.carry_out("east", east.resolved(first, None, harness.now))
     assert not harness.under_way
     harness.now += HALF_WITHIN_NS
     assert east.next_deadline() == harness.now

@@ -9,7 +9,15 @@ import pytest
 
 from penstock.content.batch import Batch
 from penstock.core.clock import SECOND, Instant
-from penstock.core.machine import LogRead, Persist, PersistState, ReadLog, Send, TrimLog
+from penstock.core.machine import (
+    LogRead,
+    Persist,
+    PersistFailed,
+    PersistState,
+    ReadLog,
+    Send,
+    TrimLog,
+)
 from penstock.core.tokens import Tokens
 from penstock.queues.broker import QueueBroker
 from penstock.queues.messages import (
@@ -122,10 +130,14 @@ class Broker:
         while self.store.unsynced_orders:
             commit = self.store.sync()
             for token in commit.durable:
-                self.carry_out(self.broker.resolved(token, "", self.now))
+                self.carry_out(self.broker.resolved(token, None, self.now))
             for failure in commit.failed:
                 self.store.resume_after(failure)
-                answer = self.broker.resolved(failure.token, failure.reason, self.now)
+                answer = self.broker.resolved(
+                    failure.token,
+                    PersistFailed(failure.token, failure.reason, failure.uncertain),
+                    self.now,
+                )
                 self.carry_out(answer)
 
     def pass_time(self, seconds: int = 2) -> None:

@@ -1,4 +1,5 @@
-"""Random histories with crashes, cuts, loss, full disks and clients that come and go.
+"""Random histories with crashes, cuts, loss, full disks, failed syncs, damaged logs, and clients
+that come and go.
 
 Each seed is a scenario of its own (penstock.lab.random_scenario).  All invariants of all machines
 are checked after every fact, and the independent judge looks at what the applications saw.
@@ -26,13 +27,18 @@ def test_nothing_is_lost_twice_or_out_of_order(first_seed: int) -> None:
 
 def test_histories_are_not_idle() -> None:
     """A fault plan under which nothing flows would prove nothing."""
-    acknowledged = delivered = refused = 0
-    for seed in range(10):
+    acknowledged = delivered = refused = uncertain = announced = 0
+    for seed in range(30):
         scenario = random_scenario(seed)
-        history = run(scenario, SimRun(scenario, seed)).history
+        result = run(scenario, SimRun(scenario, seed))
+        history = result.history
+        uncertain += history.count(Outcome.UNCERTAIN)
+        announced += result.judgement.announced_lost
         acknowledged += history.count(Outcome.ACKNOWLEDGED)
         refused += history.count(Outcome.REFUSED)
         delivered += history.delivered
     assert acknowledged > 1000
     assert delivered > 1000
     assert refused > 0
+    assert uncertain > 0, "no sync failed while something was being stored"
+    assert announced > 0, "nothing that was damaged was read"

@@ -154,6 +154,29 @@ def test_another_tick_than_the_receipt_says_is_misplaced() -> None:
     assert told.judged() == {"misplaced": 1}
 
 
+def test_an_announced_loss_excuses_a_message_without_a_tick_if_it_may_lie_there() -> None:
+    told = Told()
+    told.subscriber.in_force(1)
+    told.publisher.ticks[2] = told.publisher.ticks[4] = 0
+    told.receive(0, 1, 3, 5)
+    told.subscriber.received("b.1", Frame(12, 13, final=True), 20)
+    assert told.judged() == {"announced_lost": 1, "lost": 1}, "4 stands behind 13"
+
+
+def test_a_message_whose_outcome_is_uncertain_may_be_received_or_not() -> None:
+    for received in ((0, 1, 2, 3, 4, 5), (0, 1, 3, 4, 5)):
+        told = Told()
+        told.publisher.failed(2, 1, Outcome.UNCERTAIN, "the sync failed", 6)
+        told.publisher.ticks[2] = 0
+        told.receive(*received)
+        assert told.judged() == {}
+    told = Told()
+    told.publisher.failed(2, 1, Outcome.UNCERTAIN, "the sync failed", 6)
+    told.publisher.ticks[2] = 0
+    told.receive(0, 1, 2, 2, 3, 4, 5)
+    assert "duplicated" in told.judged(), "at most once"
+
+
 def test_an_announced_loss_excuses_its_interval() -> None:
     told = Told()
     told.subscriber.in_force(1)
@@ -214,3 +237,15 @@ def test_screening_changes_no_judgement(
     screened = told.judged()
     with patch("penstock.sim.judgement.is_spotless", return_value=False):
         assert told.judged() == screened
+
+
+def test_a_durable_subscription_may_be_told_of_damage_and_of_no_other_loss() -> None:
+    for damaged, expected in ((12, 0), (13, 1)):
+        told = Told()
+        told.subscriber.durable = True
+        told.subscriber.in_force(1)
+        told.subscriber.in_force_on = frozenset({"b.1"})
+        told.history.damage("b.1", damaged, damaged + 1)
+        told.receive(0, 1, 3, 4, 5)
+        told.subscriber.received("b.1", Frame(12, 13, final=True), 20)
+        assert told.judged().get("let_go", 0) == expected

@@ -184,3 +184,42 @@ def test_a_lie_is_found_out_by_some_crash() -> None:
         store.crash(Random(seed))
         survivors.add(len(lows(store)))
     assert survivors == {0, 1}
+
+
+def test_a_failed_sync_leaves_it_open_what_is_stored() -> None:
+    found = set()
+    for seed in range(50):
+        store: MemoryStore[str] = MemoryStore(len)
+        store.append(1, "prices", 0, 1, "a")
+        assert store.sync() == Commit([1], [])
+        store.append(2, "prices", 1, 2, "b")
+        store.append(3, "trades", 0, 1, "c")
+        store.failing_sync = True
+        commit = store.sync()
+        (failure,) = commit.failed
+        assert (failure.token, failure.log, failure.uncertain) == (2, "prices", True)
+        assert commit.durable == [3]
+        store.resume_after(failure)
+        store.append(4, "prices", 2, 3, "d")
+        (refused,) = store.sync().failed
+        assert (refused.token, refused.uncertain, refused.retriable) == (4, False, False)
+        assert lows(store) == [0]
+        store.crash(Random(seed))
+        assert lows(store, "trades") == [0]
+        found.add(tuple(lows(store)))
+        store.append(5, "prices", 5, 6, "e")
+        assert store.sync().durable == [5]
+    assert found == {(0,), (0, 1)}
+
+
+def test_a_failed_sync_of_the_state_closes_the_state_alone() -> None:
+    store: MemoryStore[str] = MemoryStore(len)
+    store.failing_sync = True
+    store.set_state(1, {"x": b"1"})
+    (failure,) = store.sync().failed
+    assert (failure.log, failure.uncertain) == (None, True)
+    store.set_state(2, {"y": b"1"})
+    store.append(3, "prices", 0, 1, "a")
+    commit = store.sync()
+    assert ([each.token for each in commit.failed], commit.durable) == ([2], [3])
+    assert not commit.failed[0].uncertain

@@ -1,5 +1,9 @@
+import errno
+import os
 import shutil
+from itertools import product
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -187,34 +191,51 @@ def committed(at: Any, record: Any, *, seal: bool) -> Path:
     return path
 
 
-def test_damage_before_the_last_commit_is_refused_and_names_the_place(
-    tmp_path: Path, log_directory: Any, record: Any
+def lost_ticks(log: Any) -> list[int]:
+    """The ticks that a read of everything calls lost."""
+    return [tick for low, high in log.read(0, 2**62, 2**40).lost for tick in range(low, high)]
+
+
+def test_damage_before_the_last_commit_is_lost_alone_and_named(
+    tmp_path: Path,
+    log_directory: Any,
+    record: Any,
+    everything: Any,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     at = log_directory(tmp_path)
     path = committed(at, record, seal=False)
     whole = path.read_bytes()
     for offset in range(SEGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES + 4 * 64):
+        caplog.clear()
         flip(path, offset, 0x10)
         damaged = offset - offset % 64
-        with pytest.raises(CorruptLog, match=f"{path}: the record at offset {damaged} is damaged"):
-            at.open()
+        tick = (damaged - SEGMENT_HEADER_BYTES) // 64
+        log = at.open()
+        assert (
+            f"{path} is damaged at offset {damaged}: the ticks [{tick}, {tick + 1}) are lost"
+            in (caplog.text)
+        )
+        assert log.lost() == ((tick, tick + 1),)
+        assert lost_ticks(log) == [tick]
+        assert [low for low, _ in everything(log)] == [each for each in range(6) if each != tick]
+        assert log.commit([record(6, b"z")]) == [], "the log goes on"
+        log.close()
         path.write_bytes(whole)
 
 
-def test_damage_in_the_last_commit_is_refused_after_a_close_and_cut_off_after_a_kill(
+def test_damage_in_the_last_commit_is_lost_after_a_close_and_cut_off_after_a_kill(
     tmp_path: Path, log_directory: Any, record: Any, everything: Any
 ) -> None:
     for seal in (True, False):
         at = log_directory(tmp_path / str(seal))
         path = committed(at, record, seal=seal)
         flip(path, SEGMENT_HEADER_BYTES + 4 * 64 + 50)
-        if seal:
-            with pytest.raises(CorruptLog, match="restore the file from a copy"):
-                at.open()
-        else:
-            log = at.open()
-            assert [tick for tick, _ in everything(log)] == [0, 1, 2, 3]
-            log.close()
+        log = at.open()
+        found = [tick for tick, _ in everything(log)]
+        assert found == ([0, 1, 2, 3, 5] if seal else [0, 1, 2, 3])
+        assert lost_ticks(log) == ([4] if seal else [])
+        log.close()
 
 
 def test_a_damaged_seal_costs_nothing(
@@ -238,8 +259,8 @@ def test_closing_and_opening_again_adds_one_seal_at_most(
     assert path.read_bytes() == whole
 
 
-def test_damage_in_an_older_segment_is_refused_when_verifying_all_and_when_reading(
-    tmp_path: Path, log_directory: Any, record: Any
+def test_damage_in_an_older_segment_is_found_when_verifying_all_and_when_reading(
+    tmp_path: Path, log_directory: Any, record: Any, everything: Any
 ) -> None:
     at = log_directory(tmp_path, segment_bytes=8192)
     log = at.open()
@@ -248,32 +269,79 @@ def test_damage_in_an_older_segment_is_refused_when_verifying_all_and_when_readi
     log.close()
     path = at.segments()[1]
     whole = path.read_bytes()
-    for offset in (SEGMENT_HEADER_BYTES + 3, SEGMENT_HEADER_BYTES + 100):
-        flip(path, offset)
-        with pytest.raises(CorruptLog, match=f"{path}: the record at offset 4096 is damaged"):
-            at.open(verify="all")
+    for number, offset in product(range(3), (3, 100)):
+        flip(path, SEGMENT_HEADER_BYTES + number * 1064 + offset)
+        lost = ((3 + number, 4 + number),)
+        log = at.open(verify="all")
+        assert log.lost() == lost
+        log.close()
         log = at.open()
+        assert log.lost() == ()
         assert len(log.read(0, 3, 10**6).records) == 3
-        with pytest.raises(CorruptLog, match=f"{path}: .* offset 4096"):
-            log.read(3, 6, 10**6)
+        assert log.read(3, 6, 10**6).lost == lost
+        assert log.read(0, 9, 10**6).lost == lost
+        assert len(everything(log)) == 8
+        log.trim(6)
+        assert (log.lost(), lost_ticks(log)) == ((), [])
         log.close()
         path.write_bytes(whole)
 
 
-def test_the_message_about_an_older_segment_says_which_ticks_to_give_up(
-    tmp_path: Path, log_directory: Any, record: Any, everything: Any
+def test_everything_that_can_be_read_is_read_whatever_is_damaged(
+    tmp_path: Path, log_directory: Any, record: Any
 ) -> None:
+    """Each record is told exactly once: as it is, or as lost."""
+    random = Random(7)
     at = log_directory(tmp_path, segment_bytes=8192)
     log = at.open()
-    for tick in range(9):
-        log.commit([record(tick, bytes(1024))])
+    for tick in range(0, 60, 2):
+        log.commit([record(tick, bytes([tick]) * random.randint(1, 900), high=tick + 2)])
     log.close()
-    flip(at.segments()[1], SEGMENT_HEADER_BYTES + 1064 + 3)
+    whole = {path: path.read_bytes() for path in at.segments()}
+    for _ in range(60):
+        for path in random.sample(sorted(whole), 2):
+            used = len(whole[path].rstrip(b"\0"))
+            for _ in range(random.randint(1, 3)):
+                flip(path, random.randrange(SEGMENT_HEADER_BYTES, used))
+        log = at.open()
+        told: list[int] = []
+        position = 0
+        while position < 60:
+            found = log.read(position, 60, 2000)
+            told += [tick for each in found.records for tick in range(each.low, each.high)]
+            told += [tick for low, high in found.lost for tick in range(low, high)]
+            assert all(bytes(each.data).strip(bytes([each.low])) == b"" for each in found.records)
+            assert found.complete_to > position
+            position = found.complete_to
+        assert sorted(told) == list(range(60))
+        log.close()
+        for path, content in whole.items():
+            path.write_bytes(content)
+
+
+def test_what_the_disk_cannot_read_is_lost(
+    tmp_path: Path, log_directory: Any, record: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = log_directory(tmp_path)
     log = at.open()
-    with pytest.raises(CorruptLog, match=r"give up the ticks \[4, 6\) by trimming the log to 6"):
-        everything(log)
-    log.trim(6)
-    assert [tick for tick, _ in everything(log)] == [6, 7, 8]
+    for tick in range(40):
+        log.commit([record(tick, bytes([tick]) * 1000)])
+    log.close()
+    pread = os.pread
+
+    def failing(descriptor: int, count: int, offset: int) -> bytes:
+        if offset <= 20_000 < offset + count:
+            raise OSError(errno.EIO, "Input/output error")
+        return pread(descriptor, count, offset)
+
+    log = at.open()
+    monkeypatch.setattr(os, "pread", failing)
+    found = log.read(0, 40, 10**6)
+    ((low, high),) = found.lost
+    assert 4096 + low * 1040 <= 20_000 < 4096 + high * 1040
+    assert 3 <= high - low <= 6, "no more than the pages of the sector and what shares them"
+    assert {each.low for each in found.records} == {*range(low), *range(high, 40)}
+    monkeypatch.undo()
     log.close()
 
 

@@ -212,9 +212,11 @@ def test_after_a_failed_sync_the_log_refuses_until_it_is_opened_again(
     replace_device(at.segments()[0], "/dev/null")  # which takes writes and cannot sync
     (failure,) = log.commit([record(1, b"b")])
     assert (failure.token, failure.log, failure.retriable) == (1, "prices", False)
+    assert failure.uncertain
     assert "fdatasync failed" in failure.reason
     (again,) = log.commit([record(1, b"b", epoch=1)])
     assert not again.retriable
+    assert not again.uncertain, "it was not even tried"
     assert everything(log) == [(0, b"a")]
     log.close()
     log = at.open()
@@ -233,6 +235,7 @@ def test_after_a_write_that_cannot_be_undone_the_log_refuses_until_it_is_opened_
     failures = log.commit([record(1, b"b"), record(2, b"c")])
     assert [failure.token for failure in failures] == [1, 2]
     assert not failures[0].retriable
+    assert all(failure.uncertain for failure in failures)
     log.close()
 
 

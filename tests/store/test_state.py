@@ -85,3 +85,68 @@ def test_a_database_of_another_version_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(CorruptState, match="has format 9"):
         StateDatabase(tmp_path / "state")
+
+
+def filled(path: Path) -> dict[str, bytes]:
+    """A small database on one or two pages, and its values."""
+    values = {f"durable/{number}": bytes([number]) * 40 for number in range(20)}
+    state = StateDatabase(path)
+    state.change(dict(values), {"prices": 17}, ends={"prices": 30}, lost={"prices": [(3, 5)]})
+    state.close()
+    return values
+
+
+def test_no_byte_can_change_without_being_noticed(tmp_path: Path) -> None:
+    """A database that opens says what it said; one that does not is refused with the way on."""
+    path = tmp_path / "state"
+    values = filled(path)
+    whole = path.read_bytes()
+    refusals = []
+    for offset in range(0, len(whole), 7):
+        content = bytearray(whole)
+        content[offset] ^= 0x10
+        path.write_bytes(content)
+        found = contents_or_refusal(path)
+        if isinstance(found, str):
+            refusals.append(found)
+        else:
+            assert found == (values, {"prices": 17}, {"prices": 30}, {"prices": [(3, 5)]}), offset
+        for leftover in tmp_path.glob("state-*"):
+            leftover.unlink()
+    assert len(refusals) > 100
+    assert all("penstock log salvage" in each or "has format" in each for each in refusals)
+
+
+def contents_or_refusal(path: Path) -> object:
+    try:
+        state = StateDatabase(path, must_exist=True)
+    except CorruptState as error:
+        return str(error)
+    try:
+        state.check()
+        return state.load(), state.trims(), state.ends(), state.lost()
+    except CorruptState as error:
+        return str(error)
+    finally:
+        state.close()
+
+
+def test_a_database_of_the_first_format_is_taken_over(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "state")
+    connection.executescript(
+        """
+        CREATE TABLE value (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+        CREATE TABLE trim (log TEXT PRIMARY KEY, below INTEGER NOT NULL) WITHOUT ROWID;
+        PRAGMA user_version = 1;
+        INSERT INTO value VALUES ('a', x'01');
+        INSERT INTO trim VALUES ('prices', 17);
+        """
+    )
+    connection.close()
+    state = StateDatabase(tmp_path / "state")
+    state.check()
+    assert (state.load(), state.trims()) == ({"a": b"\x01"}, {"prices": 17})
+    state.close()
+    state = StateDatabase(tmp_path / "state")
+    assert state.load() == {"a": b"\x01"}
+    state.close()

@@ -36,6 +36,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "join": ("penstock.cli.groups:join", "Join groups, and print what they are sent."),
     "queue": ("penstock.cli.queues:queue", "Look after queues."),
     "gossip": ("penstock.cli.gossip:gossip", "Become a peer that broadcasts without a broker."),
+    "log": ("penstock.cli.log:log", "Check, trim and mend the logs of a stopped broker."),
     "why": ("penstock.cli.why:why", "Say what slows a publisher down."),
     "subscriptions": (
         "penstock.cli.subscriptions:subscriptions",

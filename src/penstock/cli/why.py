@@ -129,8 +129,10 @@ async def _ask_pubend(question: Question) -> Answer:
 def _pubend_text(document: Document) -> str:
     name, observed = document["pubend"], document["observed_msgs_per_s"]
     log = f"  log:        {document['log_bytes']} bytes; {document['log_held_by']}"
+    problems = [f"  problem:    {problem}" for problem in document.get("problems", ())]
     if not document["throttled"]:
-        return f"{name}: nothing slows it down; it publishes {observed:.0f} msg/s\n{log}"
+        nothing = f"{name}: nothing slows it down; it publishes {observed:.0f} msg/s"
+        return "\n".join([nothing, log, *problems])
     lines = [
         f"{name}: may publish {document['allowed_msgs_per_s']:.1f} msg/s and publishes "
         f"{observed:.1f}, limited for {document['for_s']:.0f} s",
@@ -140,7 +142,7 @@ def _pubend_text(document: Document) -> str:
     ]
     if document["bottleneck_link"]:
         lines.append(f"  bottleneck: link {document['bottleneck_link']}")
-    return "\n".join([*lines, log])
+    return "\n".join([*lines, log, *problems])
 
 
 async def _ask_subscription(question: Question) -> Answer:
@@ -210,6 +212,8 @@ def _alias_text(document: Document) -> str:
         rate = "at an unknown rate" if takes is None else f"{takes:.0f} msg/s"
         state = f"gets nothing: {nothing}" if nothing else f"consumes {rate}, {each['load']} wait"
         lines.append(f"  {each['address']}: {state}")
+    if document["problem"]:
+        lines.append(f"  problem:    {document['problem']}")
     return "\n".join(lines)
 
 

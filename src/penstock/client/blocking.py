@@ -367,6 +367,11 @@ class Subscription:
         return self._subscription.lost
 
     @property
+    def ahead_s(self) -> Mapping[str, float]:
+        """The pubends whose streams are far ahead of the broker's clock, and by how much."""
+        return self._subscription.ahead_s
+
+    @property
     def unacknowledged(self) -> int:
         """How many messages were handed out and are not done."""
         return self._subscription.unacknowledged

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from penstock.client.addresses import Address, parse_addresses
-from penstock.client.errors import Disconnected, InvalidAttribute, PenstockError
+from penstock.client.errors import Disconnected, InvalidAttribute, OutcomeUncertain, PenstockError
 from penstock.client.instance import new_instance
 from penstock.client.producer import Producer
 from penstock.client.publish_limits import PublishLimits
@@ -431,6 +431,10 @@ class Client:
 
     async def _move(self, question: MoveCursor, deadline_s: float | None) -> dict[str, Tick]:
         answer = await self._ask(question, deadline_s)
+        if answer.uncertain:
+            raise OutcomeUncertain(
+                f"cursor {question.cursor!r} may or may not have moved: {answer.problem}"
+            )
         if answer.problem:
             raise PenstockError(f"cursor {question.cursor!r} was not moved: {answer.problem}")
         ticks: dict[str, Tick] = answer.ticks

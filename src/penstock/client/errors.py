@@ -18,6 +18,7 @@ __all__ = [
     "InvalidAddress",
     "InvalidAttribute",
     "MessageTooLarge",
+    "OutcomeUncertain",
     "PenstockError",
     "ProtocolViolation",
     "PublishRefusedError",
@@ -95,11 +96,19 @@ class PublisherTakenOver(PublishRefusedError):
     """
 
 
-class PublishUncertain(PenstockError):
+class OutcomeUncertain(PenstockError):
+    """Whether the broker did what was asked of it cannot be found out at present.
+
+    Its disk failed meanwhile.  It shows when the broker is started again.
+    """
+
+
+class PublishUncertain(OutcomeUncertain):
     """Whether these messages are stored cannot be found out any more.
 
     They were sent, the connection broke before a receipt came, and the client cannot ask again: it
-    was closed, or the broker that it reached next does not host their pubend.
+    was closed, or the broker that it reached next does not host their pubend.  Or the broker's disk
+    failed while it stored them: then they are there or not when the broker is started again.
     """
 
     def __init__(self, pubend: str, first_sequence: int, count: int, reason: str) -> None:
@@ -117,25 +126,34 @@ class PublishUncertain(PenstockError):
 class SubscribeRefusedError(PenstockError):
     """The broker did not make the subscription, and said why."""
 
-    def __init__(self, subscription: str, reason: str) -> None:
-        """``subscription`` is its name: the durable one, or one that the client made up."""
-        super().__init__(f"subscription {subscription!r} was refused: {reason}")
+    def __init__(self, subscription: str, reason: str, *, uncertain: bool = False) -> None:
+        """``subscription`` is its name: the durable one, or one that the client made up.
+
+        ``uncertain``: it may exist all the same when the broker is started again.
+        """
+        exists = "; it may exist when the broker is started again" if uncertain else ""
+        super().__init__(f"subscription {subscription!r} was refused: {reason}{exists}")
         self.subscription = subscription
         self.reason = reason
+        self.uncertain = uncertain
 
 
 class UnsubscribeFailed(PenstockError):
-    """The broker could not delete a durable subscription, which therefore exists still."""
+    """The broker could not delete a durable subscription, which therefore exists still.
 
-    def __init__(self, subscription: str, reason: str) -> None:
+    Unless it is ``uncertain``: then it exists or not when the broker is started again.
+    """
+
+    def __init__(self, subscription: str, reason: str, *, uncertain: bool = False) -> None:
         """``reason`` is the broker's word."""
         super().__init__(f"subscription {subscription!r}: {reason}; delete it again later")
         self.subscription = subscription
         self.reason = reason
+        self.uncertain = uncertain
 
 
 class DataLoss(PenstockError):
-    """Messages of this interval that the subscription asked for are no longer kept.
+    """Messages of this interval that the subscription asked for are no longer kept, or damaged.
 
     The subscription stands behind the interval: iterating again goes on with what follows.
     """
@@ -144,7 +162,8 @@ class DataLoss(PenstockError):
         """The interval is half-open: ``low <= tick < high``."""
         super().__init__(
             f"subscription {subscription!r}: pubend {pubend!r} no longer keeps the ticks "
-            f"[{low}, {high}); what matched there is lost. Iterate again to go on behind them, "
+            f"[{low}, {high}): they were trimmed or damaged, and what matched there is lost. "
+            "Iterate again to go on behind them, "
             'or subscribe with on_loss="skip"'
         )
         self.subscription = subscription

@@ -248,7 +248,8 @@ class Producer:
             case PublishRefused(first_sequence=first, count=count, reason=reason):
                 shipment = self._answered(first, count)
                 if shipment is not None:
-                    self._settle(shipment, PublishRefusedError(self.pubend, first, count, reason))
+                    error = PublishUncertain if message.uncertain else PublishRefusedError
+                    self._settle(shipment, error(self.pubend, first, count, reason))
             case ProducerOpened():
                 self._opened(message)
             case ProducerRefused(reason=reason, taken_over=True):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.client.errors import PenstockError, PublishRefusedError
+from penstock.client.errors import PenstockError, PublishRefusedError, PublishUncertain
 from penstock.client.parcel import Shipment
 from penstock.client.producer import Producer
 from penstock.client.publish_limits import PublishLimits
@@ -42,6 +42,23 @@ class SendRefusedError(PublishRefusedError):
     def __str__(self) -> str:
         """One line for people."""
         return f"queue {self.queue!r} refused {self.count} message(s): {self.reason}"
+
+
+class SendUncertain(PublishUncertain):
+    """Whether these messages are in the queue cannot be found out at present."""
+
+    def __init__(self, queue: str, first_sequence: int, count: int, reason: str) -> None:
+        """The messages are numbered from ``first_sequence``."""
+        super().__init__(queue, first_sequence, count, reason)
+        self.queue = queue
+
+    def __str__(self) -> str:
+        """One line for people."""
+        return (
+            f"{self.count} message(s) from sequence {self.first_sequence} may or may not be in "
+            f"queue {self.queue!r}: {self.reason}; send them again only if a repetition does no "
+            "harm"
+        )
 
 
 class QueueProducer(Producer):
@@ -88,8 +105,8 @@ class QueueProducer(Producer):
         match message:
             case SendReceipt(producer, _, first, count, position):
                 super().received(PublishReceipt(producer, first, count, position))
-            case SendRefused(producer, _, first, count, reason, taken_over):
-                super().received(PublishRefused(producer, first, count, reason))
+            case SendRefused(producer, _, first, count, reason, taken_over, uncertain):
+                super().received(PublishRefused(producer, first, count, reason, uncertain))
                 if taken_over:
                     super().received(ProducerRefused(producer, reason, taken_over))
             case SenderOpened(producer, _, _, problem, taken_over) if problem:
@@ -98,7 +115,11 @@ class QueueProducer(Producer):
                 super().received(ProducerOpened(producer, queue, next_sequence))
 
     def _settle(self, shipment: Shipment, outcome: BatchReceipt | PenstockError) -> None:
-        if type(outcome) is PublishRefusedError:
+        if isinstance(outcome, PublishUncertain):
+            outcome = SendUncertain(
+                self.pubend, outcome.first_sequence, outcome.count, outcome.reason
+            )
+        elif type(outcome) is PublishRefusedError:
             outcome = SendRefusedError(
                 self.pubend, outcome.first_sequence, outcome.count, outcome.reason
             )

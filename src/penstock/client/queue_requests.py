@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from penstock.client.errors import Disconnected, PenstockError
+from penstock.client.errors import Disconnected, OutcomeUncertain, PenstockError
 from penstock.client.session import QUEUE_REQUESTS, Session
 from penstock.client.waiting import deadline
 from penstock.core.clock import Instant
@@ -48,6 +48,10 @@ class QueueRequests:
                 answer = await answered
         finally:
             self._unanswered.pop(number, None)
+        if getattr(answer, "uncertain", False):
+            raise OutcomeUncertain(
+                f"{name} holds now, and may not outlive a restart: {answer.problem}"
+            )
         if answer.problem:
             raise PenstockError(answer.problem)
         return answer

@@ -116,6 +116,7 @@ class Reader:
         self.phase = Phase.AWAY
         self.error: PenstockError | None = None
         self.lost: dict[str, IntervalSet] = {}
+        self.ahead_ns: dict[str, Duration] = {}
         self.acknowledge_through: Acknowledge = self.acknowledge
         self._start = start
         self._since: Tick = 0
@@ -262,14 +263,15 @@ class Reader:
         match message:
             case Delivery(pubend=pubend, frame=frame):
                 self._deliver(pubend, frame)
-            case Subscribed(positions=positions, since=since):
+            case Subscribed(positions=positions, since=since, ahead_ns=ahead_ns):
+                self.ahead_ns = ahead_ns
                 self._in_force(positions, since)
-            case SubscribeRefused(reason=reason):
-                self.fail(SubscribeRefusedError(self.name, reason))
-            case Unsubscribed(problem=problem):
+            case SubscribeRefused(reason=reason, uncertain=uncertain):
+                self.fail(SubscribeRefusedError(self.name, reason, uncertain=uncertain))
+            case Unsubscribed(problem=problem, uncertain=uncertain):
                 self.phase = Phase.OVER
                 if problem:
-                    self.error = UnsubscribeFailed(self.name, problem)
+                    self.error = UnsubscribeFailed(self.name, problem, uncertain=uncertain)
 
     def fail(self, error: PenstockError) -> None:
         """The subscription is over, and why."""

@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
-from penstock.client.errors import AnswerLost, PenstockError
+from penstock.client.errors import AnswerLost, OutcomeUncertain, PenstockError
 from penstock.client.questions import Question
 from penstock.client.waiting import deadline
 from penstock.content.batch import Batch, Row
@@ -31,6 +31,13 @@ Ask = Callable[[Question, float], Awaitable[Any]]
 
 class SinkRefusedError(PenstockError):
     """The broker did not stage or commit, and said why; nothing of the epoch was published."""
+
+
+class SinkUncertain(OutcomeUncertain):
+    """Whether the broker staged or committed cannot be found out at present.
+
+    Staging and committing the same again is safe.
+    """
 
 
 class Sink:
@@ -79,6 +86,11 @@ class Sink:
                     # Asking again waits until the session is connected anew.
                     continue
                 problem = getattr(answer, "problem", "")
+                if getattr(answer, "uncertain", False):
+                    raise SinkUncertain(
+                        f"sink {self.name!r}: {problem}; ask for the same again when the broker "
+                        "has been started again"
+                    )
                 if problem:
                     raise SinkRefusedError(f"sink {self.name!r}: {problem}")
                 return answer

@@ -21,9 +21,10 @@ from penstock.client.reader import Phase, Reader, ReaderOptions
 from penstock.client.session import Session, subscription_key
 from penstock.client.start import Start
 from penstock.client.waiting import deadline
-from penstock.core.clock import Instant
+from penstock.core.clock import Instant, in_seconds
 from penstock.core.intervals import Interval, Tick
 from penstock.core.message import Message as WireMessage
+from penstock.guaranteed.clock_skew import span
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +79,14 @@ class Subscription:
         return {pubend: list(intervals) for pubend, intervals in self._reader.lost.items()}
 
     @property
+    def ahead_s(self) -> Mapping[str, float]:
+        """The pubends whose streams are far ahead of the broker's clock, and by how many seconds.
+
+        The time of a message means nothing there, nor does a time to start from.
+        """
+        return {pubend: in_seconds(ahead) for pubend, ahead in self._reader.ahead_ns.items()}
+
+    @property
     def unacknowledged(self) -> int:
         """How many messages were handed out and are not done."""
         return self._reader.unfinished
@@ -111,9 +120,20 @@ class Subscription:
                 while self._reader.phase is not Phase.IN_FORCE and not self._reader.is_over:
                     await self._wait()
             self._raise_error()
+            self._say_if_ahead()
         except BaseException:
             self._abandon()
             raise
+
+    def _say_if_ahead(self) -> None:
+        for pubend, ahead_ns in self._reader.ahead_ns.items():
+            logger.warning(
+                "subscription %r: pubend %r is ahead of its broker's clock by %s; times mean "
+                "nothing there, and a start at a time gets messages that were published before it",
+                self.name,
+                pubend,
+                span(ahead_ns),
+            )
 
     async def close(self, *, forget: bool = False, deadline_s: float | None = None) -> None:
         """Tell the broker what was acknowledged, and end the subscription.

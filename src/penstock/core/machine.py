@@ -90,10 +90,16 @@ class Persisted(Fact, frozen=True, gc=False):
 
 
 class PersistFailed(Fact, frozen=True, gc=False):
-    """The store refused (a full disk, for instance); nothing under this token is durable."""
+    """The store could not do what was ordered under this token.
+
+    Unless it is ``uncertain``, nothing of it is durable and nothing of it will ever be (a full
+    disk, an order above a limit).  After a failed sync it is uncertain: only opening the store
+    again can tell, so nobody may be told that it was not stored, nor may anything be built on it.
+    """
 
     token: int
     reason: str
+    uncertain: bool = False
 
 
 class QueuesMeasured(Fact, frozen=True, gc=False):
@@ -108,13 +114,15 @@ class LogRead(Fact, frozen=True, gc=False):
     ``complete_to`` is the end of what was looked at: everything in ``[low, complete_to)`` that is
     not in ``frames`` is silence.  It is less than the ``high`` that was asked for when the limit
     on bytes was reached first.  What lies below ``complete_from`` was trimmed: not silence, but
-    no longer known.
+    no longer known.  The intervals of ``lost``, ascending, held something that the disk can no
+    longer read.
     """
 
     token: int
     frames: tuple[Any, ...]
     complete_to: int
     complete_from: int = 0
+    lost: tuple[tuple[int, int], ...] = ()
 
 
 class Effect(msgspec.Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from penstock.core.clock import Instant
-from penstock.core.machine import Effect, LinkName, LogRead
+from penstock.core.machine import Effect, LinkName, LogRead, PersistFailed
 from penstock.core.message import Message
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
@@ -50,8 +50,8 @@ class Service(Protocol):
         """A client is gone."""
         ...
 
-    def resolved(self, token: int, failure: str, now: Instant) -> list[Effect]:
-        """An order to the store is durable, or (with a reason) was refused."""
+    def resolved(self, token: int, failure: PersistFailed | None, now: Instant) -> list[Effect]:
+        """An order to the store is durable, or failed."""
         ...
 
     def log_read(self, fact: LogRead, now: Instant) -> list[Effect]:

@@ -24,7 +24,7 @@ from penstock.content.covering_table import CoveringChange
 from penstock.content.selector_error import SelectorError
 from penstock.core.clock import Instant
 from penstock.core.datagrams import SendBestEffort, SendTogether
-from penstock.core.machine import Effect, LinkName, LogRead, Priority, Send
+from penstock.core.machine import Effect, LinkName, LogRead, PersistFailed, Priority, Send
 from penstock.core.message import Message
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
@@ -358,7 +358,7 @@ class DatagramBroker:
 
     # -- the rest of a service --------------------------------------------------------------
 
-    def resolved(self, token: int, failure: str, now: Instant) -> list[Effect]:
+    def resolved(self, token: int, failure: PersistFailed | None, now: Instant) -> list[Effect]:
         """Nothing is stored."""
         return []
 

@@ -13,10 +13,18 @@ from zlib import crc32
 
 import msgspec
 
-from penstock.core.clock import Instant, earliest
+from penstock.core.clock import Duration, Instant, earliest
 from penstock.core.deadlines import Deadlines
 from penstock.core.intervals import Tick
-from penstock.core.machine import Effect, LinkName, LogRead, Priority, Send, Trace
+from penstock.core.machine import (
+    Effect,
+    LinkName,
+    LogRead,
+    PersistFailed,
+    Priority,
+    Send,
+    Trace,
+)
 from penstock.core.message import Message
 from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
@@ -149,6 +157,12 @@ class GuaranteedBroker:
             now=now,
             saved_beginning=saved.get(f"pubend/{name}/beginning"),
         )
+
+    def clock_measured(self, ahead_ns: Duration) -> None:
+        """The instants that this machine is told are so far ahead of the time of day."""
+        self.edge.clock_ahead_ns = ahead_ns
+        for pubend in self._pubends.values():
+            pubend.clock_ahead_ns = ahead_ns
 
     def start(self) -> list[Effect]:
         """What must be done before anything else."""
@@ -458,7 +472,7 @@ class GuaranteedBroker:
 
     # -- the store's word -------------------------------------------------------------------
 
-    def resolved(self, token: int, failure: str, now: Instant) -> list[Effect]:
+    def resolved(self, token: int, failure: PersistFailed | None, now: Instant) -> list[Effect]:
         """Something is durable, or was refused."""
         out: list[Effect] = []
         owner = self._tokens.settle(token)

@@ -20,7 +20,7 @@ import msgspec
 
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Tick
-from penstock.core.machine import Effect, LinkName, PersistState, Priority, Send
+from penstock.core.machine import Effect, LinkName, PersistFailed, PersistState, Priority, Send
 from penstock.core.tokens import Tokens
 from penstock.guaranteed.messages import CursorMoved, DurableClaim, MoveCursor
 
@@ -71,7 +71,7 @@ class Cursors:
         out.append(PersistState(token, {PREFIX + message.cursor: value}))
 
     def resolved(
-        self, token: int, failure: str, out: list[Effect]
+        self, token: int, failure: PersistFailed | None, out: list[Effect]
     ) -> tuple[Send, tuple[str, ...]] | None:
         """A place is saved, or was refused.
 
@@ -80,7 +80,7 @@ class Cursors:
         session, moved = self._saving.pop(token)
         held = self._saved.get(moved.cursor, {})
         if failure:
-            refused = CursorMoved(moved.cursor, held, failure)
+            refused = CursorMoved(moved.cursor, held, failure.reason, failure.uncertain)
             out.append(Send(session, refused, Priority.CONTROL))
             return None
         if moved.forget:

@@ -21,7 +21,7 @@ from penstock.content.parser import parse
 from penstock.content.selector import Selector
 from penstock.core.clock import MILLISECOND, NEVER, Instant, earliest
 from penstock.core.intervals import Tick
-from penstock.core.machine import Effect, LinkName, PersistState
+from penstock.core.machine import Effect, LinkName, PersistFailed, PersistState
 from penstock.core.tokens import Tokens
 from penstock.guaranteed.messages import DurableClaim, Subscribe
 from penstock.guaranteed.parameters import GuaranteedParameters
@@ -175,7 +175,7 @@ class DurableSubscriptions:
         self._saving[token] = [(each, dict(each.consumed)) for each in changed]
         out.append(PersistState(token, values))
 
-    def resolved(self, token: int, failure: str) -> list[Subscription]:
+    def resolved(self, token: int, failure: PersistFailed | None) -> list[Subscription]:
         """Something is saved, or was refused.
 
         Returns the subscriptions that are saved now, or the one that could not be created.

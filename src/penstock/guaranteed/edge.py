@@ -21,11 +21,12 @@ from penstock.content.parser import parse
 from penstock.content.selector import Selector
 from penstock.content.selector_error import SelectorError
 from penstock.content.selector_index import SelectorIndex
-from penstock.core.clock import NEVER, Instant, earliest
+from penstock.core.clock import NEVER, Duration, Instant, earliest
 from penstock.core.intervals import Tick
-from penstock.core.machine import CloseSession, Effect, LinkName, Priority, Send
+from penstock.core.machine import CloseSession, Effect, LinkName, PersistFailed, Priority, Send
 from penstock.core.tokens import Tokens
 from penstock.core.trees import Tree
+from penstock.guaranteed.clock_skew import ahead_of
 from penstock.guaranteed.cursors import Cursors
 from penstock.guaranteed.durable import DurableSubscriptions
 from penstock.guaranteed.edge_claims import EdgeClaims
@@ -94,6 +95,7 @@ class Edge:
         self._requests = EdgeRequests()
         self._past = PastReaders(parameters, self._index, self._live_stream_of)
         self._overlay_settled = False
+        self.clock_ahead_ns: Duration = 0
         self._controls: dict[str, EdgeControl] = {}
         self._sample_at: Instant | None = None
         self._acknowledge_at: Instant = now + parameters.acknowledge_interval_ns
@@ -299,7 +301,15 @@ class Edge:
             return
         subscription.announced = True
         subscription.since = subscription.made_at
-        reply = Subscribed(subscription.name, dict(subscription.started), subscription.made_at)
+        ahead = {
+            pubend: ahead_ns
+            for pubend, end in self.horizons().items()
+            if pubend in subscription.started
+            and (ahead_ns := ahead_of(now - self.clock_ahead_ns, end))
+        }
+        reply = Subscribed(
+            subscription.name, dict(subscription.started), subscription.made_at, ahead
+        )
         out.append(Send(subscription.session, reply, Priority.CONTROL))
 
     def _claim(self, subscription: Subscription, now: Instant, out: list[Effect]) -> bool:
@@ -505,26 +515,33 @@ class Edge:
 
     # -- the store's word -------------------------------------------------------------------
 
-    def resolved(self, token: int, failure: str, now: Instant, out: list[Effect]) -> None:
+    def resolved(
+        self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
+    ) -> None:
         """Something about durable subscriptions is saved, or was refused."""
         deleted = self._durable.deleted(token)
         if deleted is not None:
             session, name = deleted
-            problem = failure and f"it could not be deleted: {failure}"
-            out.append(Send(session, Unsubscribed(name, problem), Priority.CONTROL))
+            reply = Unsubscribed(name)
+            if failure:
+                problem = f"it could not be deleted: {failure.reason}"
+                reply = Unsubscribed(name, problem, failure.uncertain)
+            out.append(Send(session, reply, Priority.CONTROL))
             self._acknowledge(now, out)
         for subscription in self._durable.resolved(token, failure):
             if subscription.session is None:
                 continue
             if failure:
-                reason = f"it could not be saved: {failure}"
-                refusal = SubscribeRefused(subscription.name, reason)
+                reason = f"it could not be saved: {failure.reason}"
+                refusal = SubscribeRefused(subscription.name, reason, failure.uncertain)
                 out.append(Send(subscription.session, refusal, Priority.CONTROL))
                 self._end(subscription, now, out)
             else:
                 self._announce(subscription, now, out)
 
-    def cursor_resolved(self, token: int, failure: str, now: Instant, out: list[Effect]) -> None:
+    def cursor_resolved(
+        self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
+    ) -> None:
         """A cursor is saved, or was refused; one that is new must be claimed before it counts."""
         moved = self.cursors.resolved(token, failure, out)
         if moved is None:

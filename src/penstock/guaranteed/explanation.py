@@ -29,6 +29,7 @@ class Explanation(msgspec.Struct, frozen=True):
     log_held_by: str
     """Who keeps the log from being trimmed, in words."""
     changes: list[Change]
+    problems: list[str] = []
 
 
 def explain(pubend: Pubend, broker: str, now: Instant) -> bytes:
@@ -56,5 +57,6 @@ def explain(pubend: Pubend, broker: str, now: Instant) -> bytes:
         log_bytes=pubend.log_bytes,
         log_held_by=pubend.holds.describe_lowest(),
         changes=list(control.changes),
+        problems=pubend.problems(now),
     )
     return msgspec.json.encode(explanation)

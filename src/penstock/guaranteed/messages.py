@@ -222,12 +222,17 @@ class PublishReceipt(Message, frozen=True, gc=False):
 
 
 class PublishRefused(Message, frozen=True):
-    """Nothing of these rows was stored, and why."""
+    """These rows have no receipt, and why.
+
+    Nothing of them was stored, unless it is ``uncertain``: then the disk failed while they were
+    being stored, and only a restart of the broker shows whether they are in the stream.
+    """
 
     producer: str
     first_sequence: int
     count: int
     reason: str
+    uncertain: bool = False
 
 
 class Subscribe(Message, frozen=True):
@@ -264,18 +269,24 @@ class Subscribed(Message, frozen=True):
 
     The positions are those at which it began on this connection, whatever was delivered since.
     Pubends that turn up later are delivered from ``since`` on, by the clock of the broker.
+    ``ahead_ns`` names the pubends whose streams end in the future by that clock, and by how much.
     """
 
     subscription: str
     positions: dict[str, Tick]
     since: Tick = 0
+    ahead_ns: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class SubscribeRefused(Message, frozen=True):
-    """The subscription was not made, and why."""
+    """The subscription was not made, and why.
+
+    If it is ``uncertain``, it is not in force, and a durable one may exist all the same.
+    """
 
     subscription: str
     reason: str
+    uncertain: bool = False
 
 
 class Delivery(Message, frozen=True, gc=False):
@@ -311,10 +322,14 @@ class Unsubscribe(Message, frozen=True):
 
 
 class Unsubscribed(Message, frozen=True):
-    """The subscription is over; ``problem`` if a durable one could not be deleted."""
+    """The subscription is over; ``problem`` if a durable one could not be deleted.
+
+    If that is ``uncertain``, it exists or not when the broker is started again.
+    """
 
     subscription: str
     problem: str = ""
+    uncertain: bool = False
 
 
 class StreamBounds(msgspec.Struct, frozen=True):
@@ -350,11 +365,15 @@ class MoveCursor(Message, frozen=True):
 
 
 class CursorMoved(Message, frozen=True):
-    """The cursor is saved there, or was refused with a reason."""
+    """The cursor is saved there, or was refused with a reason.
+
+    If it is ``uncertain``, it may stand at either place when the broker is started again.
+    """
 
     cursor: str
     ticks: dict[str, Tick]
     problem: str = ""
+    uncertain: bool = False
 
 
 class LogEntry(Message, frozen=True, gc=False):

@@ -6,6 +6,9 @@
    it therefore never contradicts what it said.
 3. Receipts and live data leave in the order of the ticks, when the store has confirmed them.
 4. A publication that the store refuses leaves its ticks silent and its sequence numbers free.
+   If the sync failed instead, nobody knows whether it is stored: its publisher is told so, the
+   pubend says nothing more of its stream and takes nothing more until the broker is started again.
+   What was spoken of before can still be read.
 5. Requests for old ticks are answered from the log, a bounded piece at a time; ticks that the log
    no longer holds are answered as final.
 6. The log is trimmed below what every edge acknowledged, and not before it is old or large enough
@@ -27,6 +30,7 @@ from penstock.core.machine import (
     LinkName,
     LogRead,
     Persist,
+    PersistFailed,
     PersistState,
     Priority,
     ReadLog,
@@ -34,6 +38,8 @@ from penstock.core.machine import (
     TrimLog,
 )
 from penstock.core.tokens import Tokens
+from penstock.core.unsure_numbers import UnsureNumbers
+from penstock.guaranteed.clock_skew import ahead_of, describe_ahead
 from penstock.guaranteed.holds import Holds
 from penstock.guaranteed.messages import (
     LogEntry,
@@ -81,7 +87,7 @@ class _Pending:
         self.count = count
         self.session = session
         self.resolved = False
-        self.failure = ""
+        self.failure: PersistFailed | None = None
 
 
 class LogAnswer:
@@ -93,6 +99,20 @@ class LogAnswer:
         self.frames = frames
         self.filter = filter_text
         self.more = more
+
+
+def spell_out(entries: list[Frame], low: Tick, high: Tick, frames: list[Frame]) -> list[Frame]:
+    """Append what stored frames say of ``[low, high)``; returns those that reach beyond it."""
+    at = low
+    for entry in entries:
+        part = entry.slice(at, high)
+        if len(part):
+            # Silence before the rows travels with them.
+            frames.append(Frame(at, part.high, part.ticks, part.batch))
+            at = part.high
+    if at < high:
+        frames.append(Frame(at, high))
+    return [entry for entry in entries if entry.high > high]
 
 
 class Pubend:
@@ -152,6 +172,10 @@ class Pubend:
         self._waiting: deque[tuple[LinkName, Publish, Instant]] = deque()
         self._waiting_bytes = 0
         self.published_messages = 0
+        self.closed_because = ""
+        self.lost = IntervalSet()
+        self.clock_ahead_ns: Duration = 0
+        self._unsure = UnsureNumbers()
         if saved_producers is not None:
             self._recovery_from = max(first, self._producers.load(saved_producers))
 
@@ -189,20 +213,30 @@ class Pubend:
         """Take a publication in; it is stored when the rate that is allowed permits."""
         weight = message.batch.wire_size
         parameters = self._parameters
-        if self._waiting_bytes + self._pending_bytes + weight > parameters.submit_limit_bytes:
-            self._refuse(session, message, "the broker's publish buffer is full; retry later", out)
+        if self.closed_because:
+            self._decline(session, message, out)
             return
-        if self.log_bytes + weight > parameters.log_limit_bytes:
+        reason = ""
+        if self._waiting_bytes + self._pending_bytes + weight > parameters.submit_limit_bytes:
+            reason = "the broker's publish buffer is full; retry later"
+        elif self.log_bytes + weight > parameters.log_limit_bytes:
             reason = (
                 f"the log of pubend {self.name!r} has reached log_limit_bytes "
                 f"({parameters.log_limit_bytes}) and may not be trimmed: "
                 f"{self.holds.describe_lowest()}"
             )
+        if reason and not self._is_repeat(message):
             self._refuse(session, message, reason, out)
             return
         self._waiting.append((session, message, now))
         self._waiting_bytes += weight
         self.admit(now, out)
+
+    def _is_repeat(self, message: Publish) -> bool:
+        """Whether some of the rows are stored: nobody may be told that they were refused."""
+        first, count = message.first_sequence, len(message.batch)
+        fresh = self._producers.new_numbers(message.producer, first, count)
+        return fresh != [(first, first + count)]
 
     def admit(self, now: Instant, out: list[Effect]) -> None:
         """Store whatever waits and may go now."""
@@ -233,6 +267,9 @@ class Pubend:
         self, session: LinkName, message: Publish, waited: Duration, now: Instant, out: list[Effect]
     ) -> None:
         producer, first, count = message.producer, message.first_sequence, len(message.batch)
+        if self.closed_because:
+            self._decline(session, message, out)
+            return
         fresh = self._producers.new_numbers(producer, first, count)
         if fresh == [(first, first + count)]:
             pending = _Pending(None, producer, first, count, session, waited)
@@ -273,17 +310,32 @@ class Pubend:
         refusal = PublishRefused(message.producer, message.first_sequence, count, reason)
         out.append(Send(session, refusal, Priority.CONTROL))
 
+    def _decline(self, session: LinkName, message: Publish, out: list[Effect]) -> None:
+        """Answer a publication that comes after a failed sync: it is not even tried."""
+        producer, first, count = message.producer, message.first_sequence, len(message.batch)
+        unsure = self._unsure.touches(producer, first, count)
+        reason = (
+            f"pubend {self.name!r} takes nothing more until the broker is started again: "
+            f"{self.closed_because}"
+        )
+        refusal = PublishRefused(producer, first, count, reason, unsure)
+        out.append(Send(session, refusal, Priority.CONTROL))
+
     def next_sequence(self, producer: str) -> int:
         """The first sequence number of a producer that is not stored."""
         return self._producers.next_sequence(producer)
 
     # -- the store's word -------------------------------------------------------------------
 
-    def resolved(self, token: int, failure: str, now: Instant, out: list[Effect]) -> list[Frame]:
+    def resolved(
+        self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
+    ) -> list[Frame]:
         """A frame is durable, or was refused; returns what can be spoken of now, in order."""
         pending = self._by_token.pop(token, None)
         if pending is None:
             return []
+        if failure is not None and failure.uncertain:
+            self.closed_because = self.closed_because or failure.reason
         pending.resolved = True
         pending.failure = failure
         return self._speak(now, out)
@@ -298,8 +350,8 @@ class Pubend:
             if frame is None:
                 self._answer_repeat(pending, out)
                 continue
-            if pending.failure:
-                self._producers.remove(pending.producer, pending.first_sequence, pending.count)
+            if pending.failure is not None:
+                self._unstored(pending, pending.failure)
                 self._answer(pending, 0, out)
                 continue
             self._appended_bytes += frame.weight
@@ -313,6 +365,13 @@ class Pubend:
             self._answer(pending, int(frame.ticks[0]) if len(frame) else 0, out)
         return spoken
 
+    def _unstored(self, pending: _Pending, failure: PersistFailed) -> None:
+        """The numbers of a publication are free, unless nobody knows whether it is stored."""
+        producer, first, count = pending.producer, pending.first_sequence, pending.count
+        self._producers.remove(producer, first, count)
+        if failure.uncertain:
+            self._unsure.add(producer, first, count, failure.reason)
+
     def _answer_repeat(self, pending: _Pending, out: list[Effect]) -> None:
         """Everything before a repeat is settled: confirm what is stored, refuse what is not."""
         producer, session = pending.producer, pending.session
@@ -323,7 +382,9 @@ class Pubend:
             receipt = PublishReceipt(producer, low, high - low, 0, pending.waited_ns)
             out.append(Send(session, receipt, Priority.CONTROL))
         for low, high in missing:
-            refusal = PublishRefused(producer, low, high - low, "the store refused it just now")
+            unsure = self._unsure.touches(producer, low, high - low)
+            reason = self._unsure.reason if unsure else "the store refused it just now"
+            refusal = PublishRefused(producer, low, high - low, reason, unsure)
             out.append(Send(session, refusal, Priority.CONTROL))
 
     def _answer(self, pending: _Pending, first_tick: Tick, out: list[Effect]) -> None:
@@ -331,8 +392,9 @@ class Pubend:
             return
         producer, first, count = pending.producer, pending.first_sequence, pending.count
         reply: PublishRefused | PublishReceipt
-        if pending.failure:
-            reply = PublishRefused(producer, first, count, pending.failure)
+        failure = pending.failure
+        if failure is not None:
+            reply = PublishRefused(producer, first, count, failure.reason, failure.uncertain)
         else:
             reply = PublishReceipt(producer, first, count, first_tick, pending.waited_ns)
         out.append(Send(pending.session, reply, Priority.CONTROL))
@@ -368,23 +430,31 @@ class Pubend:
         if low < kept_from:
             at = min(kept_from, end)
             frames.append(Frame(low, at, final=True))
-        for entry in fact.frames:
-            part = entry.frame.slice(at, end)
-            if len(part):
-                # Silence before the rows travels with them.
-                frames.append(Frame(at, part.high, part.ticks, part.batch))
-                at = part.high
-        if at < end:
-            frames.append(Frame(at, end))
+        entries = [entry.frame for entry in fact.frames]
+        for lost_low, lost_high in self._lost_of(fact, at, end):
+            entries = spell_out(entries, at, lost_low, frames)
+            frames.append(Frame(lost_low, lost_high, final=True))
+            at = lost_high
+        spell_out(entries, at, end, frames)
         return LogAnswer(frames, filter_text, more=end < high)
 
+    def _lost_of(self, fact: LogRead, low: Tick, high: Tick) -> list[Interval]:
+        """What of an interval the disk can no longer read; it stays known until it is trimmed."""
+        if not fact.lost:
+            return []
+        for interval in fact.lost:
+            self.lost.add(*interval)
+        return self.lost.within(low, high)
+
     def _recovered(self, fact: LogRead, now: Instant, out: list[Effect]) -> None:
+        # Whose rows are lost is not known: a repeat of them will be stored, and told nobody twice.
+        self._lost_of(fact, self._recovery_from, fact.complete_to)
         for entry in fact.frames:
             if entry.producer != SILENT and entry.frame.low >= self._recovery_from:
                 count = len(entry.frame)
                 self._producers.add(entry.producer, entry.first_sequence, count)
                 self._producers.instances.note(entry.producer, entry.instance)
-        self._recovery_from = fact.complete_to
+        self._recovery_from = max(self._recovery_from, fact.complete_to)
         if fact.complete_to < self.assigned_end:
             out.append(self._recovery_read())
             return
@@ -397,7 +467,7 @@ class Pubend:
         """Say silence, save the producers, trim the log, let waiting publications pass."""
         self.admit(now, out)
         parameters = self._parameters
-        if now >= self._silence_due() and not self._pending:
+        if now >= self._silence_due() and not self._pending and not self.closed_because:
             frame = Frame(self.assigned_end, max(now, self.assigned_end + 1))
             self._persist(_Pending(frame, SILENT, 0, 0, None), out)
             self._last_spoken_at = now
@@ -429,7 +499,8 @@ class Pubend:
     def next_deadline(self) -> Instant | None:
         """The earliest thing that time alone brings about."""
         control = self.control.next_deadline(waiting=bool(self._waiting) and self.ready)
-        silence = None if self._pending else self._silence_due()
+        quiet = self._pending or self.closed_because
+        silence = None if quiet else self._silence_due()
         return earliest(control, silence, self._checkpoint_at, self._trim_at)
 
     def claim_released(self, now: Instant) -> None:
@@ -453,6 +524,7 @@ class Pubend:
             self._trim_marks.popleft()
         if below > self.log_start:
             self.log_start = below
+            self.lost.remove(0, below)
             out.append(TrimLog(self.log, below))
 
     @property
@@ -463,6 +535,25 @@ class Pubend:
     def log_bytes(self) -> int:
         """What the log holds at present."""
         return self._appended_bytes - self._trimmed_bytes
+
+    def problems(self, now: Instant) -> list[str]:
+        """What an operator should know, in whole sentences."""
+        said = []
+        if self.closed_because:
+            said.append(
+                f"pubend {self.name!r} takes nothing more until the broker is started again: "
+                f"{self.closed_because}"
+            )
+        ahead = ahead_of(now - self.clock_ahead_ns, self.assigned_end)
+        if ahead:
+            said.append(describe_ahead(self.name, self.assigned_end, ahead))
+        if self.lost:
+            where = ", ".join(f"[{low}, {high})" for low, high in self.lost)
+            said.append(
+                f"the log of pubend {self.name!r} is damaged: the ticks {where} are lost, and "
+                "whoever reads them is told so; see penstock log check"
+            )
+        return said
 
     @property
     def waiting(self) -> int:

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from penstock.core.clock import Instant
-from penstock.core.machine import Effect, PersistState
+from penstock.core.machine import Effect, PersistFailed, PersistState
 from penstock.core.tokens import Tokens
 from penstock.guaranteed.messages import Acknowledgement, ClaimsSaved
 from penstock.guaranteed.pubend import Pubend
@@ -93,7 +93,7 @@ class SourceHolds:
         self._saving[token] = _Saving(names, [])
         out.append(PersistState(token, values))
 
-    def resolved(self, token: int, failure: str) -> list[ClaimsSaved]:
+    def resolved(self, token: int, failure: PersistFailed | None) -> list[ClaimsSaved]:
         """Claims are saved, or were refused; returns the answers that are due."""
         saving = self._saving.pop(token)
         if not failure:

@@ -39,12 +39,13 @@ class SinkState(msgspec.Struct, frozen=True):
 class Publishing:
     """A decision on its way into its pubend, one piece after the other."""
 
-    __slots__ = ("decision", "piece", "sequence", "unconfirmed", "waiting")
+    __slots__ = ("decision", "lost_rows", "piece", "sequence", "unconfirmed", "waiting")
 
     def __init__(self, decision: Decision) -> None:
         """From the first piece on, whatever was published before a crash."""
         self.decision = decision
         self.piece = 0
+        self.lost_rows = 0
         self.sequence = decision.first_sequence
         self.unconfirmed = IntervalSet()
         self.waiting: list[LinkName] = []
@@ -60,6 +61,12 @@ class Publishing:
         low, high = self.decision.pieces[self.piece]
         self.piece += 1
         self.sequence += high - low
+
+    def piece_lost(self) -> None:
+        """The disk can no longer read it: go on without it."""
+        low, high = self.decision.pieces[self.piece]
+        self.lost_rows += high - low
+        self.piece_published()
 
 
 def producer_of(sink: str) -> str:

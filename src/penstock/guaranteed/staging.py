@@ -30,6 +30,7 @@ from penstock.core.machine import (
     LinkName,
     LogRead,
     Persist,
+    PersistFailed,
     PersistState,
     Priority,
     ReadLog,
@@ -318,14 +319,22 @@ class Staging:
 
     # -- the store's word -------------------------------------------------------------------
 
-    def resolved(self, token: int, failure: str, now: Instant, out: list[Effect]) -> None:
+    def resolved(
+        self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
+    ) -> None:
         """Something is durable, or was refused."""
         if token in self._staging:
             self._staged(*self._staging.pop(token), failure, out)
         elif token in self._deciding:
             sink, decision, session = self._deciding.pop(token)
             if failure:
-                reply = StagesCommitted(sink, decision.epoch, 0, f"it was not saved: {failure}")
+                reply = StagesCommitted(
+                    sink,
+                    decision.epoch,
+                    0,
+                    f"the decision was not saved: {failure.reason}",
+                    failure.uncertain,
+                )
                 out.append(Send(session, reply, Priority.CONTROL))
                 return
             before = self._sinks.get(sink, SinkState())
@@ -339,11 +348,21 @@ class Staging:
             else:
                 self._finished(sink, state, out)
 
-    def _staged(self, key: StageKey, session: LinkName, failure: str, out: list[Effect]) -> None:
+    def _staged(
+        self, key: StageKey, session: LinkName, failure: PersistFailed | None, out: list[Effect]
+    ) -> None:
         stage = self._table.get(key)
         if failure:
             self._table.drop(key)
-            self._answer(session, key, 0, out, problem=f"it was not stored: {failure}")
+            reply = RowsStaged(
+                key.sink,
+                key.epoch,
+                key.stage,
+                0,
+                problem=f"the rows were not stored: {failure.reason}",
+                uncertain=failure.uncertain,
+            )
+            out.append(Send(session, reply, Priority.CONTROL))
         elif stage is None:
             self._answer(session, key, 0, out, problem=f"stage {key.stage!r} was dropped")
         else:
@@ -381,6 +400,10 @@ class Staging:
             return
         sink = self._reading.pop(fact.token)
         publishing = self._publishing[sink]
+        if fact.lost and not fact.frames:
+            publishing.piece_lost()
+            self._advance(sink, now, out)
+            return
         if not fact.frames or not self._gate.has(publishing.decision.pubend):
             self._retries[sink] = now + RETRY
             return
@@ -413,7 +436,14 @@ class Staging:
         self._sinks[sink] = state
         self._sinks.move_to_end(sink)
         self._trim(out)
-        reply = StagesCommitted(sink, state.epoch, publishing.decision.rows)
+        lost = publishing.lost_rows
+        problem = (
+            f"{lost} of the epoch's rows were damaged on the disk before they were published; "
+            "the others are published"
+            if lost
+            else ""
+        )
+        reply = StagesCommitted(sink, state.epoch, publishing.decision.rows - lost, problem)
         out += [Send(session, reply, Priority.CONTROL) for session in publishing.waiting]
 
     def _trim(self, out: list[Effect]) -> None:

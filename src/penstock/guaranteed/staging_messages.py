@@ -32,6 +32,8 @@ class RowsStaged(Message, frozen=True):
     rows: int
     decided: bool = False
     problem: str = ""
+    uncertain: bool = False
+    """The disk failed meanwhile: the broker cannot tell before it is started again."""
 
 
 class CommitStages(Message, frozen=True):
@@ -47,12 +49,16 @@ class CommitStages(Message, frozen=True):
 
 
 class StagesCommitted(Message, frozen=True):
-    """Every row of the epoch is published, once; or nothing was decided, and why."""
+    """Every row of the epoch is published, once; or nothing was decided, and why.
+
+    If it is ``uncertain``, whether it was decided shows when the broker is started again.
+    """
 
     sink: str
     epoch: int
     rows: int
     problem: str = ""
+    uncertain: bool = False
 
 
 class DropStages(Message, frozen=True):

@@ -159,7 +159,9 @@ class Subscription:
         if not len(frame) and not frame.final and not self.ends:
             self.positions[pubend] = frame.high
             return
-        whole = Frame(start, frame.high, frame.ticks, frame.batch, final=frame.final)
+        # What was skipped is silence: it is said together with rows, and is no part of a loss.
+        low = frame.low if frame.final else start
+        whole = Frame(low, frame.high, frame.ticks, frame.batch, final=frame.final)
         self.positions[pubend] = frame.high
         if len(frame):
             self.last_row[pubend] = int(frame.ticks[-1])

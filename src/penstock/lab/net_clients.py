@@ -127,6 +127,7 @@ class NetPublisher:
         else:
             at = first
             for receipt in receipts:
+                history.pubends.add(receipt.pubend)
                 history.acknowledged(at, receipt.count, receipt.first_tick, time.time_ns())
                 at += receipt.count
         finally:

@@ -1,8 +1,9 @@
 """A small random scenario for a seed: a topology, a workload, and many things that go wrong.
 
-Every fault is mended before the end, so the service has no excuse: whatever was acknowledged must
-arrive, once and in order.  Parameters are often drawn so small that the rare paths (a full window,
-an answer that stops at its limit, a cache that has forgotten) are taken all the time.
+Every fault but damaged records is mended before the end, so the service has no excuse: whatever was
+acknowledged must arrive, once and in order, or its loss must be announced.  Parameters are often
+drawn so small that the rare paths (a full window, an answer that stops at its limit, a cache that
+has forgotten) are taken all the time.
 """
 
 from __future__ import annotations
@@ -41,6 +42,12 @@ ATTRIBUTES: Final[dict[str, str | int | float | bool]] = {
 
 FAULTS: Final = ("crash", "crash", "cut", "cut", "disk", "leave", "drop", "close", "pubend")
 
+SYNC_FAILURES: Final = 0.3
+"""The share of the scenarios in which a sync fails once."""
+
+DAMAGED_LOGS: Final = 0.3
+"""The share of the scenarios in which durable records become unreadable."""
+
 MILLISECOND_NS: Final = 1_000_000
 
 
@@ -63,7 +70,7 @@ def random_scenario(seed: int) -> Scenario:
         links=links,
         publishers=publishers,
         subscribers=subscribers,
-        faults=faults,
+        faults=faults + _disk_faults(seed, brokers),
         expect=(Expectation(metric="violations", at_most=0),),
     )
 
@@ -262,3 +269,25 @@ def _closing(random: Random, reader: Subscribers, at_s: float, until_s: float) -
         # One whose goodbye was under way cannot be opened yet: it is opened once more at the end.
         Fault(at_s=MENDED_BY_S, reopen=reader.name),
     ]
+
+
+def _disk_faults(seed: int, brokers: dict[str, Broker]) -> tuple[Fault, ...]:
+    """What goes wrong on a disk, from a stream of its own: it leaves everything else as it is."""
+    random = random_stream(seed, "scenario", "disks")
+    faults: list[Fault] = []
+    if random.random() < SYNC_FAILURES:
+        # Nobody knows what is on the disk before the broker is started again.
+        broker = random.choice(list(brokers))
+        at_s = random.uniform(0.2, MENDED_BY_S - 1.0)
+        crash_s = at_s + random.choice((0.01, 0.2))
+        faults += [
+            Fault(at_s=at_s, fail_sync=broker),
+            Fault(at_s=crash_s, crash=broker),
+            Fault(at_s=crash_s + random.choice((0.05, 0.5)), restart=broker),
+        ]
+    if random.random() < DAMAGED_LOGS:
+        hosts = [name for name, broker in brokers.items() if broker.pubends]
+        for _ in range(random.randint(1, 3)):
+            at_s = random.uniform(0.5, DURATION_S)
+            faults.append(Fault(at_s=at_s, damage_log=random.choice(hosts)))
+    return tuple(faults)

@@ -41,7 +41,7 @@ from penstock.sim.judgement import Judgement, judge
 from penstock.sim.message_source import MessageSource
 from penstock.sim.workload import Pace
 
-UNSUPPORTED: Final = ("fill_disk", "free_disk", "drop_client")
+UNSUPPORTED: Final = ("fill_disk", "free_disk", "fail_sync", "damage_log", "drop_client")
 CONTROL_WITHIN_S: Final = 10.0
 
 Result = TypeVar("Result")

@@ -116,6 +116,12 @@ class SimRun:
         if name in self.history.subscribers:
             self.history.subscribers[name].left_at = self.world.now
 
+    def _damage(self, broker: str) -> None:
+        damaged = self.world.damage_log(broker)
+        if damaged is not None:
+            pubend, (low, high) = damaged
+            self.history.damage(pubend, low, high)
+
     def strike(self, fault: Fault) -> None:
         """Everything can go wrong here; what happens to a client that is not there does nothing."""
         world = self.world
@@ -134,6 +140,10 @@ class SimRun:
                 world.fill_disk(broker, full=True)
             case Fault(free_disk=str(broker)):
                 world.fill_disk(broker, full=False)
+            case Fault(fail_sync=str(broker)):
+                world.fail_sync(broker)
+            case Fault(damage_log=str(broker)):
+                self._damage(broker)
             case Fault(drop_client=str(client)) if client in world.clients:
                 world.drop_client(client)
             case Fault(leave=str(client)) if client in world.clients:

@@ -116,6 +116,8 @@ class Fault(Table, frozen=True, kw_only=True):
     bandwidth: BandwidthChange | None = None
     fill_disk: str | None = None
     free_disk: str | None = None
+    fail_sync: str | None = None
+    damage_log: str | None = None
     drop_client: str | None = None
     leave: str | None = None
     come_back: str | None = None

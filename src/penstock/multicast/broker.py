@@ -19,7 +19,7 @@ import msgspec
 
 from penstock.core.clock import Duration, Instant, earliest
 from penstock.core.deadlines import Deadlines
-from penstock.core.machine import Effect, LinkName, LogRead, Priority, Send
+from penstock.core.machine import Effect, LinkName, LogRead, PersistFailed, Priority, Send
 from penstock.core.message import Message
 from penstock.core.randomness import random_stream
 from penstock.core.trace import TraceRecord
@@ -183,7 +183,7 @@ class MulticastBroker:
         self._pump_if_settled(now, out)
         return out
 
-    def resolved(self, token: int, failure: str, now: Instant) -> list[Effect]:
+    def resolved(self, token: int, failure: PersistFailed | None, now: Instant) -> list[Effect]:
         """Nothing is stored."""
         return []
 

@@ -131,6 +131,8 @@ class Connection(asyncio.BufferedProtocol):
         self._silent_beats = 0
         self._timer: asyncio.TimerHandle | None = None
         self._close_reason: str | None = None
+        self.farewell_code = ""
+        """The code of the peer's ``Goodbye``, if it said one with a code."""
         self._announced = False
         self._lost: asyncio.Future[None] = self._loop.create_future()
 
@@ -206,12 +208,12 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- ending -----------------------------------------------------------------------------
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str, code: str = "") -> None:
         """Send what waits, tell the peer why, and end the connection."""
         if self._close_reason is not None:
             return
         self.resume_reading()
-        self._put(encode(Goodbye(reason)))
+        self._put(encode(Goodbye(reason, code)))
         self._end(reason)
         if self._transport is None:
             return
@@ -364,6 +366,7 @@ class Connection(asyncio.BufferedProtocol):
         if kept:
             self.handler.on_messages(self, kept)
         if farewell is not None and self._close_reason is None:
+            self.farewell_code = farewell.code
             self._end(farewell.reason)
             self.flush()
             if self._transport is not None:

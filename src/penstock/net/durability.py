@@ -9,8 +9,9 @@
    refuses later, never inside the call that gave the order.
 4. Between two reads for those who read the past the loop has a moment to sleep.  A thread that
    never sleeps is made to wait by the scheduler when others have work, and so is live traffic.
-5. A read that fails is answered after a pause, as one that got nowhere: whoever asked will ask
-   again, and the log of the broker says why until the file is mended.
+5. What is damaged is answered as lost.  A read that fails in another way (no file descriptor is
+   left, for instance) is answered after a pause, as one that got nowhere: whoever asked will ask
+   again, and the log of the broker says why meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Final
 
 from penstock.content.envelope import MalformedMessage
 from penstock.content.wire import encode
-from penstock.core.intervals import Tick
+from penstock.core.intervals import IntervalSet, Tick
 from penstock.core.machine import (
     Fact,
     LogRead,
@@ -107,11 +108,21 @@ class Durability:
             if not bounds.end_high:
                 # Created by an append that never became durable: nothing was ever said in it.
                 continue
-            first = bounds.first_low
-            for record in store.read(name, first, bounds.end_high, 0).records:
-                first = max(first, record.low)
+            beginning = store.read(name, bounds.first_low, bounds.end_high, 0)
+            lows = [record.low for record in beginning.records]
+            lows += [low for low, _ in beginning.lost]
+            first = max(bounds.first_low, min(lows, default=bounds.first_low))
             found[name] = (first, bounds.end_high, bounds.stored_bytes)
         return found
+
+    def problems(self) -> list[str]:
+        """What is wrong with the store, in whole sentences."""
+        return [
+            f"log {name!r} is damaged: "
+            + ", ".join(f"[{low}, {high})" for low, high in lost)
+            + f" {'is' if len(lost) == 1 else 'are'} lost; see penstock log check"
+            for name, lost in self._store.lost().items()
+        ]
 
     @property
     def load(self) -> float:
@@ -178,21 +189,26 @@ class Durability:
         facts: list[Fact] = []
         for failure in commit.failed:
             where = failure.log or "the state"
-            logger.error("the store refused to write to %s: %s", where, failure.reason)
+            what = "cannot tell whether it wrote" if failure.uncertain else "refused to write"
+            logger.error("the store %s to %s: %s", what, where, failure.reason)
             if self._opened is not None:
                 self._opened.resume_after(failure)
-            self._answer(failure.token, failure.reason, facts)
+            self._answer(
+                failure.token,
+                PersistFailed(failure.token, failure.reason, failure.uncertain),
+                facts,
+            )
         for token in commit.durable:
-            self._answer(token, "", facts)
+            self._answer(token, None, facts)
         if facts:
             self._on_facts(facts)
 
-    def _answer(self, token: int, reason: str, facts: list[Fact]) -> None:
+    def _answer(self, token: int, failed: PersistFailed | None, facts: list[Fact]) -> None:
         own = self._own_orders.pop(token, None)
         if own is None:
-            facts.append(PersistFailed(token, reason) if reason else Persisted(token))
-        elif reason:
-            own.set_exception(StoreError(reason))
+            facts.append(failed or Persisted(token))
+        elif failed is not None:
+            own.set_exception(StoreError(failed.reason))
         else:
             own.set_result(None)
 
@@ -216,8 +232,22 @@ class Durability:
         """On the reading thread, which alone uses the decoder."""
         limits = (order.max_bytes, order.max_frames)
         found = self._store.read(order.log, order.low, order.high, *limits)
-        entries = tuple(self._log_decoder.decode(record.data) for record in found.records)
-        return LogRead(order.token, entries, found.complete_to, found.complete_from)
+        entries, lost = [], IntervalSet(found.lost)
+        for record in found.records:
+            try:
+                entries.append(self._log_decoder.decode(record.data))
+            except MalformedMessage as error:
+                logger.error(
+                    "log %s: [%d, %d) cannot be understood and is lost: %s",
+                    order.log,
+                    record.low,
+                    record.high,
+                    error,
+                )
+                lost.add(record.low, record.high)
+        return LogRead(
+            order.token, tuple(entries), found.complete_to, found.complete_from, tuple(lost)
+        )
 
     def _read_done(self, order: ReadLog, done: asyncio.Future[LogRead]) -> None:
         self._reads_under_way -= 1
@@ -226,7 +256,7 @@ class Durability:
             self._loop.call_later(PAST_PAUSE_S, self._past_rested)
         try:
             answer = done.result()
-        except (StoreError, MalformedMessage, OSError) as error:
+        except (StoreError, OSError) as error:
             logger.error("log %s: [%d, %d): %s", order.log, order.low, order.high, error)
             nothing: list[Fact] = [LogRead(order.token, (), order.low)]
             self._loop.call_later(FAILED_READ_PAUSE_S, self._on_facts, nothing)

@@ -4,9 +4,12 @@
 2. Whoever has the other's address dials.  If both dial, the connection that the smaller name
    dialled stays: both ends come to the same choice without a word.  A connection of a peer that
    was started anew always replaces the old one.
-3. When a link goes down, what was queued on it is gone; the machine hears of it and makes up for
+3. While the link to a broker is up, another broker of the same name is refused: one with another
+   data directory (``Hello.identity``).  Both ends say so; whoever is refused is not part of the
+   overlay, and its clients are told.
+4. When a link goes down, what was queued on it is gone; the machine hears of it and makes up for
    it.
-4. An operator can change a link's bandwidth, and cut it: the connection is dropped as if the cable
+5. An operator can change a link's bandwidth, and cut it: the connection is dropped as if the cable
    had been, and none is made or taken until the cut is mended.
 """
 
@@ -31,7 +34,7 @@ from penstock.net.sessions import Feed
 from penstock.net.transport import connect
 from penstock.net.wall_clock import WallClock
 from penstock.overlay.link_queue import LinkQueue
-from penstock.overlay.messages import Hello
+from penstock.overlay.messages import NAME_TAKEN, Hello
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +55,20 @@ class Neighbours:
             for name, each in sorted(config.neighbours.items())
         }
         self._tasks: list[asyncio.Task[None]] = []
+        self._rivals: dict[LinkName, str] = {}
+        self._taken: dict[LinkName, str] = {}
+
+    @property
+    def name_taken(self) -> str:
+        """Why this broker is no part of the overlay, if another one has its name; else nothing."""
+        taken = self._taken
+        if not taken or any(link.up for link in self._links.values() if link.name not in taken):
+            return ""
+        return next(iter(self._taken.values()))
+
+    def problems(self) -> list[str]:
+        """What an operator should know about names."""
+        return [*self._rivals.values(), *self._taken.values()]
 
     def _outbox(self, config: NeighbourConfig) -> Outbox:
         queue: LinkQueue[list[Buffer]] = LinkQueue(
@@ -124,6 +141,9 @@ class Neighbours:
             connection.close(f"the link {link.name} is cut by an operator")
             return
         old = link.connection
+        if old is not None and _is_another_broker(old, connection):
+            self._refuse_rival(link, old, connection)
+            return
         if old is not None:
             if not self._preferred(connection, dialled_by, old, link.dialled_by):
                 connection.close(f"the link {link.name} has a better connection")
@@ -132,6 +152,23 @@ class Neighbours:
             old.close("replaced by a better connection")
         link.attach(connection, dialled_by)
         self._feed((LinkUp(link.name),))
+
+    def _refuse_rival(self, link: Link, old: Connection, new: Connection) -> None:
+        """Another broker has the name of a neighbour that is connected."""
+        name = link.name
+        problem = (
+            f"two brokers are called {name!r}: one at {old.peer_address}, which broker "
+            f"{self._config.name!r} is linked to, and one at {_host_of(new)}, which is refused; "
+            "give one of them another name, or stop it"
+        )
+        if name not in self._rivals:
+            logger.error("%s", problem)
+        self._rivals[name] = problem
+        reason = (
+            f"another broker called {name!r} is in the overlay: broker {self._config.name!r} is "
+            f"linked to the one at {old.peer_address}; give one of them another name, or stop it"
+        )
+        new.close(reason, NAME_TAKEN)
 
     @staticmethod
     def _preferred(new: Connection, new_dialler: str, old: Connection, old_dialler: str) -> bool:
@@ -147,6 +184,8 @@ class Neighbours:
 
     def received(self, link: Link, messages: list[Message]) -> None:
         """Messages of one read."""
+        # Whoever is refused hears no message but the farewell.
+        self._taken.pop(link.name, None)
         facts: list[Fact] = []
         breach = ""
         for message in messages:
@@ -163,6 +202,14 @@ class Neighbours:
 
     def lost(self, link: Link, reason: str) -> None:
         """A link's connection has ended."""
+        connection = link.connection
+        if connection is not None and connection.farewell_code == NAME_TAKEN:
+            if link.name not in self._taken:
+                logger.error("link %s: %s", link.name, reason)
+            self._taken[link.name] = reason
+        else:
+            # Whoever is refused calls again soon; if it does not, there is no other any more.
+            self._rivals.pop(link.name, None)
         link.detach(reason)
         self._feed((LinkDown(link.name),))
 
@@ -207,6 +254,19 @@ class Neighbours:
             return problem
         self._offer(link, connection, dialled_by=self._config.name)
         return ""
+
+
+def _is_another_broker(old: Connection, new: Connection) -> bool:
+    """Whether two connections under one name come from different data directories."""
+    assert old.peer is not None
+    assert new.peer is not None
+    here, there = old.peer.identity, new.peer.identity
+    return bool(here and there) and here != there
+
+
+def _host_of(connection: Connection) -> str:
+    """Where a broker called from; the port of the call says nothing."""
+    return connection.peer_address.rpartition(":")[0]
 
 
 class _Dialled:

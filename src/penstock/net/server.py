@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,7 @@ from penstock.core.machine import CloseSession, Fact, LinkName, Send
 from penstock.core.message import Message
 from penstock.core.randomness import random_stream
 from penstock.datagram.messages import DatagramSocketRequest
+from penstock.guaranteed.clock_skew import TOLERATED, span
 from penstock.guaranteed.links import OWN_SESSION
 from penstock.net.config import Address, BrokerConfig
 from penstock.net.connection import Connection
@@ -55,6 +57,11 @@ from penstock.version import __version__
 logger = logging.getLogger(__name__)
 
 INCARNATION_KEY: Final = "net/incarnation"
+IDENTITY_KEY: Final = "net/identity"
+IDENTITY_BYTES: Final = 8
+
+PROBLEMS_EVERY_S: Final = 2.0
+"""How often the broker looks for problems that nobody has logged yet."""
 
 OPERATIONS: Final = frozenset((StatusRequest, DatagramSocketRequest, LinkControl))
 """What clients ask of the broker itself."""
@@ -100,6 +107,7 @@ class BrokerServer:
             self._stream.start()
         self._neighbours.start()
         self._monitor.start()
+        self._watch = asyncio.create_task(self._watch_problems())
         logger.info("broker %s listens at %s", self.config.name, self.address)
 
     async def _build(self) -> None:
@@ -108,12 +116,17 @@ class BrokerServer:
         last = int.from_bytes(saved.get(INCARNATION_KEY, b""), "big")
         self._clock = WallClock(not_before=last + 1)
         incarnation = self._clock.now()
-        await self._durability.save({INCARNATION_KEY: incarnation.to_bytes(8, "big")})
+        identity = saved.get(IDENTITY_KEY) or secrets.token_bytes(IDENTITY_BYTES)
+        await self._durability.save(
+            {INCARNATION_KEY: incarnation.to_bytes(8, "big"), IDENTITY_KEY: identity}
+        )
         self.node = BrokerNode(
             config.node_config(), saved=saved, logs=self._durability.logs(), now=incarnation
         )
+        self.node.guaranteed.clock_measured(self._clock.ahead_ns)
         self._started_at: Instant = incarnation
-        self._hello = Hello("broker", config.name, incarnation, f"penstock {__version__}")
+        software = f"penstock {__version__}"
+        self._hello = Hello("broker", config.name, incarnation, software, identity.hex())
         self._driver = Driver(self.node, self._clock, self._durability, self, self._telemetry.add)
         self._datagrams = DatagramSocket(self._clock, self._driver.feed)
         self._sessions = Sessions(
@@ -156,6 +169,7 @@ class BrokerServer:
         if self._listener is not None:
             self._listener.close()
         self._monitor.stop()
+        self._watch.cancel()
         self._sessions.pause_all()
         try:
             async with asyncio.timeout(STOP_TIMEOUT_S):
@@ -183,7 +197,9 @@ class BrokerServer:
         """Somebody has introduced itself."""
         assert connection.peer is not None
         role = connection.peer.role
-        if role == "client":
+        if role == "client" and self._neighbours.name_taken:
+            connection.close(self._neighbours.name_taken)
+        elif role == "client":
             self._sessions.accept(connection)
         elif role == "broker":
             self._neighbours.accept(connection)
@@ -275,10 +291,44 @@ class BrokerServer:
             sessions=len(self._sessions),
             store_load=self._durability.load,
             links=link_statuses(self._neighbours.links),
-            pubends=pubend_statuses(service.pubends),
+            pubends=pubend_statuses(service.pubends, now),
             subscriptions=subscription_statuses(listed, now),
             unlisted_subscriptions=len(subscriptions) - len(listed),
             durable_subscriptions=durable[:MAX_LISTED_SUBSCRIPTIONS],
             unlisted_durable_subscriptions=max(0, len(durable) - MAX_LISTED_SUBSCRIPTIONS),
             horizons=service.edge.horizons(),
+            problems=tuple(self._problems(now)),
         )
+
+    def _problems(self, now: Instant) -> list[str]:
+        """Everything that an operator should know."""
+        said = [*self.node.problems(now), *self._durability.problems()]
+        said += [*self._neighbours.problems(), *self._clock_problem()]
+        return list(dict.fromkeys(said))
+
+    def _clock_problem(self) -> list[str]:
+        """Whether the broker's own clock, which never goes back, is far from the time of day."""
+        ahead_ns = self._clock.ahead_ns
+        if abs(ahead_ns) <= TOLERATED:
+            return []
+        where = "ahead of" if ahead_ns > 0 else "behind"
+        return [
+            f"this broker's clock is {where} the time of day by {span(abs(ahead_ns))}: the time of "
+            "day was set while the broker ran, or was ahead at an earlier start. The clock never "
+            "goes back, so times here are off until the time of day has caught up, or (if it was "
+            "set forward) until the broker is started again"
+        ]
+
+    async def _watch_problems(self) -> None:
+        """Log what the machine knows to be wrong, once, and tell clients that it concerns."""
+        logged: set[str] = set()
+        while True:
+            self.node.guaranteed.clock_measured(self._clock.ahead_ns)
+            for problem in [*self.node.problems(self._clock.now()), *self._clock_problem()]:
+                key = problem.partition(" by ")[0].partition(":")[0]
+                if key not in logged:
+                    logged.add(key)
+                    logger.warning("%s", problem)
+            if self._neighbours.name_taken:
+                self._sessions.close_all(self._neighbours.name_taken)
+            await asyncio.sleep(PROBLEMS_EVERY_S)

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from penstock.core.clock import Instant, in_seconds
-from penstock.core.intervals import Tick
+from penstock.core.intervals import Interval, Tick
 from penstock.core.machine import LinkName
 from penstock.guaranteed.edge import Edge
 from penstock.guaranteed.pubend import Pubend
@@ -49,6 +49,8 @@ class PubendStatus(msgspec.Struct, frozen=True):
     log_bytes: int
     publications_waiting: int
     held_by: str
+    lost: tuple[Interval, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 class SubscriptionStatus(msgspec.Struct, frozen=True):
@@ -96,6 +98,8 @@ class BrokerStatus(msgspec.Struct, frozen=True):
     durable_subscriptions: list[DurableSubscriptionStatus]
     unlisted_durable_subscriptions: int
     horizons: dict[str, Tick]
+    problems: tuple[str, ...] = ()
+    """What an operator should know, in whole sentences; nothing is wrong if it is empty."""
 
 
 def link_statuses(links: Mapping[LinkName, Link]) -> dict[str, LinkStatus]:
@@ -120,7 +124,7 @@ def _link_status(link: Link) -> LinkStatus:
     )
 
 
-def pubend_statuses(pubends: Mapping[str, Pubend]) -> dict[str, PubendStatus]:
+def pubend_statuses(pubends: Mapping[str, Pubend], now: Instant) -> dict[str, PubendStatus]:
     """Every pubend of a broker."""
     return {
         name: PubendStatus(
@@ -128,6 +132,8 @@ def pubend_statuses(pubends: Mapping[str, Pubend]) -> dict[str, PubendStatus]:
             pubend.log_bytes,
             pubend.waiting,
             pubend.holds.describe_lowest(),
+            tuple(pubend.lost),
+            tuple(pubend.problems(now)),
         )
         for name, pubend in pubends.items()
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 
-from penstock.core.clock import Instant
+from penstock.core.clock import Duration, Instant
 
 
 class WallClock:
@@ -22,6 +22,11 @@ class WallClock:
     def __init__(self, not_before: Instant = 0) -> None:
         """Start at the time of day, but not before this instant."""
         self._offset_ns = max(time.time_ns(), not_before) - time.monotonic_ns()
+
+    @property
+    def ahead_ns(self) -> Duration:
+        """By how much it is ahead of the time of day; negative if it is behind."""
+        return self.now() - time.time_ns()
 
     def now(self) -> Instant:
         """The present instant."""

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from penstock.core.message import Message
+
+NAME_TAKEN: Final = "name-taken"
+"""Goodbye to a broker whose name another broker has that is connected here."""
 
 
 class LinkState(Message, frozen=True):
@@ -22,19 +27,25 @@ class LinkState(Message, frozen=True):
 class Hello(Message, frozen=True):
     """The first message in each direction of every connection: who is speaking.
 
-    ``role`` is "broker" or "client".
+    ``role`` is "broker" or "client".  A broker's ``identity`` belongs to its data directory: two
+    brokers of one name and different identities are not the same broker.
     """
 
     role: str
     name: str
     incarnation: int
     software: str
+    identity: str = ""
 
 
 class Goodbye(Message, frozen=True):
-    """The last message before a connection is closed on purpose, with the reason."""
+    """The last message before a connection is closed on purpose, with the reason.
+
+    ``code`` is for programs, where one has to act on the reason (``NAME_TAKEN``).
+    """
 
     reason: str
+    code: str = ""
 
 
 class Heartbeat(Message, frozen=True):

@@ -90,6 +90,7 @@ class BrokerNode:
         self.name = config.name
         self._incarnation = now
         self._sequence = 0
+        self._rival_started_at: Instant | None = None
         self._links: dict[LinkName, None] = {}
         self._queued_bytes: dict[LinkName, int] = {}
         self._database = LinkStateDatabase()
@@ -152,9 +153,9 @@ class BrokerNode:
             return self.datagram.received_together(fact.link, fact.messages, now)
         match fact:
             case Persisted(token):
-                return self._service(token % SERVICES).resolved(token, "", now)
-            case PersistFailed(token, reason):
-                return self._service(token % SERVICES).resolved(token, reason, now)
+                return self._service(token % SERVICES).resolved(token, None, now)
+            case PersistFailed(token):
+                return self._service(token % SERVICES).resolved(token, fact, now)
             case LogRead(token):
                 return self._service(token % SERVICES).log_read(fact, now)
         self._touched = EVERY_SERVICE
@@ -206,7 +207,11 @@ class BrokerNode:
         return [*self._flood(state, ""), *self._recompute(now)]
 
     def _link_state(self, link: LinkName, state: LinkState, now: Instant) -> list[Effect]:
-        if state.broker == self.name or not self._database.learn(state):
+        if state.broker == self.name:
+            if state.incarnation > self._incarnation:
+                self._rival_started_at = state.incarnation
+            return []
+        if not self._database.learn(state):
             return []
         return [*self._flood(state, link), *self._recompute(now), *self._settle(now)]
 
@@ -256,6 +261,21 @@ class BrokerNode:
             if deadline is not None and (first is None or deadline < first):
                 first = deadline
         return first
+
+    def problems(self, now: Instant) -> list[str]:
+        """What an operator should know, in whole sentences."""
+        said = [
+            problem
+            for pubend in self.guaranteed.pubends.values()
+            for problem in pubend.problems(now)
+        ]
+        if self._rival_started_at is not None:
+            said.append(
+                f"another broker called {self.name!r} is in the overlay: it was started later than "
+                "this one, and messages for this one may reach it; give one of them another name, "
+                "or stop it"
+            )
+        return said
 
     def check_invariants(self) -> None:
         """Every part is in a possible state."""

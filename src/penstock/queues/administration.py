@@ -8,7 +8,7 @@ from typing import TypeAlias
 import msgspec
 
 from penstock.core.clock import Instant
-from penstock.core.machine import Effect, LinkName, PersistState, Priority, Send
+from penstock.core.machine import Effect, LinkName, PersistFailed, PersistState, Priority, Send
 from penstock.core.tokens import Tokens
 from penstock.queues.alias_queue import AliasQueue
 from penstock.queues.messages import (
@@ -159,13 +159,18 @@ class Administration:
             return str(error)
         return ""
 
-    def resolved(self, token: int, failure: str, out: list[Effect]) -> None:
+    def resolved(self, token: int, failure: PersistFailed | None, out: list[Effect]) -> None:
         """The destinations of an alias queue are saved, or could not be."""
         changed = self._changing.pop(token, None)
         if changed is not None:
             session, request, alias = changed
             document = {"destinations": self._aliases[alias].destinations()}
-            self._answer(session, request, document, out, failure)
+            if failure is None:
+                self._answer(session, request, document, out)
+                return
+            encoded = msgspec.json.encode(document)
+            answer = QueueAnswer(request, encoded, failure.reason, failure.uncertain)
+            out.append(Send(session, answer, Priority.CONTROL))
 
 
 def _destinations_key(alias: str) -> str:

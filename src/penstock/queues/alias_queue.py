@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from penstock.core.clock import Instant, earliest
 from penstock.core.intervals import IntervalSet
-from penstock.core.machine import Effect, InvariantBroken, LinkName, LogRead
+from penstock.core.machine import Effect, InvariantBroken, LinkName, LogRead, PersistFailed
 from penstock.core.tokens import Tokens
 from penstock.queues.alias_rows import AliasRows
 from penstock.queues.destination import Destination
@@ -157,7 +157,9 @@ class AliasQueue:
 
     # -- the store's word -------------------------------------------------------------------
 
-    def resolved(self, token: int, failure: str, now: Instant, out: list[Effect]) -> None:
+    def resolved(
+        self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
+    ) -> None:
         """Something is durable, or was refused."""
         if self._journal.resolved(token, failure):
             if not failure:
@@ -181,6 +183,9 @@ class AliasQueue:
             for entry in fact.frames:
                 if isinstance(entry, RowsEntry):
                     self.rows.entries.load(entry.frame)
+            if fact.lost:
+                self._journal.note_lost(fact)
+                self.forwarding.lose(fact.lost)
             self.step(now, out)
 
     def _recover(self, fact: LogRead, now: Instant, out: list[Effect]) -> None:

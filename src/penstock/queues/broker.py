@@ -12,7 +12,7 @@ from typing import Final
 
 from penstock.core.clock import NEVER, Instant
 from penstock.core.deadlines import Deadlines
-from penstock.core.machine import Effect, LinkName, LogRead, Priority, Send
+from penstock.core.machine import Effect, LinkName, LogRead, PersistFailed, Priority, Send
 from penstock.core.message import Message
 from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
@@ -309,7 +309,7 @@ class QueueBroker:
 
     # -- the store's word -------------------------------------------------------------------
 
-    def resolved(self, token: int, failure: str, now: Instant) -> list[Effect]:
+    def resolved(self, token: int, failure: PersistFailed | None, now: Instant) -> list[Effect]:
         """Something is durable, or was refused."""
         out: list[Effect] = []
         owner = self._tokens.settle(token)

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from penstock.core.clock import Instant
-from penstock.core.machine import Effect
+from penstock.core.machine import Effect, PersistFailed
 from penstock.queues.entries import Entries
 from penstock.queues.intake import Intake
 from penstock.queues.journal import Journal
@@ -91,8 +91,8 @@ class Entrance:
     ) -> None:
         """A client's rows."""
         problem = self.no_room(len(message.batch), message.batch.wire_size, now)
-        if problem:
-            first, count = message.first_sequence, len(message.batch)
+        first, count = message.first_sequence, len(message.batch)
+        if problem and not self._intake.may_be_repeat(sender.origin, first, count):
             refusal = SendRefused(message.producer, sender.queue, first, count, problem)
             answer_client(sender, refusal, self._broker, out)
             return
@@ -180,11 +180,12 @@ class Entrance:
             note = SenderEntry(self._journal.note(), origin, instance)
             self._opening[self._journal.append(note, out)] = (sender, message)
 
-    def resolved(self, token: int, failure: str, out: list[Effect]) -> None:
+    def resolved(self, token: int, failure: PersistFailed | None, out: list[Effect]) -> None:
         """The store answered; if it wrote down who has a name, that one may send."""
         opening = self._opening.pop(token, None)
         if opening is not None:
-            self._tell_where_it_stands(*opening, failure, out)
+            problem = "" if failure is None else failure.reason
+            self._tell_where_it_stands(*opening, problem, out)
 
     def _tell_where_it_stands(
         self, sender: ClientSender, message: OpenSender, problem: str, out: list[Effect]

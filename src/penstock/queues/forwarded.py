@@ -92,7 +92,10 @@ class ForwardedRows:
         """Rows of an alias queue of this broker: the queue's own as soon as they are stored."""
         sender = HandoverSender(message.alias, message.low)
         if problem:
-            self.handed_over(sender, len(message.batch), problem, out)
+            count = len(message.batch)
+            out.append(
+                Send(HANDOVERS, HandedOver(message.alias, self._queue, message.low, count, problem))
+            )
             return
         entry = RowsEntry(
             self._rows.journal.place(message.batch),
@@ -106,11 +109,13 @@ class ForwardedRows:
         self._intake.take_unnumbered(sender, entry, out)
 
     def handed_over(
-        self, sender: HandoverSender, count: int, failure: str, out: list[Effect]
+        self, sender: HandoverSender, answer: Answer[Sender], out: list[Effect]
     ) -> None:
-        """They are durable, or were refused."""
-        answer = HandedOver(sender.alias, self._queue, sender.low, count, failure)
-        out.append(Send(HANDOVERS, answer))
+        """They are durable, were refused, or nobody knows."""
+        told = HandedOver(
+            sender.alias, self._queue, sender.low, answer.count, answer.failure, answer.uncertain
+        )
+        out.append(Send(HANDOVERS, told))
 
     def answer(
         self, sender: AliasSender, answer: Answer[Sender], now: Instant, out: list[Effect]

@@ -17,7 +17,7 @@ from typing import Final
 
 from penstock.core.clock import Instant, earliest
 from penstock.core.intervals import Interval, IntervalSet
-from penstock.core.machine import Effect, LinkName, Priority, Send
+from penstock.core.machine import Effect, LinkName, PersistFailed, Priority, Send
 from penstock.queues.alias_rows import AliasRows
 from penstock.queues.balancer import Balancer
 from penstock.queues.decisions import NOBODY, Decisions
@@ -256,7 +256,9 @@ class Forwarding:
 
     # -- decisions --------------------------------------------------------------------------
 
-    def note_resolved(self, token: int, failure: str, now: Instant, out: list[Effect]) -> None:
+    def note_resolved(
+        self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
+    ) -> None:
         """The store gave its word on a decision, if this is one."""
         noted = self._decisions.resolved(token)
         if noted is None:
@@ -288,7 +290,7 @@ class Forwarding:
         address: str,
         intervals: list[Interval],
         *,
-        failure: str,
+        failure: PersistFailed,
         now: Instant,
         out: list[Effect],
     ) -> None:
@@ -359,6 +361,15 @@ class Forwarding:
             for low, high in list(level):
                 self._decide(NOBODY, low, high)
         return count
+
+    def lose(self, intervals: Iterable[Interval]) -> None:
+        """Give up the rows that wait here and whose bodies the disk can no longer read."""
+        for lost_low, lost_high in intervals:
+            for entry in list(self._rows.entries.within(lost_low, lost_high)):
+                if entry.frame is not None:
+                    continue
+                for low, high in self._rows.waiting.within(entry.priority, entry.low, entry.high):
+                    self._decide(NOBODY, low, high)
 
     # -- time -------------------------------------------------------------------------------
 

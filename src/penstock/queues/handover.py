@@ -79,7 +79,10 @@ class Handover:
         """A queue has rows, or refused them."""
         piece = self._under_way.pop(message.low)
         low, high = message.low, message.low + message.count
-        if message.failure:
+        if message.uncertain:
+            # Stored here or elsewhere they might be there twice after a restart.
+            self._passage.doubted(piece, low, high, message.failure)
+        elif message.failure:
             self._forwarding.pause(address, message.failure, now)
             self._passage.store_again(piece, low, high, out)
         else:

@@ -8,6 +8,8 @@
    answer, are not numbered in the table of origins.
 5. Whoever can make rows durable in another way than by this journal may take them over
    (penstock.queues.passage); their answers wait all the same.
+6. Rows of which nobody knows whether they are stored, because a sync failed, are neither refused
+   nor stored again while the broker runs: whoever repeats them is told the same.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from typing import Generic, TypeVar
 from penstock.content.batch import Batch
 from penstock.content.frame import Frame
 from penstock.core.clock import Instant
-from penstock.core.machine import Effect
+from penstock.core.machine import Effect, PersistFailed
+from penstock.core.unsure_numbers import UnsureNumbers
 from penstock.queues.entries import Entry
 from penstock.queues.journal import Journal
 from penstock.queues.messages import RowsEntry
@@ -31,7 +34,10 @@ REPEAT_OF_REFUSED = "an earlier copy of these rows was refused by the store; sen
 
 
 class Answer(Generic[Sender]):
-    """What a sender is to be told; ``failure`` is empty if everything is durable."""
+    """What a sender is to be told; ``failure`` is empty if everything is durable.
+
+    If it is ``uncertain``, some of the rows may be durable all the same.
+    """
 
     __slots__ = (
         "count",
@@ -41,6 +47,7 @@ class Answer(Generic[Sender]):
         "numbered",
         "origin",
         "sender",
+        "uncertain",
         "wait",
     )
 
@@ -60,6 +67,7 @@ class Answer(Generic[Sender]):
         self.count = count
         self.first_position = 0
         self.failure = ""
+        self.uncertain = False
         self.wait = 0
 
 
@@ -82,6 +90,7 @@ class Intake(Generic[Sender]):
         self._journal = journal
         self._pending: dict[int, _Pending[Sender]] = {}
         self._answers: deque[Answer[Sender]] = deque()
+        self._unsure = UnsureNumbers()
         self.pending_bytes = 0
         self.pending_rows = 0
 
@@ -101,6 +110,9 @@ class Intake(Generic[Sender]):
         count = len(batch)
         answer: Answer[Sender] = Answer(sender, origin, first_sequence, count)
         self._answers.append(answer)
+        if self._unsure.touches(origin, first_sequence, count):
+            answer.failure, answer.uncertain = self._unsure.reason, True
+            return
         for low, high in self._journal.origins.new_numbers(origin, first_sequence, count):
             whole = high - low == count
             part = batch if whole else batch.slice(low - first_sequence, high - first_sequence)
@@ -112,6 +124,13 @@ class Intake(Generic[Sender]):
             answer.wait += 1
             if self.take_over is None or not self.take_over(entry, answer):
                 self.store(entry, answer, out)
+
+    def may_be_repeat(self, origin: str, first_sequence: int, count: int) -> bool:
+        """Whether some of these rows are or may be stored: they must not be called refused."""
+        if self._unsure.touches(origin, first_sequence, count):
+            return True
+        fresh = self._journal.origins.new_numbers(origin, first_sequence, count)
+        return fresh != [(first_sequence, first_sequence + count)]
 
     def take_unnumbered(self, sender: Sender, entry: RowsEntry, out: list[Effect]) -> None:
         """Store rows that have their positions and cannot be repeats."""
@@ -129,7 +148,7 @@ class Intake(Generic[Sender]):
         self.pending_bytes += entry.frame.weight
         self.pending_rows += len(entry.frame)
 
-    def resolved(self, token: int, failure: str) -> RowsEntry | None:
+    def resolved(self, token: int, failure: PersistFailed | None) -> RowsEntry | None:
         """The store answered; the rows that became durable, if these were rows."""
         pending = self._pending.pop(token, None)
         if pending is None:
@@ -140,11 +159,20 @@ class Intake(Generic[Sender]):
         self.pending_rows -= len(frame)
         answer.wait -= 1
         if failure:
-            answer.failure = failure
             if answer.numbered:
                 self._journal.origins.remove(entry.origin, entry.first_sequence, len(frame))
+            self.fail(answer, failure, entry.first_sequence, len(frame))
             return None
         return entry
+
+    def fail(
+        self, answer: Answer[Sender], failure: PersistFailed, first_sequence: int, count: int
+    ) -> None:
+        """These rows of an answer are not durable, or nobody knows whether they are."""
+        answer.failure = failure.reason
+        if failure.uncertain:
+            answer.uncertain = True
+            self._unsure.add(answer.origin, first_sequence, count, failure.reason)
 
     def answers(self) -> Iterator[Answer[Sender]]:
         """What can be said now."""

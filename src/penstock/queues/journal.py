@@ -8,7 +8,9 @@
    origins and a few other values, which are saved beside it.  Trimming therefore never goes beyond
    the position up to which the last save is right: the first that the store had not confirmed.
 4. Positions that the store refused are never used again.
-5. Positions may be spoken of although nothing is stored at them, if they were reserved durably
+5. What the disk can no longer read is given up: rows are lost, and rows that were settled by a note
+   that is lost are handed out again.  ``lost`` tells where.
+6. Positions may be spoken of although nothing is stored at them, if they were reserved durably
    before: a restart uses none of them again.
 """
 
@@ -22,8 +24,16 @@ import msgspec
 from penstock.content.batch import Batch
 from penstock.content.frame import Frame
 from penstock.core.clock import Instant
-from penstock.core.intervals import Interval
-from penstock.core.machine import Effect, LogRead, Persist, PersistState, ReadLog, TrimLog
+from penstock.core.intervals import Interval, IntervalSet
+from penstock.core.machine import (
+    Effect,
+    LogRead,
+    Persist,
+    PersistFailed,
+    PersistState,
+    ReadLog,
+    TrimLog,
+)
 from penstock.core.tokens import Tokens
 from penstock.queues.messages import (
     DecisionEntry,
@@ -81,6 +91,8 @@ class Journal:
         self._read_to = end
         self._recovery_token: int | None = None
         self.ready = False
+        self.closed_because = ""
+        self.lost = IntervalSet()
         self._checkpoint_token: int | None = None
         self._checkpoint_position = 0
         self._checkpoint_at = now + parameters.checkpoint_ns
@@ -136,10 +148,16 @@ class Journal:
 
         A read that got nowhere (a disk that fails) is repeated until it does.
         """
+        self.note_lost(fact)
         self._read_from = max(self._read_from, fact.complete_to)
         self._recovery_token = None
         self.start(out)
         return self.ready
+
+    def note_lost(self, fact: LogRead) -> None:
+        """Remember what a read could not read."""
+        for interval in fact.lost:
+            self.lost.add(*interval)
 
     # -- writing ----------------------------------------------------------------------------
 
@@ -163,9 +181,11 @@ class Journal:
         out.append(Persist(token, self.log, entry))
         return token
 
-    def resolved(self, token: int, failure: str) -> bool:
+    def resolved(self, token: int, failure: PersistFailed | None) -> bool:
         """The store answered an order; True if it was the checkpoint's."""
-        self._pending.pop(token, None)
+        appended = self._pending.pop(token, None) is not None
+        if appended and failure is not None and failure.uncertain:
+            self.closed_because = self.closed_because or failure.reason
         if token == self._reserve_token:
             self._reserve_token = None
             self._reserved_to = self._reserved_to if failure else self._reserving_to
@@ -249,4 +269,5 @@ class Journal:
             below = min(below, lowest_needed)
         if below > self.trimmed_below:
             self.trimmed_below = below
+            self.lost.remove(0, below)
             out.append(TrimLog(self.log, below))

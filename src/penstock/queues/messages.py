@@ -96,13 +96,17 @@ class HandOver(Message, frozen=True, gc=False):
 
 
 class HandedOver(Message, frozen=True, gc=False):
-    """The queue holds these rows durably, and they are its own; or why it could not take them."""
+    """The queue holds these rows durably, and they are its own; or why it could not take them.
+
+    If it is ``uncertain``, it may hold them all the same when the broker is started again.
+    """
 
     alias: str
     queue: str
     low: int
     count: int
     failure: str = ""
+    uncertain: bool = False
 
 
 class Remembered(Message, frozen=True, gc=False):
@@ -175,8 +179,10 @@ class SendReceipt(Message, frozen=True, gc=False):
 
 
 class SendRefused(Message, frozen=True):
-    """Nothing of these rows was stored, and why.
+    """These rows have no receipt, and why.
 
+    Nothing of them was stored, unless it is ``uncertain``: then the disk failed while they were
+    being stored, and only a restart of the broker shows whether they are in the queue.
     ``taken_over`` says that another sender of the same name has its place.
     """
 
@@ -186,6 +192,7 @@ class SendRefused(Message, frozen=True):
     count: int
     reason: str
     taken_over: bool = False
+    uncertain: bool = False
 
 
 class OpenSender(Message, frozen=True):
@@ -356,11 +363,15 @@ class ChangeDestination(Message, frozen=True):
 
 
 class QueueAnswer(Message, frozen=True):
-    """The answer to a request about queues: a JSON document, or the problem."""
+    """The answer to a request about queues: a JSON document, or the problem.
+
+    If it is ``uncertain``, what was asked for holds now and may not outlive a restart.
+    """
 
     request: int
     document: bytes
     problem: str = ""
+    uncertain: bool = False
 
 
 class DeadLetter(Message, frozen=True, gc=False):

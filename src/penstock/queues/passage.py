@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from penstock.core.clock import Instant
 from penstock.core.intervals import Interval, IntervalSet
-from penstock.core.machine import Effect
+from penstock.core.machine import Effect, PersistFailed
 from penstock.queues.alias_rows import AliasRows
 from penstock.queues.entries import Entry
 from penstock.queues.intake import Answer, Intake
@@ -166,13 +166,14 @@ class Passage:
                 self.passed_messages += part_high - part_low
                 self._done(entry.low, part_low, part_high)
 
-    def refused(self, low: int, high: int, reason: str) -> list[Interval]:
+    def refused(self, low: int, high: int, failure: PersistFailed) -> list[Interval]:
         """The note could not be written: the rows among these that pass through are refused."""
         parts = []
         for entry, part_low, part_high in self._passing(low, high):
             first = entry.first_sequence + part_low - entry.low
-            self._journal.origins.remove(entry.origin, first, part_high - part_low)
-            self._pieces[entry.low].answer.failure = reason
+            count = part_high - part_low
+            self._journal.origins.remove(entry.origin, first, count)
+            self._intake.fail(self._pieces[entry.low].answer, failure, first, count)
             self._done(entry.low, part_low, part_high)
             parts.append((part_low, part_high))
         return parts
@@ -240,6 +241,14 @@ class Passage:
             piece.answer.first_position = frame.low
         piece.answer.wait += 1
         self._intake.store(again, piece.answer, out)
+
+    def doubted(self, piece: Piece, low: int, high: int, reason: str) -> None:
+        """Nobody knows whether the queue that these rows were left to has them."""
+        rows = piece.rows
+        first = rows.first_sequence + low - rows.frame.low
+        self._journal.origins.remove(rows.origin, first, high - low)
+        failure = PersistFailed(0, reason, uncertain=True)
+        self._intake.fail(piece.answer, failure, first, high - low)
 
     def pending_ranges(self) -> list[OriginRange]:
         """The numbers that the table of origins has and nothing durable says."""

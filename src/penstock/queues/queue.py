@@ -16,7 +16,15 @@ from penstock.content.parser import parse
 from penstock.content.selector_error import SelectorError
 from penstock.core.clock import Instant, earliest
 from penstock.core.intervals import Interval, IntervalSet
-from penstock.core.machine import Effect, InvariantBroken, LinkName, LogRead, Priority, Send
+from penstock.core.machine import (
+    Effect,
+    InvariantBroken,
+    LinkName,
+    LogRead,
+    PersistFailed,
+    Priority,
+    Send,
+)
 from penstock.core.tokens import Tokens
 from penstock.queues.browse import Browser
 from penstock.queues.busy_clock import BusyClock
@@ -145,8 +153,10 @@ class Queue:
             elif isinstance(sender, AliasSender):
                 self.forwarded.answer(sender, answer, now, out)
             elif isinstance(sender, HandoverSender):
-                self.forwarded.handed_over(sender, answer.count, answer.failure, out)
-            else:
+                self.forwarded.handed_over(sender, answer, out)
+            elif not answer.uncertain:
+                # Nobody knows whether the dead-letter queue has it: after a restart it is offered
+                # again, and recognised if it is there.
                 buried = LetterBuried(sender.queue, sender.intervals, answer.failure)
                 out.append(Send(LETTERS, buried))
 
@@ -314,7 +324,9 @@ class Queue:
 
     # -- the store's word -------------------------------------------------------------------
 
-    def resolved(self, token: int, failure: str, now: Instant, out: list[Effect]) -> None:
+    def resolved(
+        self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
+    ) -> None:
         """Something is durable, or was refused."""
         rows = self.rows
         if rows.journal.resolved(token, failure):
@@ -346,6 +358,8 @@ class Queue:
             for entry in fact.frames:
                 if isinstance(entry, RowsEntry):
                     rows.entries.load(entry.frame)
+            if fact.lost:
+                rows.lose(fact)
             self._step(now, out)
 
     # -- one step ---------------------------------------------------------------------------

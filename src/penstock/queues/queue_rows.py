@@ -65,6 +65,7 @@ class QueueRows:
         )
         self.expired_messages = 0
         self.dead_messages = 0
+        self.lost_messages = 0
         self._retry_ns = parameters.store_retry_ns
         self._dying: deque[tuple[int, int, str]] = deque()
         self._buried_under_way: dict[tuple[Interval, ...], str] = {}
@@ -245,6 +246,27 @@ class QueueRows:
                 self.ready.remove(priority, low, high)
                 self.settlements.settle(low, high)
         return before
+
+    def lose(self, fact: LogRead) -> None:
+        """Settle the rows whose bodies the disk can no longer read."""
+        self.journal.note_lost(fact)
+        for lost_low, lost_high in fact.lost:
+            for entry in list(self.entries.within(lost_low, lost_high)):
+                if entry.frame is not None:
+                    continue
+                for low, high in self.ready.within(entry.priority, entry.low, entry.high):
+                    self.ready.remove(entry.priority, low, high)
+                    self._lose(low, high)
+                dying = [each for each in self._dying if entry.low <= each[0] < entry.high]
+                for each in dying:
+                    self._dying.remove(each)
+                    self._lose(each[0], min(each[1], entry.high))
+                    if each[1] > entry.high:
+                        self._dying.appendleft((entry.high, each[1], each[2]))
+
+    def _lose(self, low: int, high: int) -> None:
+        self.lost_messages += high - low
+        self.settlements.settle(low, high)
 
     # -- expiry -----------------------------------------------------------------------------
 

@@ -25,7 +25,9 @@ def client_reply(sender: ClientSender, answer: Answer[Sender]) -> SendReceipt | 
     """The answer in the client's terms."""
     producer, first, count = sender.producer, answer.first_sequence, answer.count
     if answer.failure:
-        return SendRefused(producer, sender.queue, first, count, answer.failure)
+        return SendRefused(
+            producer, sender.queue, first, count, answer.failure, uncertain=answer.uncertain
+        )
     return SendReceipt(producer, sender.queue, first, count, answer.first_position)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Interval
-from penstock.core.machine import Effect, Send
+from penstock.core.machine import Effect, PersistFailed, Send
 from penstock.queues.doubt import AliasKey
 from penstock.queues.journal import Journal
 from penstock.queues.messages import SettlementEntry
@@ -107,7 +107,7 @@ class Settlements:
         self._token = self._journal.append(entry, out)
 
     def resolved(
-        self, token: int, failure: str, now: Instant, out: list[Effect]
+        self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
     ) -> list[Interval] | None:
         """The rows that are settled for good; None if this was not a note of ours."""
         if token != self._token:

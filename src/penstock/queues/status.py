@@ -7,6 +7,7 @@ from typing import Any, Final
 from penstock.core.clock import Instant, in_seconds
 from penstock.queues.alias_queue import AliasQueue
 from penstock.queues.destination import Destination
+from penstock.queues.journal import Journal
 from penstock.queues.queue import Queue
 from penstock.queues.senders import PRODUCER
 
@@ -37,6 +38,8 @@ def _queue(queue: Queue, now: Instant) -> dict[str, Any]:
         "consumed_msgs_per_s": round(queue.consumed.per_second(now), 1),
         "expired_messages": rows.expired_messages,
         "dead_messages": rows.dead_messages,
+        "lost_messages": rows.lost_messages,
+        "problem": _problem(rows.journal),
     }
 
 
@@ -61,7 +64,24 @@ def _alias(alias: AliasQueue, now: Instant) -> dict[str, Any]:
         "period_s": in_seconds(forwarding.balancer.period_ns),
         "why": alias.explain(now),
         "destinations": destinations,
+        "problem": _problem(alias.rows.journal),
     }
+
+
+def _problem(journal: Journal) -> str:
+    """What is wrong with a queue's log; empty if nothing is."""
+    said = []
+    if journal.closed_because:
+        said.append(
+            f"it takes nothing more until the broker is started again: {journal.closed_because}"
+        )
+    if journal.lost:
+        where = ", ".join(f"[{low}, {high})" for low, high in journal.lost)
+        said.append(
+            f"its log is damaged at the positions {where}: messages there are lost, and messages "
+            "that were settled there are handed out again; see penstock log check"
+        )
+    return "; ".join(said)
 
 
 def _destination(each: Destination, alias: AliasQueue, now: Instant) -> dict[str, Any]:

@@ -85,14 +85,14 @@ class SimDisk:
             self._tell(Persisted(token))
         for token, failure in failed.items():
             self.store.resume_after(failure)
-            self._tell(PersistFailed(token, failure.reason))
+            self._tell(PersistFailed(token, failure.reason, failure.uncertain))
 
     def read(self, effect: ReadLog) -> None:
         """Carry out an order to read."""
         limits = (effect.max_bytes, effect.max_frames)
         found = self.store.read(effect.log, effect.low, effect.high, *limits)
         frames = tuple(record.data for record in found.records)
-        fact = LogRead(effect.token, frames, found.complete_to, found.complete_from)
+        fact = LogRead(effect.token, frames, found.complete_to, found.complete_from, found.lost)
         at = self._scheduler.now + self.model.read_ns
         self._scheduler.at(at, self._report, fact, self._generation)
 

@@ -14,7 +14,7 @@ from enum import IntEnum
 from penstock.content.columns import AttributeValue, Buffer
 from penstock.content.frame import Frame
 from penstock.core.clock import Instant
-from penstock.core.intervals import Tick
+from penstock.core.intervals import IntervalSet, Tick
 from penstock.sim.message_source import MessageSource, fingerprint, identity_of
 
 NOBODY = 0
@@ -37,6 +37,8 @@ class PublisherHistory:
         """Nothing was published yet."""
         self.name = name
         self.source = source
+        self.pubends = {source.spec.pubend}
+        """Where its messages stand; learned from the receipts if the broker was to choose."""
         self.submitted_at = array("q")
         self.settled_at = array("q")
         self.outcomes = bytearray()
@@ -189,6 +191,12 @@ class History:
         """Nobody is there yet."""
         self.publishers: dict[str, PublisherHistory] = {}
         self.subscribers: dict[str, SubscriberHistory] = {}
+        self.damaged: dict[str, IntervalSet] = {}
+        """What became unreadable on a disk, for each pubend."""
+
+    def damage(self, pubend: str, low: Tick, high: Tick) -> None:
+        """What was stored there can be read by nobody any more."""
+        self.damaged.setdefault(pubend, IntervalSet()).add(low, high)
 
     def add_publisher(self, publisher: PublisherHistory) -> PublisherHistory:
         """Record what a publisher does."""

@@ -12,23 +12,27 @@ The rules, for each subscriber, in terms of what the applications saw:
    selector does not select, or whose content differs from what was published.
 5. *In its place.*  Where the receipt named a tick, the message is received at that tick.
 6. *Kept.*  A durable subscription is told of no loss of what was published after it was in force,
-   on the pubends on which it had a position then: its claims keep their logs.
+   on the pubends on which it had a position then: its claims keep their logs.  What was damaged on
+   the disk is excused.
 
 A publisher and a subscriber between whom all is well, as between nearly all of them, are recognised
 with arrays (penstock.sim.screening); for the others the rules are applied message by message.
 
 Selectors are evaluated by the definition (penstock.content.rowwise), not by the index that brokers
-use.  A loss that was announced to the subscriber excuses the messages of that interval, where the
-receipt tells that they lie in it; it is counted by itself.
+use.  A loss that was announced to the subscriber excuses the messages of that interval: those whose
+receipts say that they lie in it, and those whose receipts tell no tick and whose neighbours leave
+it open.  It is counted by itself.  A message whose outcome is uncertain may be received or not.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import msgspec
 import numpy as np
 
 from penstock.content.parser import parse
-from penstock.core.intervals import Tick
+from penstock.core.intervals import IntervalSet, Tick
 from penstock.sim.history import History, Outcome, PublisherHistory, SubscriberHistory
 from penstock.sim.message_source import fingerprint
 from penstock.sim.receptions import Received, Reception, Receptions, messages_by_tick
@@ -85,14 +89,18 @@ def judge(history: History) -> Judgement:
             judgement.tell(f"{subscriber.name} received at {where} what nobody published")
         judgement.announced_lost += len(subscriber.announced_losses)
         if subscriber.durable:
-            _judge_losses(subscriber, judgement)
+            _judge_losses(subscriber, history.damaged, judgement)
     return judgement
 
 
-def _judge_losses(subscriber: SubscriberHistory, judgement: Judgement) -> None:
+def _judge_losses(
+    subscriber: SubscriberHistory, damaged: Mapping[str, IntervalSet], judgement: Judgement
+) -> None:
     if subscriber.in_force_at is None:
         return
     for pubend, low, high in subscriber.announced_losses:
+        if pubend in damaged and damaged[pubend].covers(low, high):
+            continue
         if pubend in subscriber.in_force_on and high > subscriber.in_force_at:
             judgement.let_go += 1
             lost = f"[{low}, {high}) of {pubend}"

@@ -11,9 +11,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from penstock.content.columns import AttributeValue
+from penstock.content.columns import Array, AttributeValue
 from penstock.content.rowwise import selects
 from penstock.content.selector import Selector
+from penstock.core.clock import NEVER
 from penstock.sim.history import Outcome, PublisherHistory, SubscriberHistory
 from penstock.sim.message_source import MessageSource
 from penstock.sim.receptions import Receptions
@@ -57,16 +58,24 @@ def required(
     numbers = receptions.numbers
     if subscriber.left_at is not None:
         wanted[int(numbers.max(initial=-1)) + 1 :] = False
-    ticks = np.array(publisher.ticks)
+    lowest, highest = _places(publisher)
     for pubend, low, high in subscriber.announced_losses:
-        # Which pubend a broker chose for a publisher is not written down.
-        if publisher.source.spec.pubend in (pubend, ""):
-            wanted &= ~((ticks >= low) & (ticks < high))
+        if pubend in publisher.pubends:
+            wanted &= ~((highest >= low) & (lowest < high))
     if not subscriber.from_earliest:
         first = int(numbers.min(initial=len(outcomes)))
         promised = np.array(publisher.submitted_at) >= subscriber.in_force_at
         wanted &= promised | (np.arange(len(outcomes)) > first)
     return wanted
+
+
+def _places(publisher: PublisherHistory) -> tuple[Array, Array]:
+    """Between which ticks each message stands: at its receipt's, or between those around it."""
+    ticks = np.array(publisher.ticks)
+    lowest = np.maximum.accumulate(ticks)
+    later = np.where(ticks == 0, NEVER, ticks)
+    highest = np.minimum.accumulate(later[::-1])[::-1]
+    return lowest, highest
 
 
 def is_spotless(

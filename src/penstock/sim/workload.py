@@ -187,6 +187,7 @@ def record_outcome(
     if parcel.failure is None:
         at = first
         for receipt in parcel.receipts():
+            history.pubends.add(receipt.pubend)
             history.acknowledged(at, receipt.count, receipt.first_tick, now)
             at += receipt.count
         return
@@ -198,6 +199,7 @@ def record_outcome(
         except PenstockError as error:
             history.failed(first + row, 1, Outcome.UNCERTAIN, str(error), now)
         else:
+            history.pubends.add(receipt_of_row.pubend)
             history.acknowledged(first + row, 1, receipt_of_row.tick, now)
 
 

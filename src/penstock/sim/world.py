@@ -15,6 +15,7 @@ import xxhash
 from penstock.content.wire import SizeMeter
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.datagrams import SendBestEffort
+from penstock.core.intervals import Interval
 from penstock.core.machine import (
     CloseSession,
     DeadlineReached,
@@ -252,6 +253,19 @@ class SimWorld:
     def fill_disk(self, name: str, *, full: bool) -> None:
         """A broker's disk becomes full, or has room again."""
         self.brokers[name].disk.store.full = full
+
+    def fail_sync(self, name: str) -> None:
+        """The next sync of a broker's disk fails; it is sound again after a crash."""
+        self.brokers[name].disk.store.failing_sync = True
+
+    def damage_log(self, name: str) -> tuple[str, Interval] | None:
+        """One durable record of one of a broker's pubends becomes unreadable; which, if any."""
+        store = self.brokers[name].disk.store
+        random = random_stream(self.seed, name, "damage", str(self.now))
+        logs = [log for log in store.log_names() if log.startswith("pubend/")]
+        log = random.choice(logs) if logs else ""
+        lost = store.damage(log, random)
+        return None if lost is None else (log.removeprefix("pubend/"), lost)
 
     def drop_client(self, name: str) -> None:
         """A client's connection breaks; it comes back by itself."""

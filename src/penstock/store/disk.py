@@ -3,7 +3,7 @@
 ::
 
     lock               held by the process that has the store open
-    state.sqlite3      named values and trims
+    state.sqlite3      named values, and what is to be known of the logs
     spare/             trimmed segment files that wait to be used again
     logs/<name>/       the segments of one log; the name is percent-encoded
 
@@ -15,9 +15,12 @@ for the disk.  ``on_commit`` is called from the commit thread, once for each com
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -25,9 +28,9 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from penstock.core.clock import NEVER
-from penstock.core.intervals import Tick
-from penstock.store.files import make_directory
+from penstock.core.clock import NEVER, SECOND, Instant
+from penstock.core.intervals import Interval, Tick
+from penstock.store.files import PRIVATE_DIRECTORY, PRIVATE_FILE, make_directory, make_private
 from penstock.store.framing import MAX_SEGMENT_BYTES, Chunk, framed_bytes
 from penstock.store.group_commit import CommitCounters, GroupCommit
 from penstock.store.interface import (
@@ -43,12 +46,17 @@ from penstock.store.interface import (
     StoreInUse,
     Token,
 )
+from penstock.store.log_account import NO_ACCOUNT, LogAccount
 from penstock.store.orders import Append, state_change
 from penstock.store.recovery import Verify
-from penstock.store.segment import SEGMENT_OVERHEAD_BYTES
+from penstock.store.segment import SEGMENT_OVERHEAD_BYTES, SEGMENT_SUFFIX
 from penstock.store.segment_log import SegmentLog
 from penstock.store.spares import SparePool
-from penstock.store.state import StateDatabase
+from penstock.store.state import StateDatabase, StateFailed
+
+logger = logging.getLogger(__name__)
+
+STATE_FILE: Final = "state.sqlite3"
 
 MAX_DIRECTORY_NAME_BYTES: Final = 255  # NAME_MAX of every file system in use
 
@@ -107,21 +115,25 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
         self._logs: dict[LogName, SegmentLog] = {}
         self._fronts: dict[LogName, _Front] = {}
         with ExitStack() as opened:
-            make_directory(self._logs_directory)
-            opened.callback(os.close, _lock(directory / "lock"))
-            self._state = StateDatabase(directory / "state.sqlite3")
+            make_private(directory)
+            opened.callback(os.close, lock_directory(directory))
+            make_directory(self._logs_directory, PRIVATE_DIRECTORY)
+            self._state = StateDatabase(
+                directory / STATE_FILE, must_exist=holds_segments(self._logs_directory)
+            )
             opened.callback(self._state.close)
+            self._state.check()
+            closed_at = self._state.closed_at()
+            _say_how_it_was_left(directory, closed_at, is_new=not self._state.ends())
+            self._in_order = False
+            opened.callback(self._note_close)
             self._spares = SparePool(
                 directory / "spare",
                 segment_bytes=self._options.segment_bytes,
                 limit=self._options.max_spare_segments,
             )
             opened.callback(self._close_logs)
-            trims = self._state.trims()
-            for path in sorted(self._logs_directory.iterdir()):
-                if path.is_dir():
-                    name = unquote(path.name)
-                    self._open_log(name, trims.get(name, 0))
+            self._open_logs(closed=closed_at is not None)
             self._group_commit = GroupCommit(
                 self._logs,
                 self._state,
@@ -132,6 +144,7 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
                 quick_commit_s=self._options.quick_commit_s,
             )
             opened.callback(self._group_commit.close)
+            self._in_order = True
             self._opened = opened.pop_all()
 
     @property
@@ -235,6 +248,10 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
         found = self._logs.get(log)
         return LogBounds(0, 0, 0) if found is None else found.bounds()
 
+    def lost(self) -> dict[LogName, tuple[Interval, ...]]:
+        """What is known to be damaged or missing, of the logs that have any such interval."""
+        return {name: lost for name, log in sorted(self._logs.items()) if (lost := log.lost())}
+
     def load_state(self) -> dict[str, bytes]:
         """All named values that are durable."""
         return self._state.load()
@@ -256,14 +273,40 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
         """Close, whatever happened."""
         self.close()
 
-    def _open_log(self, name: LogName, trimmed_below: Tick) -> _Front:
+    def _open_logs(self, *, closed: bool) -> None:
+        """Open what is there, hold it against what the state says, and save what is missing."""
+        trims, ends, lost = self._state.trims(), self._state.ends(), self._state.lost()
+        found = [unquote(path.name) for path in self._logs_directory.iterdir() if path.is_dir()]
+        for name in sorted({*found, *ends}):
+            account = LogAccount(ends.get(name, 0), tuple(lost.get(name, ())), closed)
+            self._open_log(name, trims.get(name, 0), account)
+        missing = {name: log.missing() for name, log in self._logs.items() if log.missing()}
+        # From here on it is in use, and not closed in order before that is said again.
+        self._state.change({}, {}, lost=missing)
+        self._state.mark_closed(None)
+
+    def _note_close(self) -> None:
+        """Write down where the logs end, now that they are sealed."""
+        if not self._in_order:
+            return
+        ends = {name: log.end_high for name, log in self._logs.items() if log.end_high}
+        try:
+            self._state.change({}, {}, ends=ends)
+            self._state.mark_closed(time.time_ns())
+        except StateFailed as failed:
+            logger.warning("the end of the logs is not written down: %s", failed.reason)
+
+    def _open_log(
+        self, name: LogName, trimmed_below: Tick, account: LogAccount = NO_ACCOUNT
+    ) -> _Front:
         log = SegmentLog(
-            self._logs_directory / _directory_name(name),
+            self._logs_directory / directory_name(name),
             name,
             segment_bytes=self._options.segment_bytes,
             spares=self._spares,
             trimmed_below=trimmed_below,
             verify=self._options.verify,
+            account=account,
         )
         front = _Front(log, accepted_high=log.end_high)
         self._logs[name] = log
@@ -279,7 +322,7 @@ def _bytes_of(chunk: Chunk) -> int:
     return chunk.nbytes if isinstance(chunk, memoryview) else len(chunk)
 
 
-def _directory_name(log: LogName) -> str:
+def directory_name(log: LogName) -> str:
     """A log's name as a file name; a leading dot would mean something to the file system."""
     name = quote(log, safe="")
     if name.startswith("."):
@@ -292,9 +335,29 @@ def _directory_name(log: LogName) -> str:
     return name
 
 
-def _lock(path: Path) -> int:
-    """Hold a file's lock until the descriptor is closed, or the process ends."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+def holds_segments(logs: Path) -> bool:
+    """Whether a directory of logs has anything in it that was ever stored."""
+    return any(logs.glob(f"*/*{SEGMENT_SUFFIX}"))
+
+
+def _say_how_it_was_left(directory: Path, closed_at: Instant | None, *, is_new: bool) -> None:
+    """What is known of the last run; an old copy cannot be told from the latest state."""
+    if closed_at is not None:
+        when = datetime.fromtimestamp(closed_at / SECOND, UTC).isoformat(" ", "seconds")
+        logger.info(
+            "%s was closed in order on %s. If a broker has run on it since, this is an older "
+            "copy, and what was acknowledged since then is not in it",
+            directory,
+            when,
+        )
+    elif not is_new:
+        logger.info("%s was not closed in order: its logs are recovered", directory)
+
+
+def lock_directory(directory: Path) -> int:
+    """Hold a store's lock until the descriptor is closed, or the process ends."""
+    path = directory / "lock"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

@@ -10,8 +10,13 @@ It obeys the rules of ``interface`` and is deterministic and pure: nothing happe
    if their commit had just ended; of the appends behind them each log keeps a prefix, as if the
    commit under way had been torn there (what recovery would cut off is gone); state changes behind
    them are lost.  After it the store is as if opened again.
-4. ``lying`` makes ``sync`` report what it has not done, as a disk with a volatile cache does: the
+4. ``failing_sync`` makes the next ``sync`` fail for the first log (or the state) that it is to make
+   durable: what it was to make durable there is uncertain, and everything that follows there is
+   refused, until ``crash``, which decides what of it is there.
+5. ``lying`` makes ``sync`` report what it has not done, as a disk with a volatile cache does: the
    orders look durable and are at risk in a crash, until a sync that does not lie.
+
+6. ``damage`` makes one durable record of a log unreadable.
 
 Records are kept as the objects that they are, with a size that ``size_of`` gives.
 """
@@ -26,7 +31,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from penstock.core.clock import NEVER
-from penstock.core.intervals import Tick
+from penstock.core.intervals import Interval, Tick
 from penstock.store.interface import (
     Commit,
     Failure,
@@ -45,6 +50,8 @@ from penstock.store.orders import StateChange, state_change
 Data = TypeVar("Data")
 
 DEFAULT_MAX_PENDING_BYTES: Final = 64_000_000  # the same as a disk store's
+
+SYNC_FAILED: Final = "the sync failed, so it is unknown what is on the disk; start the broker again"
 
 
 class _PendingAppend(msgspec.Struct, Generic[Data], frozen=True, gc=False):
@@ -77,6 +84,7 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
         """Start empty, on a disk that works."""
         self.full = False
         self.lying = False
+        self.failing_sync = False
         self._size_of = size_of
         self._max_pending_bytes = max_pending_bytes
         self._pending_bytes = 0
@@ -85,6 +93,8 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
         self._stable_state: dict[str, bytes] = {}
         self._unsynced: deque[_PendingAppend[Data] | _PendingChange] = deque()
         self._at_risk: list[_PendingAppend[Data] | _PendingChange] = []  # reported, not stable
+        self._unsure: list[_PendingAppend[Data] | _PendingChange] = []  # their sync failed
+        self._state_closed = False
 
     @property
     def pending_bytes(self) -> int:
@@ -119,7 +129,9 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
         self._accept(size_bytes)
         into.accepted_high = high
         failure = None
-        if self.full or into.epoch == into.refused_epoch:
+        if into.closed:
+            failure = Failure(token, log, SYNC_FAILED, retriable=False, epoch=into.epoch)
+        elif self.full or into.epoch == into.refused_epoch:
             into.refused_epoch = into.epoch
             failure = self._failure(token, log, into.epoch)
         else:
@@ -131,6 +143,8 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
         change = state_change(token, values)
         self._accept(change.size_bytes)
         failure = self._failure(token, None, 0) if self.full else None
+        if self._state_closed:
+            failure = Failure(token, None, SYNC_FAILED, retriable=False)
         self._unsynced.append(_PendingChange(token, change, change.size_bytes, failure))
 
     def resume_after(self, failure: Failure) -> None:
@@ -164,6 +178,15 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
             return LogBounds(0, 0, 0)
         return LogBounds(found.first_low, found.durable_high(), found.stored_bytes)
 
+    def lost(self) -> dict[LogName, tuple[Interval, ...]]:
+        """What was damaged and not trimmed since."""
+        return {name: tuple(log.lost) for name, log in sorted(self._logs.items()) if log.lost}
+
+    def damage(self, log: LogName, random: Random) -> Interval | None:
+        """Make one durable record unreadable; the interval that is lost, if there was a record."""
+        found = self._logs.get(log)
+        return None if found is None else found.damage(random)
+
     def load_state(self) -> dict[str, bytes]:
         """All named values that are durable."""
         return dict(self._state)
@@ -179,8 +202,9 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
         failed: list[Failure] = []
         for order in orders:
             self._pending_bytes -= order.size_bytes
-            if order.failure is not None:
-                failed.append(order.failure)
+            failure = order.failure or self._sync_failure(order)
+            if failure is not None:
+                failed.append(failure)
                 continue
             durable.append(order.token)
             self._at_risk.append(order)
@@ -194,8 +218,27 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
             self._at_risk.clear()
         return Commit(durable, failed)
 
+    def _sync_failure(self, order: _PendingAppend[Data] | _PendingChange) -> Failure | None:
+        """What becomes of an order whose sync fails; None if it does not."""
+        log = order.log if isinstance(order, _PendingAppend) else None
+        closed = self._state_closed if log is None else log.closed
+        if not closed and not self.failing_sync:
+            return None
+        self.failing_sync = False
+        name = None
+        if log is None:
+            self._state_closed = True
+        else:
+            log.closed = True
+            name = next(name for name, each in self._logs.items() if each is log)
+        self._unsure.append(order)
+        epoch = 0 if log is None else log.epoch
+        return Failure(order.token, name, SYNC_FAILED, False, epoch, uncertain=True)
+
     def crash(self, random: Random) -> int:
         """Lose power, and open the store again; how many records were lost."""
+        # Nothing was made durable behind what is unsure in the same log, or of the state.
+        self._at_risk.extend(self._unsure)
         self._at_risk.extend(order for order in self._unsynced if order.failure is None)
         self._make_stable(self._at_risk[: random.randint(0, len(self._at_risk))])
         lost = 0
@@ -204,7 +247,10 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
             lost += log.keep(log.stable + (random.randint(0, torn) if torn else 0))
         self._state = dict(self._stable_state)
         self._at_risk.clear()
+        self._unsure.clear()
         self._unsynced.clear()
+        self._state_closed = False
+        self.failing_sync = False
         self._pending_bytes = 0
         return lost
 

@@ -8,7 +8,9 @@ because the log keeps the whole records among it.
 from __future__ import annotations
 
 import errno
+import logging
 import os
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +18,13 @@ from typing import Final
 
 from penstock.store.framing import Chunk
 
+logger = logging.getLogger(__name__)
+
 MAX_BUFFERS_A_WRITE: Final = 1024  # IOV_MAX of Linux; more in one pwritev is refused
+
+PRIVATE_DIRECTORY: Final = 0o700
+PRIVATE_FILE: Final = 0o600
+"""What a broker stores is its users' messages: nobody else on the machine may read it."""
 
 NO_SPACE_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """The disk is full, or this user's share of it, or the largest size that a file may have."""
@@ -49,12 +57,42 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def make_directory(directory: Path) -> None:
-    """Create a directory and those above it, where they are missing, with durable names."""
+def make_directory(directory: Path, mode: int = 0o777) -> None:
+    """Create a directory and those above it, where they are missing, with durable names.
+
+    ``mode`` is for the directory itself; those above it are as the user's mask says.
+    """
     if not directory.is_dir():
         make_directory(directory.parent)
-        directory.mkdir()
+        directory.mkdir(mode)
         sync_directory(directory.parent)
+
+
+def make_private(directory: Path) -> None:
+    """Create a directory that other users cannot look into, or make it one.
+
+    What it holds is private with it, whatever the modes inside are.
+    """
+    make_directory(directory, PRIVATE_DIRECTORY)
+    mode = stat.S_IMODE(directory.stat().st_mode)
+    if not mode & ~PRIVATE_DIRECTORY:
+        return
+    try:
+        directory.chmod(PRIVATE_DIRECTORY)
+    except OSError as error:
+        logger.warning(
+            "%s can be read by other users (mode %o), and that cannot be changed: %s",
+            directory,
+            mode,
+            error,
+        )
+    else:
+        logger.warning(
+            "%s could be read by other users (mode %o); its mode is %o now",
+            directory,
+            mode,
+            PRIVATE_DIRECTORY,
+        )
 
 
 def give_back_cache(path: Path, start: int, stop: int) -> None:

@@ -8,10 +8,12 @@
    begins), then carries out all its state changes in one transaction, and only then reports.  So a
    state change never becomes durable before an append that was ordered earlier.
 3. Without a bound on a commit its time would grow with the load, and with it everybody's latency.
-4. Trimmed segments are given back before the next commit, which may need their space.  The trims
+4. With every transaction of the state the ends are written down of the logs that have grown since
+   the last one (penstock.store.log_account).
+5. Trimmed segments are given back before the next commit, which may need their space.  The trims
    themselves go to the state database with the next transaction, or when there is nothing else to
    do; until then a crash leaves the log starting lower than it need, which is harmless.
-5. On a disk that is quick a little work is done sooner by whoever ordered it than by a thread that
+6. On a disk that is quick a little work is done sooner by whoever ordered it than by a thread that
    has to be woken and has to wake somebody in turn (``commit_here``), as long as the caller is not
    busy and that leaves it most of its time.
 """
@@ -92,6 +94,7 @@ class GroupCommit:
         self._in_hand: list[Order] = []
         self._unsaved_trims: dict[LogName, None] = {}
         self._trims_due = False
+        self._unsaved_ends: dict[LogName, None] = {}
         self._commits = 0
         self._orders = 0
         self._order_bytes = 0
@@ -269,6 +272,7 @@ class GroupCommit:
         failed: list[Failure] = []
         for log, of_log in appends.items():
             failed.extend(self._logs[log].commit(of_log))
+        self._unsaved_ends.update(dict.fromkeys(appends))
         if changes:
             failed.extend(self._change_state(changes))
         return failed
@@ -280,8 +284,11 @@ class GroupCommit:
         try:
             self._transact(values)
         except StateFailed as failed:
-            reason, retriable = failed.reason, failed.retriable
-            return [Failure(change.token, None, reason, retriable) for change in changes]
+            reason, retriable, uncertain = failed.reason, failed.retriable, failed.uncertain
+            return [
+                Failure(change.token, None, reason, retriable, uncertain=uncertain)
+                for change in changes
+            ]
         return []
 
     def _save_trims(self) -> None:
@@ -294,14 +301,17 @@ class GroupCommit:
     def _transact(self, values: Mapping[str, bytes | None]) -> None:
         """Change the state, and save with it the trims that are not saved yet."""
         trims = {log: self._logs[log].first_low for log in self._unsaved_trims}
+        ends = {log: self._logs[log].end_high for log in self._unsaved_ends}
+        lost = {log: self._logs[log].missing() for log in self._unsaved_trims}
         try:
-            self._state.change(values, trims)
+            self._state.change(values, trims, ends=ends, lost=lost)
         except StateFailed as failed:
             # On a full disk the spare segments are room that we can give ourselves.
             if not (failed.retriable and self._spares.clear()):
                 raise
-            self._state.change(values, trims)
+            self._state.change(values, trims, ends=ends, lost=lost)
         self._unsaved_trims.clear()
+        self._unsaved_ends.clear()
         self._trims_due = False
 
     def _outcome(self, orders: list[Order], failed: list[Failure]) -> Commit:
@@ -327,14 +337,14 @@ class GroupCommit:
         """Fail everything that was accepted, and accept nothing more."""
         with self._changed:
             self._closed_because = reason
-            orders = [*self._in_hand, *self._waiting, *self._arrived]
+            in_hand, untouched = self._in_hand, [*self._waiting, *self._arrived]
             self._arrived.clear()
             self._changed.notify()
-        logs = [order.log if isinstance(order, Append) else None for order in orders]
-        return self._outcome(
-            orders,
-            [
-                Failure(order.token, log, reason, retriable=False)
-                for order, log in zip(orders, logs, strict=True)
-            ],
-        )
+        failed = [_unfinished(order, reason, uncertain=True) for order in in_hand]
+        failed += [_unfinished(order, reason, uncertain=False) for order in untouched]
+        return self._outcome([*in_hand, *untouched], failed)
+
+
+def _unfinished(order: Order, reason: str, *, uncertain: bool) -> Failure:
+    log = order.log if isinstance(order, Append) else None
+    return Failure(order.token, log, reason, retriable=False, uncertain=uncertain)

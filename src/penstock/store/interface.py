@@ -14,7 +14,8 @@ network world uses ``penstock.store.disk.DiskStore``; the simulator uses
    caller says ``resume_after(failure)``: only then does it know what is missing, and only then may
    a record be put behind the gap.  Appends ordered before that call fail even if they are
    committed after it.
-4. ``read`` and ``bounds`` see only what is durable.
+4. ``read`` and ``bounds`` see only what is durable.  Durable records that can no longer be read, or
+   that are missing, are told as lost intervals; what lies behind them can be read.
 5. ``trim`` takes effect at once and never reaches above the durable end.  It is a permission, not
    an order: after a crash a log may start lower than it was trimmed to, never higher.
 6. What has been accepted but not committed is bounded by ``max_pending_bytes``; beyond it, orders
@@ -29,7 +30,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from penstock.core.intervals import Tick
+from penstock.core.intervals import Interval, Tick
 
 Token: TypeAlias = int
 LogName: TypeAlias = str
@@ -63,7 +64,7 @@ class StoreInUse(StoreError):
 
 
 class CorruptLog(StoreError):
-    """Durable bytes of a log are damaged; nothing was changed."""
+    """A log cannot be opened, because its files do not belong together; nothing was changed."""
 
 
 class CorruptState(StoreError):
@@ -86,11 +87,15 @@ class LogSlice(msgspec.Struct, Generic[Stored], frozen=True):
     ``complete_to`` is below the ``high`` that was asked for when the limit on bytes or the durable
     end of the log was reached first.  The first record may start below ``complete_from`` and the
     last may end above ``complete_to``: records are never cut.
+
+    The ticks of ``lost``, ascending intervals inside ``[complete_from, complete_to)``, are neither
+    records nor silence: they held something that was damaged.
     """
 
     records: list[Record[Stored]]
     complete_from: Tick
     complete_to: Tick
+    lost: tuple[Interval, ...] = ()
 
 
 class LogBounds(msgspec.Struct, frozen=True):
@@ -108,9 +113,10 @@ class Failure(msgspec.Struct, frozen=True):
     """One order that was not carried out.
 
     ``log`` is None for a state change.  If it is ``retriable``, nothing of the order is durable and
-    the same may succeed later.  If not (after a failed sync), only opening the store again can tell
-    whether it is durable, and until then the log or the state refuses everything.  ``epoch`` is for
-    ``resume_after``.
+    the same may succeed later.  If not, a sync has failed, and the log or the state refuses
+    everything until the store is opened again.  If it is ``uncertain``, the order itself was
+    written before the sync failed: only opening the store again can tell whether it is durable.
+    ``epoch`` is for ``resume_after``.
     """
 
     token: Token
@@ -118,6 +124,7 @@ class Failure(msgspec.Struct, frozen=True):
     reason: str
     retriable: bool
     epoch: int = 0
+    uncertain: bool = False
 
 
 class Commit(msgspec.Struct, frozen=True):
@@ -172,6 +179,10 @@ class LogStore(Protocol[Written, Stored]):
 
     def bounds(self, log: LogName) -> LogBounds:
         """Where a log starts and ends; all zero for a log that does not exist."""
+        ...
+
+    def lost(self) -> dict[LogName, tuple[Interval, ...]]:
+        """What is known to be damaged or missing, of the logs that have any such interval."""
         ...
 
     def load_state(self) -> dict[str, bytes]:

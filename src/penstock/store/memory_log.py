@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import islice
+from random import Random
 from typing import Final, Generic, TypeVar
 
-from penstock.core.intervals import Tick
+from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.store.interface import LogSlice, Record
 
 Data = TypeVar("Data")
@@ -24,8 +25,10 @@ class MemoryLog(Generic[Data]):
 
     __slots__ = (
         "accepted_high",
+        "closed",
         "epoch",
         "first_low",
+        "lost",
         "lows",
         "records",
         "refused_epoch",
@@ -49,6 +52,8 @@ class MemoryLog(Generic[Data]):
         self.accepted_high: Tick = 0
         self.epoch = 0
         self.refused_epoch = NEVER_REFUSED
+        self.closed = False
+        self.lost = IntervalSet()
 
     def add(self, record: Record[Data], size_bytes: int) -> None:
         """Put a record at the end, not durable yet."""
@@ -79,14 +84,34 @@ class MemoryLog(Generic[Data]):
         while position < self.visible and self.lows[position] < limit:
             taken_bytes += self.sizes[position]
             if found and (taken_bytes > max_bytes or len(found) == max_records):
-                return LogSlice(found, complete_from, self.lows[position])
+                return self._slice(found, complete_from, self.lows[position])
             found.append(self.records[position])
             position += 1
-        return LogSlice(found, complete_from, max(low, limit))
+        return self._slice(found, complete_from, max(low, limit))
+
+    def _slice(
+        self, found: list[Record[Data]], complete_from: Tick, complete_to: Tick
+    ) -> LogSlice[Data]:
+        if not self.lost:
+            return LogSlice(found, complete_from, complete_to)
+        good = [record for record in found if not self.lost.within(record.low, record.high)]
+        lost = tuple(self.lost.within(complete_from, complete_to))
+        return LogSlice(good, complete_from, complete_to, lost)
+
+    def damage(self, random: Random) -> Interval | None:
+        """Make one durable record unreadable; the interval that is lost, if there was a record."""
+        last = min(self.visible, max(self.stable, self.start))
+        if last <= self.start:
+            return None
+        record = self.records[random.randrange(self.start, last)]
+        self.lost.add(record.low, record.high)
+        return record.low, record.high
 
     def trim(self, below: Tick) -> None:
         """Forget what lies below a tick, as far as it is durable."""
         self.first_low = max(self.first_low, min(below, self.durable_high()))
+        if self.lost:
+            self.lost.remove(0, self.first_low)
         while self.start < self.visible and self.records[self.start].high <= self.first_low:
             self.stored_bytes -= self.sizes[self.start]
             self.start += 1
@@ -105,6 +130,7 @@ class MemoryLog(Generic[Data]):
         self.accepted_high = self.end_high()
         self.epoch = 0
         self.refused_epoch = NEVER_REFUSED
+        self.closed = False
         return lost
 
     def _forget(self, count: int) -> None:

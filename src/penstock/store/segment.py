@@ -27,7 +27,12 @@ from typing import Final
 import msgspec
 
 from penstock.core.intervals import Tick
-from penstock.store.files import NO_SPACE_ERRORS, sync_directory, write_fully
+from penstock.store.files import (
+    NO_SPACE_ERRORS,
+    PRIVATE_FILE,
+    sync_directory,
+    write_fully,
+)
 from penstock.store.framing import (
     PADDINGS,
     RECORD_ALIGNMENT_BYTES,
@@ -176,7 +181,7 @@ class SegmentWriter:
         except OSError as error:
             raise SyncFailed(
                 f"fdatasync failed ({error}), so it is unknown what is on the disk; "
-                "check the disk and open the store again"
+                "check the disk and start the broker again"
             ) from error
 
     def seal(self, high: Tick) -> None:
@@ -211,7 +216,7 @@ class SegmentWriter:
         if error is not None:
             raise SyncFailed(
                 f"a write stopped short and could not be undone ({error}); "
-                "make room and open the store again"
+                "make room and start the broker again"
             ) from error
 
 
@@ -236,7 +241,7 @@ def create_segment(
     path = segment_path(directory, header.ordinal)
     unfinished = path.with_suffix(UNFINISHED_SUFFIX)
     recycled = needed <= capacity and spares.take(unfinished)
-    descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
     try:
         if not recycled:
             capacity = _allocate(descriptor, path, capacity, needed, reserve_bytes)
@@ -256,8 +261,8 @@ def create_segment(
         # The name may or may not be there after a crash, so the segment before must not grow.
         os.close(descriptor)
         raise SyncFailed(
-            f"cannot tell whether {path} was made ({error}); check the disk and open the store "
-            "again"
+            f"cannot tell whether {path} was made ({error}); check the disk and start the "
+            "broker again"
         ) from error
     segment = Segment(
         path,

@@ -8,7 +8,8 @@
 4. Readers hold the lock only to look things up and to open the file, not while they read it.  A
    segment that is trimmed meanwhile may be recycled and overwritten under them; its records then
    fail their checks, the reader sees that the segment has gone, and starts again.
-5. Segments leave from the front, one durable step at a time, so that what a crash leaves is always
+5. What is damaged is told to whoever reads it as a lost interval, and logged when it is found.
+6. Segments leave from the front, one durable step at a time, so that what a crash leaves is always
    a log without its beginning.
 """
 
@@ -27,10 +28,17 @@ from typing import Final
 
 import msgspec
 
-from penstock.core.intervals import Tick
-from penstock.store.files import NO_SPACE_ERRORS, give_back_cache, make_directory, sync_directory
+from penstock.core.intervals import Interval, IntervalSet, Tick
+from penstock.store.files import (
+    NO_SPACE_ERRORS,
+    PRIVATE_DIRECTORY,
+    give_back_cache,
+    make_directory,
+    sync_directory,
+)
 from penstock.store.framing import SEGMENT_HEADER_BYTES, SegmentHeader
 from penstock.store.interface import CorruptLog, Failure, LogBounds, LogName, LogSlice
+from penstock.store.log_account import NO_ACCOUNT, LogAccount
 from penstock.store.orders import Append
 from penstock.store.passing_cache import PassingCache
 from penstock.store.recovery import Verify, load_contents, recover_segments
@@ -42,6 +50,7 @@ from penstock.store.segment import (
     SyncFailed,
     create_segment,
 )
+from penstock.store.segment_scan import Damage
 from penstock.store.slice_reader import SliceReader
 from penstock.store.spares import SparePool
 
@@ -58,6 +67,7 @@ class _Extent(msgspec.Struct, frozen=True):
     start: int
     stop: int
     high: Tick
+    reaches_end: bool
 
 
 RESERVED_PART: Final = 8
@@ -78,6 +88,15 @@ class _Refusal(msgspec.Struct, frozen=True):
     retriable: bool
 
 
+class _GroupNotSynced(Exception):
+    """The first ``count`` appends were written, and it is unknown whether they are durable."""
+
+    def __init__(self, count: int, error: SyncFailed) -> None:
+        super().__init__(str(error))
+        self.count = count
+        self.error = error
+
+
 class SegmentLog:
     """A named log on disk."""
 
@@ -90,29 +109,47 @@ class SegmentLog:
         spares: SparePool,
         trimmed_below: Tick = 0,
         verify: Verify = "tail",
+        account: LogAccount = NO_ACCOUNT,
     ) -> None:
-        """Recover a log, or prepare one that comes into being with its first record."""
+        """Recover a log, or prepare one that comes into being with its first record.
+
+        ``account`` is what the state says of the log.
+        """
         self.name = name
         self._directory = directory
         self._segment_bytes = segment_bytes
         self._reserve_bytes = segment_bytes // RESERVED_PART
         self._spares = spares
         self._lock = Lock()
-        self._segments, self._writer = recover_segments(
-            directory, name, segment_bytes=segment_bytes, verify=verify
+        recovered = recover_segments(
+            directory,
+            name,
+            segment_bytes=segment_bytes,
+            verify=verify,
+            trimmed_below=trimmed_below,
+            account=account,
         )
+        self._segments, self._writer = recovered.segments, recovered.writer
+        self._missing = IntervalSet(account.lost)
         base_tick = self._segments[0].header.base_tick if self._segments else 0
         self._first_low = max(trimmed_below, base_tick)
         self._record_high = self._segments[-1].high if self._segments else 0
+        self._known_end = account.end
+        missing_from = max(self._record_high, self._first_low)
+        if missing_from < account.end:
+            self._missing.add(missing_from, account.end)
+        self._missing.remove(0, self._first_low)
+        self._lost = IntervalSet(self._missing)
         self._refusal: _Refusal | None = None
         self._notes_only = False
         self._cache = PassingCache()
         self.syncs = 0
+        self._note_damage(recovered.damage)
 
     @property
     def end_high(self) -> Tick:
-        """Where the next record may start: the end of the log, or of what was trimmed."""
-        return max(self._record_high, self._first_low)
+        """Where the next record may start: the end of the log, of what was trimmed or is lost."""
+        return max(self._record_high, self._first_low, self._known_end)
 
     @property
     def first_low(self) -> Tick:
@@ -125,13 +162,43 @@ class SegmentLog:
             stored_bytes = sum(segment.stored_bytes for segment in self._segments)
             return LogBounds(self._first_low, self.end_high, stored_bytes)
 
+    def lost(self) -> tuple[Interval, ...]:
+        """What is known to be damaged or missing."""
+        with self._lock:
+            return tuple(self._lost)
+
+    def missing(self) -> tuple[Interval, ...]:
+        """What of that the log's own files do not show, so that the state has to say it."""
+        with self._lock:
+            return tuple(self._missing)
+
+    def _note_damage(self, damage: Sequence[Damage]) -> None:
+        """Remember what is lost, and log what was not known before."""
+        for each in damage:
+            with self._lock:
+                known = self._lost.covers(each.low, each.high)
+                self._lost.add(each.low, each.high)
+            if not known:
+                logger.error(
+                    "log %r: %s is damaged at offset %d: the ticks [%d, %d) are lost; readers are "
+                    "told so and go on behind them. Restore the file from a copy while the broker "
+                    "is stopped, or see penstock log check",
+                    self.name,
+                    each.path,
+                    each.offset,
+                    each.low,
+                    each.high,
+                )
+
     def trim(self, below: Tick) -> bool:
         """Discard what lies below a tick, as far as it is durable; whether that was anything."""
         with self._lock:
-            below = min(below, self._record_high)
+            below = min(below, max(self._record_high, self._known_end))
             if below <= self._first_low:
                 return False
             self._first_low = below
+            self._lost.remove(0, below)
+            self._missing.remove(0, below)
             return True
 
     def commit(self, appends: Sequence[Append]) -> list[Failure]:
@@ -143,6 +210,12 @@ class SegmentLog:
             error: Exception | None
             try:
                 group = self._write_group(rest)
+            except _GroupNotSynced as failed:
+                # Their outcome is unknown; what follows was not written.
+                self._refuse(rest[-1].epoch, failed.error)
+                unsure, rest = rest[: failed.count], rest[failed.count :]
+                failures += self._failures(unsure, uncertain=True)
+                return failures + self._failures(rest)
             except (OSError, SyncFailed) as failed:
                 error = failed
             else:
@@ -198,10 +271,16 @@ class SegmentLog:
         if writer is None or fitting == 0:
             writer = self._begin_segment(appends[0])
             fitting = self._count_fitting(appends)
-        group = writer.write(appends[:fitting])
+        try:
+            group = writer.write(appends[:fitting])
+        except SyncFailed as error:
+            raise _GroupNotSynced(fitting, error) from error
         if group.placed:
             self.syncs += 1
-            writer.sync()
+            try:
+                writer.sync()
+            except SyncFailed as error:
+                raise _GroupNotSynced(len(group.placed), error) from error
             self._publish(group, appends[len(group.placed) - 1].high)
             for passed in self._cache.written(self._segments[-1].path, group.end, time.monotonic()):
                 give_back_cache(passed.path, passed.start, passed.stop)
@@ -234,7 +313,7 @@ class SegmentLog:
             identity=secrets.randbits(64),
             base_tick=self._record_high,
         )
-        make_directory(self._directory)
+        make_directory(self._directory, PRIVATE_DIRECTORY)
         segment, writer = create_segment(
             self._directory,
             header,
@@ -273,12 +352,13 @@ class SegmentLog:
         reason = f"log {self.name!r}: {error}"
         self._refusal = _Refusal(epoch, reason, retriable=isinstance(error, OSError))
 
-    def _failures(self, appends: Sequence[Append]) -> list[Failure]:
+    def _failures(self, appends: Sequence[Append], *, uncertain: bool = False) -> list[Failure]:
         refusal = self._refusal
         if refusal is None:
             return []
+        reason, retriable = refusal.reason, refusal.retriable
         return [
-            Failure(append.token, self.name, refusal.reason, refusal.retriable, append.epoch)
+            Failure(append.token, self.name, reason, retriable, append.epoch, uncertain)
             for append in appends
         ]
 
@@ -289,12 +369,14 @@ class SegmentLog:
         with self._lock:
             complete_from = max(low, self._first_low)
             limit = min(high, self._record_high)
+            end = min(high, max(self._record_high, self._known_end))
         reader = SliceReader(complete_from, limit, max_bytes, max_records)
         at = complete_from
         while at < limit:
             extent = self._open_extent(at, limit)
             if extent is None:
                 return None
+            damaged = len(reader.damage)
             try:
                 cut = reader.walk(
                     extent.descriptor,
@@ -302,17 +384,30 @@ class SegmentLog:
                     extent.segment.header.identity,
                     start=extent.start,
                     stop=extent.stop,
+                    end_high=extent.high if extent.reaches_end else None,
                 )
-            except CorruptLog:
-                if self._holds(extent.segment):
-                    raise
-                return None
             finally:
                 os.close(extent.descriptor)
+            if len(reader.damage) > damaged and not self._holds(extent.segment):
+                return None
             if cut is not None:
-                return LogSlice(reader.taken(), complete_from, cut)
+                return self._slice(reader, complete_from, cut)
             at = extent.high
-        return LogSlice(reader.taken(), complete_from, max(low, limit))
+        return self._slice(reader, complete_from, max(low, end))
+
+    def _slice(
+        self, reader: SliceReader, complete_from: Tick, complete_to: Tick
+    ) -> LogSlice[memoryview]:
+        self._note_damage(reader.damage)
+        records = reader.taken()
+        if not self._lost:
+            return LogSlice(records, complete_from, complete_to)
+        with self._lock:
+            lost = IntervalSet(self._lost.within(complete_from, complete_to))
+        for record in records:
+            # An operator may have restored what was missing.
+            lost.remove(record.low, record.high)
+        return LogSlice(records, complete_from, complete_to, tuple(lost))
 
     def _open_extent(self, at: Tick, limit: Tick) -> _Extent | None:
         """Where to read for ``[at, limit)``; None if that part was dropped meanwhile."""
@@ -333,16 +428,20 @@ class SegmentLog:
             assert contents is not None, "it was loaded above, and is never forgotten"
             start = contents.index.start_for(at, SEGMENT_HEADER_BYTES)
             stop = contents.index.stop_for(limit, contents.end)
-            return _Extent(segment, descriptor, start, stop, segment.high)
+            reaches_end = stop == contents.end
+            return _Extent(segment, descriptor, start, stop, segment.high, reaches_end)
 
     def _load(self, segment: Segment, descriptor: int) -> bool:
         """Index an older segment; False if it was dropped meanwhile."""
         try:
-            contents = load_contents(segment, descriptor, verify_data=False)
+            contents, damage = load_contents(segment, descriptor, verify_data=False)
         except CorruptLog:
             if self._holds(segment):
                 raise
             return False
+        if damage and not self._holds(segment):
+            return False
+        self._note_damage(damage)
         with self._lock:
             segment.contents = contents
         return True

@@ -1,4 +1,12 @@
-"""Walking over the records of a segment, from the first to the last that is whole."""
+"""Walking over the records of a segment, from the first to the last, around those that are damaged.
+
+1. A place at which no good record stands, and behind which there is one that was written after it
+   had been synced, is damage: what stood there was durable.  The walk goes on behind it.
+2. If only the header is good, the lost interval is exactly the record's.  If the header is damaged
+   as well, it reaches from the end of the record before to the start of the next good one.
+3. A place behind which nothing of that kind stands is the end: of the log, or of what a crash left
+   of it (penstock.store.recovery).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.core.intervals import Tick
+from penstock.core.intervals import Interval, Tick
 from penstock.store.framing import (
     RECORD_ALIGNMENT_BYTES,
     RECORD_MAGIC,
@@ -20,6 +28,20 @@ from penstock.store.segment_window import SegmentWindow
 from penstock.store.sparse_index import SparseIndex
 
 
+class Damage(msgspec.Struct, frozen=True):
+    """A place of a file where something durable cannot be read, and the ticks that stood there."""
+
+    path: Path
+    offset: int
+    low: Tick
+    high: Tick
+
+    @property
+    def interval(self) -> Interval:
+        """The ticks that are lost."""
+        return self.low, self.high
+
+
 class Scan(msgspec.Struct, frozen=True):
     """What a walk over a segment met before it stopped at ``end``."""
 
@@ -28,19 +50,41 @@ class Scan(msgspec.Struct, frozen=True):
     group_start: int
     sealed: bool
     index: SparseIndex
+    damage: list[Damage]
 
 
 def scan_records(
-    window: SegmentWindow, path: Path, header: SegmentHeader, *, verify_data: bool
+    window: SegmentWindow,
+    path: Path,
+    header: SegmentHeader,
+    *,
+    verify_data: bool,
+    all_durable: bool = False,
 ) -> Scan:
-    """Walk to the first place where no good record stands; without data, trust the headers."""
+    """Walk to the end of a segment; without data, trust the headers.
+
+    ``all_durable`` says that the segment has a successor, so that no part of it can be what a crash
+    left of a commit.
+    """
     index = SparseIndex()
+    damage: list[Damage] = []
     offset = group_start = SEGMENT_HEADER_BYTES
     high = header.base_tick
     sealed = False
-    while (record := window.header_at(offset)) is not None:
-        if verify_data and window.data_of(record) is None:
-            break
+    while True:
+        record = window.header_at(offset)
+        is_good = record is not None and not (verify_data and window.data_of(record) is None)
+        if record is None or not is_good:
+            behind = _good_behind(window, offset, all_durable=all_durable)
+            if behind is None:
+                break
+            if record is None:
+                damage.append(Damage(path, offset, high, max(high, behind.low)))
+                high, offset = max(high, behind.low), behind.offset
+            else:
+                damage.append(Damage(path, offset, record.low, record.high))
+                high, offset = record.high, record.end
+            continue
         if record.low < high or record.high < record.low:
             raise CorruptLog(
                 f"{path}: the record at offset {offset} covers [{record.low}, {record.high}), "
@@ -53,7 +97,24 @@ def scan_records(
         high = record.high
         group_start = record.group_start
         offset = record.end
-    return Scan(end=offset, high=high, group_start=group_start, sealed=sealed, index=index)
+    return Scan(
+        end=offset,
+        high=high,
+        group_start=group_start,
+        sealed=sealed,
+        index=index,
+        damage=[each for each in damage if each.low < each.high],
+    )
+
+
+def _good_behind(window: SegmentWindow, offset: int, *, all_durable: bool) -> RecordHeader | None:
+    """The next good record behind a place whose content was durable; None if it is the end."""
+    first: RecordHeader | None = None
+    for record in records_behind(window, offset):
+        first = first or record
+        if all_durable or record.group_start > offset:
+            return first
+    return None
 
 
 def records_behind(window: SegmentWindow, offset: int) -> Iterator[RecordHeader]:

@@ -2,10 +2,14 @@
 
 Data is given as views of what was read, without a copy.  A view keeps alive the whole window that
 it was cut from, at most ``window_bytes`` or one record, whichever is larger.
+
+What the disk cannot read is seen as zeros: to whoever looks for records it is damage like any
+other.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Final
 
@@ -18,6 +22,10 @@ DEFAULT_WINDOW_BYTES: Final = 256 * 1024
 
 LARGEST_WINDOW_BYTES: Final = 4 << 20
 """For who takes everything that is read at once: twice what a reader is answered at the most."""
+
+
+UNREADABLE_BYTES: Final = 4096
+"""A part of a file that cannot be read is looked at in pieces of a page, and given up by pages."""
 
 
 class SegmentWindow:
@@ -73,6 +81,24 @@ class SegmentWindow:
         if self._start <= start and stop <= self._start + len(self._block):
             return
         wanted = min(max(stop - start, self._window_bytes), self._end - start)
-        self._block = os.pread(self._descriptor, max(wanted, 0), start)
+        self._block = _read(self._descriptor, max(wanted, 0), start)
         self.read_bytes += len(self._block)
         self._start = start
+
+
+def _read(descriptor: int, count: int, offset: int) -> bytes:
+    try:
+        return os.pread(descriptor, count, offset)
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+    pieces = []
+    for at in range(offset, offset + count, UNREADABLE_BYTES):
+        wanted = min(UNREADABLE_BYTES, offset + count - at)
+        try:
+            pieces.append(os.pread(descriptor, wanted, at))
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            pieces.append(bytes(wanted))
+    return b"".join(pieces)

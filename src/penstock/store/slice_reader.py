@@ -1,5 +1,7 @@
 """Collecting the records of a log that touch an interval, up to limits on bytes and records.
 
+What is damaged is stepped over and told (penstock.store.segment_scan says how it is found).
+
 Records are views of what was read.  Where a limit leaves but a small part of that they are copied
 out of it, or whoever keeps them would keep all of it alive.
 """
@@ -11,7 +13,8 @@ from typing import Final
 
 from penstock.core.intervals import Tick
 from penstock.store.framing import RecordHeader
-from penstock.store.interface import CorruptLog, Record
+from penstock.store.interface import Record
+from penstock.store.segment_scan import Damage, records_behind
 from penstock.store.segment_window import LARGEST_WINDOW_BYTES, SegmentWindow
 from penstock.store.sparse_index import DEFAULT_INDEX_INTERVAL_BYTES
 
@@ -23,6 +26,7 @@ class SliceReader:
     """Walks over stretches of segments, one after the other, and keeps what touches."""
 
     __slots__ = (
+        "_at",
         "_high",
         "_low",
         "_max_bytes",
@@ -30,6 +34,7 @@ class SliceReader:
         "_read_bytes",
         "_records",
         "_taken_bytes",
+        "damage",
     )
 
     def __init__(self, low: Tick, high: Tick, max_bytes: int, max_records: int = 0) -> None:
@@ -40,37 +45,64 @@ class SliceReader:
         self._max_records = max_records
         self._read_bytes = 0
         self._taken_bytes = 0
+        self._at = low
+        self.damage: list[Damage] = []
         self._records: list[Record[memoryview]] = []
 
     def walk(
-        self, descriptor: int, path: Path, identity: int, *, start: int, stop: int
+        self,
+        descriptor: int,
+        path: Path,
+        identity: int,
+        *,
+        start: int,
+        stop: int,
+        end_high: Tick | None,
     ) -> Tick | None:
         """Take the records between two offsets.
 
-        The answer is the tick up to which the slice is complete if it had to stop there, because
-        of a limit; otherwise None.
+        ``end_high`` is where the records must end, if ``stop`` is the end of a segment.  The answer
+        is the tick up to which the slice is complete if it had to stop there, because of a limit;
+        otherwise None.
         """
         # One read for the whole slice: what a narrower window cuts off a record is read twice.
         window_bytes = min(LARGEST_WINDOW_BYTES, DEFAULT_INDEX_INTERVAL_BYTES + self._max_bytes)
         window = SegmentWindow(descriptor, identity, stop, window_bytes)
         try:
-            return self._walk(window, path, start, stop)
+            return self._walk(window, path, start, stop, end_high)
         finally:
             self._read_bytes += window.read_bytes
 
-    def _walk(self, window: SegmentWindow, path: Path, offset: int, stop: int) -> Tick | None:
+    def _walk(
+        self, window: SegmentWindow, path: Path, offset: int, stop: int, end_high: Tick | None
+    ) -> Tick | None:
         while offset < stop:
             header = window.header_at(offset)
             if header is None:
-                raise _damaged(path, offset, "header")
+                behind = next(records_behind(window, offset), None)
+                if behind is None:
+                    break
+                self._lose(path, offset, self._at, behind.low)
+                offset = behind.offset
+                continue
             if header.low >= self._high:
                 return None
             if header.high > self._low and not header.is_seal:
                 if self._records and self._is_full(header.length):
                     return header.low
                 self._take(window, path, header)
+            self._at = max(self._at, header.high)
             offset = header.end
+        if end_high is not None:
+            self._lose(path, offset, self._at, end_high)
         return None
+
+    def _lose(self, path: Path, offset: int, low: Tick, high: Tick) -> None:
+        """Nothing between two ticks can be read."""
+        self._at = max(self._at, high)
+        low, high = max(low, self._low), min(high, self._high)
+        if low < high:
+            self.damage.append(Damage(path, offset, low, high))
 
     def _is_full(self, further_bytes: int) -> bool:
         return (
@@ -90,13 +122,7 @@ class SliceReader:
     def _take(self, window: SegmentWindow, path: Path, header: RecordHeader) -> None:
         data = window.data_of(header)
         if data is None:
-            raise _damaged(path, header.offset, "data")
+            self._lose(path, header.offset, header.low, header.high)
+            return
         self._records.append(Record(header.low, header.high, data))
         self._taken_bytes += header.length
-
-
-def _damaged(path: Path, offset: int, part: str) -> CorruptLog:
-    return CorruptLog(
-        f"{path}: the {part} of the record at offset {offset} is damaged, although it was durable; "
-        "restore the file from a copy, or trim the log above it"
-    )

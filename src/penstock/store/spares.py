@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.store.files import make_directory
+from penstock.store.files import PRIVATE_DIRECTORY, make_directory
 
 
 class SparePool:
@@ -18,7 +18,7 @@ class SparePool:
 
     def __init__(self, directory: Path, *, segment_bytes: int, limit: int) -> None:
         """Take over what an earlier run left, and delete what does not fit any more."""
-        make_directory(directory)
+        make_directory(directory, PRIVATE_DIRECTORY)
         self._directory = directory
         self._segment_bytes = segment_bytes
         self._limit = limit

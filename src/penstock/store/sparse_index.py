@@ -48,6 +48,11 @@ class SparseIndex:
         position = bisect_left(self._lows, tick)
         return self._offsets[position] if position < len(self._offsets) else default
 
+    @property
+    def first_low(self) -> Tick | None:
+        """The lowest tick of the first record, if there is one."""
+        return self._lows[0] if self._lows else None
+
     def __len__(self) -> int:
         """How many records have an entry."""
         return len(self._lows)
