@@ -144,6 +144,10 @@ class SimRun:
 
     def result(self, judged: Judgement | None = None) -> RunResult:
         """What is left of the run."""
+        judged = judged or judge(self.history)
+        judged.machine_failures = len(self.world.failures)
+        for failure in self.world.failures:
+            judged.tell(failure)
         return RunResult(
             self.scenario,
             self.name,
@@ -151,7 +155,7 @@ class SimRun:
             EPOCH,
             self.world.now,
             self.history,
-            judged or judge(self.history),
+            judged,
             self.telemetry,
             self.world.scheduler.events,
             self.world.digest if self._digested else "",

@@ -66,6 +66,12 @@ class Session:
                 "not read them (session_output_bytes); reconnect and resume"
             )
 
+    @property
+    def described(self) -> str:
+        """The session and who is behind it, for the log."""
+        peer = self.connection.peer
+        return f"{self.name} ({peer.name if peer else '?'} at {self.connection.peer_address})"
+
     def close(self, reason: str) -> None:
         """Disconnect the client; what waits is not worth keeping it for."""
         logger.info("session %s (%s) closed: %s", self.name, self.connection.peer_address, reason)
@@ -151,6 +157,13 @@ class Sessions:
             session.outbox.pump_all()
             session.close(reason)
         return [session.connection for session in sessions]
+
+    def abort_all(self, reason: str) -> list[Connection]:
+        """Cut every connection without a word; returns the connections."""
+        connections = [session.connection for session in self._by_name.values()]
+        for connection in connections:
+            connection.abort(reason)
+        return connections
 
     def pause_all(self) -> None:
         """Read from nobody any more."""

@@ -46,6 +46,8 @@ class Judgement(msgspec.Struct):
     corrupted: int = 0
     misplaced: int = 0
     announced_lost: int = 0
+    machine_failures: int = 0
+    """How many machines raised; the world adds them, since no application sees them."""
     examples: list[str] = []
 
     @property
@@ -58,6 +60,7 @@ class Judgement(msgspec.Struct):
             + self.unwanted
             + self.corrupted
             + self.misplaced
+            + self.machine_failures
         )
 
     def tell(self, what: str) -> None:
