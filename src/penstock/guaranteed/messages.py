@@ -7,14 +7,31 @@ subscriptions flow up.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
 from penstock.content.batch import Batch
 from penstock.content.frame import Frame
-from penstock.core.clock import Instant
-from penstock.core.intervals import Interval, Tick
+from penstock.core.limits import (
+    MOST_STREAMS,
+    AskedSelector,
+    Count,
+    CountBytes,
+    Document,
+    DurationLimited,
+    FilterText,
+    InstantLimited,
+    Intervals,
+    Name,
+    Names,
+    Positions,
+    Rate,
+    SelectorTexts,
+    Sequence,
+    Text,
+    TickLimited,
+)
 from penstock.core.message import Message
 from penstock.guaranteed.rate_law import AlertReading
 
@@ -30,9 +47,9 @@ class Knowledge(Message, frozen=True, gc=False):
     that what follows must be asked for again.
     """
 
-    pubend: str
+    pubend: Name
     frame: Frame
-    answer_for: str | None = None
+    answer_for: FilterText | None = None
     more: bool = False
 
 
@@ -44,20 +61,20 @@ class Nack(Message, frozen=True, gc=False):
     pieces of a bounded number of frames too.
     """
 
-    pubend: str
-    intervals: tuple[Interval, ...]
-    filter: str
-    max_bytes: int = 0
+    pubend: Name
+    intervals: Intervals
+    filter: FilterText
+    max_bytes: CountBytes = 0
 
 
 class SubscriptionUpdate(Message, frozen=True):
     """What a child wants from a source; ``full`` replaces everything said before on this link."""
 
-    root: str
-    version: int
+    root: Name
+    version: Sequence
     full: bool
-    added: tuple[str, ...]
-    removed: tuple[str, ...] = ()
+    added: SelectorTexts
+    removed: SelectorTexts = ()
 
 
 class SubscriptionConfirmed(Message, frozen=True):
@@ -66,16 +83,16 @@ class SubscriptionConfirmed(Message, frozen=True):
     ``earliest`` is where each pubend's log begins.
     """
 
-    root: str
-    version: int
-    ticks: dict[str, Tick]
-    earliest: dict[str, Tick]
+    root: Name
+    version: Sequence
+    ticks: Positions
+    earliest: Positions
 
 
 class Withdrawal(Message, frozen=True):
     """A child takes its data from another parent now."""
 
-    root: str
+    root: Name
 
 
 class Acknowledgement(Message, frozen=True):
@@ -85,10 +102,10 @@ class Acknowledgement(Message, frozen=True):
     the edge's absence.
     """
 
-    root: str
-    edge: str
+    root: Name
+    edge: Name
     durable: bool
-    ticks: dict[str, Tick]
+    ticks: Positions
 
 
 class DownstreamCongestionQuery(Message, frozen=True):
@@ -98,11 +115,11 @@ class DownstreamCongestionQuery(Message, frozen=True):
     of its log.
     """
 
-    pubend: str
-    epoch: int
-    sequence: int
-    position: Tick
-    earliest: Tick = 0
+    pubend: Name
+    epoch: InstantLimited
+    sequence: Sequence
+    position: TickLimited
+    earliest: TickLimited = 0
 
 
 class UpstreamCongestionAlert(Message, frozen=True):
@@ -110,9 +127,9 @@ class UpstreamCongestionAlert(Message, frozen=True):
     one, and who they are.
     """
 
-    pubend: str
-    epoch: int
-    sequence: int
+    pubend: Name
+    epoch: InstantLimited
+    sequence: Sequence
     nonrecovering: AlertReading | None
     recovering: AlertReading | None
 
@@ -120,55 +137,55 @@ class UpstreamCongestionAlert(Message, frozen=True):
 class ThrottleNotice(Message, frozen=True):
     """A pubend tells its publishers how fast they may go, and why; 0 means without limit."""
 
-    pubend: str
-    allowed_msgs_per_s: float
-    observed_msgs_per_s: float
-    since: Instant
-    rule: str
-    cause: str
+    pubend: Name
+    allowed_msgs_per_s: Rate
+    observed_msgs_per_s: Rate
+    since: InstantLimited
+    rule: Text
+    cause: Text
 
 
 class WhyRequest(Message, frozen=True):
     """Asks a broker what slows one of its pubends down, or why a subscription there is behind."""
 
-    name: str
+    name: Name
 
 
 class WhyReply(Message, frozen=True):
     """The answer, as JSON; ``problem`` if nothing here has that name."""
 
-    name: str
-    document: bytes
-    problem: str = ""
+    name: Name
+    document: Document
+    problem: Text = ""
 
 
 class OpenProducer(Message, frozen=True):
     """A client is about to publish under this name, which survives its reconnections."""
 
-    producer: str
-    pubend: str = ""
+    producer: Name
+    pubend: Name = ""
 
 
 class ProducerOpened(Message, frozen=True):
     """Where the producer's messages go, and the first sequence number that is not stored yet."""
 
-    producer: str
-    pubend: str
-    next_sequence: int
+    producer: Name
+    pubend: Name
+    next_sequence: Sequence
 
 
 class ProducerRefused(Message, frozen=True):
     """The client cannot publish here, and why."""
 
-    producer: str
-    reason: str
+    producer: Name
+    reason: Text
 
 
 class Publish(Message, frozen=True, gc=False):
     """Rows to publish, numbered from ``first_sequence`` by the producer."""
 
-    producer: str
-    first_sequence: int
+    producer: Name
+    first_sequence: Sequence
     batch: Batch
 
 
@@ -179,21 +196,21 @@ class PublishReceipt(Message, frozen=True, gc=False):
     no longer known.
     """
 
-    producer: str
-    first_sequence: int
-    count: int
-    first_tick: Tick
-    waited_ns: int = 0
+    producer: Name
+    first_sequence: Sequence
+    count: Count
+    first_tick: TickLimited
+    waited_ns: DurationLimited = 0
     """How long the publication was held back by the rate that is allowed."""
 
 
 class PublishRefused(Message, frozen=True):
     """Nothing of these rows was stored, and why."""
 
-    producer: str
-    first_sequence: int
-    count: int
-    reason: str
+    producer: Name
+    first_sequence: Sequence
+    count: Count
+    reason: Text
 
 
 class Subscribe(Message, frozen=True):
@@ -210,29 +227,29 @@ class Subscribe(Message, frozen=True):
     it reads all that clients publish to, and of the brokers' own those that ``positions`` name.
     """
 
-    subscription: str
-    selector: str
+    subscription: Name
+    selector: AskedSelector
     durable: bool = False
-    start: str = "now"
-    start_time: Tick = 0
-    positions: dict[str, Tick] = msgspec.field(default_factory=dict)
-    window_bytes: int = 4 << 20
-    ends: dict[str, Tick] = msgspec.field(default_factory=dict)
-    pubends: tuple[str, ...] = ()
+    start: Name = "now"
+    start_time: TickLimited = 0
+    positions: Positions = msgspec.field(default_factory=dict)
+    window_bytes: CountBytes = 4 << 20
+    ends: Positions = msgspec.field(default_factory=dict)
+    pubends: Names = ()
 
 
 class Subscribed(Message, frozen=True):
     """The subscription is in force: everything from these positions on will be delivered."""
 
-    subscription: str
-    positions: dict[str, Tick]
+    subscription: Name
+    positions: Positions
 
 
 class SubscribeRefused(Message, frozen=True):
     """The subscription was not made, and why."""
 
-    subscription: str
-    reason: str
+    subscription: Name
+    reason: Text
 
 
 class Delivery(Message, frozen=True, gc=False):
@@ -241,36 +258,36 @@ class Delivery(Message, frozen=True, gc=False):
     A final frame tells of ticks that the log no longer holds: a loss, said aloud.
     """
 
-    subscription: str
-    pubend: str
+    subscription: Name
+    pubend: Name
     frame: Frame
 
 
 class Taken(Message, frozen=True, gc=False):
     """The application took so many bytes of deliveries: room for more."""
 
-    subscription: str
-    count_bytes: int
+    subscription: Name
+    count_bytes: CountBytes
 
 
 class Consumed(Message, frozen=True, gc=False):
     """The application is done with everything below these ticks."""
 
-    subscription: str
-    ticks: dict[str, Tick]
+    subscription: Name
+    ticks: Positions
 
 
 class Unsubscribe(Message, frozen=True):
     """End a subscription; ``forget`` also deletes a durable one's position."""
 
-    subscription: str
+    subscription: Name
     forget: bool = False
 
 
 class Unsubscribed(Message, frozen=True):
     """The subscription is over."""
 
-    subscription: str
+    subscription: Name
 
 
 class StreamBounds(msgspec.Struct, frozen=True):
@@ -280,10 +297,10 @@ class StreamBounds(msgspec.Struct, frozen=True):
     pubend it cannot know that, and ``rows_end`` is the head.
     """
 
-    broker: str
-    earliest: Tick
-    head: Tick
-    rows_end: Tick
+    broker: Name
+    earliest: TickLimited
+    head: TickLimited
+    rows_end: TickLimited
 
 
 class DescribeStreams(Message, frozen=True):
@@ -293,24 +310,24 @@ class DescribeStreams(Message, frozen=True):
 class StreamsDescribed(Message, frozen=True):
     """The answer; ``problem`` if nobody on this broker has registered with the sources yet."""
 
-    streams: dict[str, StreamBounds]
-    problem: str = ""
+    streams: Annotated[dict[Name, StreamBounds], msgspec.Meta(max_length=MOST_STREAMS)]
+    problem: Text = ""
 
 
 class MoveCursor(Message, frozen=True):
     """Keep the logs from these ticks on until the cursor moves again; ``forget`` deletes it."""
 
-    cursor: str
-    ticks: dict[str, Tick]
+    cursor: Name
+    ticks: Positions
     forget: bool = False
 
 
 class CursorMoved(Message, frozen=True):
     """The cursor is saved there, or was refused with a reason."""
 
-    cursor: str
-    ticks: dict[str, Tick]
-    problem: str = ""
+    cursor: Name
+    ticks: Positions
+    problem: Text = ""
 
 
 class LogEntry(Message, frozen=True, gc=False):

@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
+from penstock.core.limits import (
+    MOST_STREAMS,
+    Cost,
+    CountBytes,
+    Document,
+    InstantLimited,
+    Name,
+    Names,
+    Sequence,
+    Text,
+)
 from penstock.core.message import Message
 
 
@@ -12,11 +27,11 @@ class LinkState(Message, frozen=True):
     which the broker was started.
     """
 
-    broker: str
-    incarnation: int
-    sequence: int
-    neighbours: dict[str, int]
-    pubends: tuple[str, ...]
+    broker: Name
+    incarnation: InstantLimited
+    sequence: Sequence
+    neighbours: Annotated[dict[Name, Cost], Meta(max_length=MOST_STREAMS)]
+    pubends: Names
 
 
 class Hello(Message, frozen=True):
@@ -25,16 +40,16 @@ class Hello(Message, frozen=True):
     ``role`` is "broker" or "client".
     """
 
-    role: str
-    name: str
-    incarnation: int
-    software: str
+    role: Name
+    name: Name
+    incarnation: InstantLimited
+    software: Name
 
 
 class Goodbye(Message, frozen=True):
     """The last message before a connection is closed on purpose, with the reason."""
 
-    reason: str
+    reason: Text
 
 
 class Heartbeat(Message, frozen=True):
@@ -48,19 +63,19 @@ class StatusRequest(Message, frozen=True):
 class Status(Message, frozen=True):
     """A broker's account of itself, as JSON (docs/reference/status.md)."""
 
-    document: bytes
+    document: Document
 
 
 class LinkControl(Message, frozen=True):
     """An operator changes a link while it runs: its bandwidth (0 is unlimited), or cuts it."""
 
-    link: str
-    bandwidth_bytes_per_s: int
+    link: Name
+    bandwidth_bytes_per_s: CountBytes
     cut: bool
 
 
 class LinkControlled(Message, frozen=True):
     """The change is in force, or was refused with a reason."""
 
-    link: str
-    problem: str = ""
+    link: Name
+    problem: Text = ""

@@ -76,6 +76,11 @@ class Entrance:
     ) -> None:
         """A client's rows."""
         problem = self.no_room(len(message.batch), message.batch.wire_size, now)
+        if self._journal.origins.forgotten(sender.origin, message.first_sequence):
+            problem = (
+                f"sequence number {message.first_sequence} lies below gaps in the numbers of "
+                f"{message.producer!r} that are too many to remember; go on with new numbers"
+            )
         if problem:
             first, count = message.first_sequence, len(message.batch)
             refusal = SendRefused(message.producer, sender.queue, first, count, problem)
@@ -118,6 +123,7 @@ class Entrance:
             priority=message.priority,
             expires_at=expires_at,
         )
+        self._journal.origins.forget_old(sender.origin)
         self._give_answers(now, out)
 
     def when_ready(self, step: Step, now: Instant, out: list[Effect]) -> None:

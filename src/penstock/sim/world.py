@@ -18,6 +18,7 @@ import xxhash
 from penstock.content.wire import SizeMeter
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.datagrams import SendBestEffort
+from penstock.core.limit_check import violation
 from penstock.core.machine import (
     CloseSession,
     DeadlineReached,
@@ -41,6 +42,7 @@ from penstock.core.machine import (
 from penstock.core.machine_failure import MachineFailed
 from penstock.core.randomness import random_stream
 from penstock.core.trace import TraceRecord
+from penstock.overlay.gate import objection
 from penstock.overlay.node import BrokerNode, NodeConfig
 from penstock.sim.disk import DiskModel, SimDisk
 from penstock.sim.link import LinkModel, SimLink
@@ -62,6 +64,10 @@ MEASURE_QUEUES_EVERY: Duration = SECOND // 20
 
 RESTART_AFTER_FAILURE: Duration = SECOND // 2
 """How long a broker whose machine raised is away: the first pause of the network world."""
+
+
+class LimitBroken(AssertionError):
+    """A machine sent what no broker would accept in the network world."""
 
 
 class SimBroker:
@@ -120,8 +126,9 @@ class SimWorld:
         digested: bool = False,
         reconnect_ns: Duration = SECOND // 10,
     ) -> None:
-        """``checked`` checks every machine's invariants after each fact; ``digested`` hashes
-        everything that happens, for comparing runs.
+        """``checked`` checks every machine's invariants after each fact, and that every message
+        keeps to the limits that the network world enforces; ``digested`` hashes everything that
+        happens, for comparing runs.
         """
         self.seed = seed
         self.scheduler = Scheduler(EPOCH)
@@ -351,6 +358,8 @@ class SimWorld:
         if node is None:
             return
         self._note(name, fact)
+        if self._checked and isinstance(fact, Received):
+            self._check_limits(fact.message)
         try:
             effects = node.handle(fact, now=self.scheduler.now)
         except Exception as error:
@@ -360,6 +369,12 @@ class SimWorld:
         if self._checked:
             node.check_invariants()
         self._arm(name)
+
+    def _check_limits(self, message: Any) -> None:
+        """No decoder reads what travels here, and it must be what a decoder would let pass."""
+        problem = violation(message) or objection(message)
+        if problem:
+            raise LimitBroken(f"{problem}, in a simulated run with seed {self.seed}")
 
     def _fail(self, name: str, failure: MachineFailed) -> None:
         """A broker's machine raised."""
