@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, Any, Generic, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -168,12 +168,10 @@ class Decoder(Generic[M]):
 
     def _located(self, head: Buffer, problem: str) -> str:
         """A problem that names the field by its place in the head, with the field's own name."""
-        found = re.search(r"\$\[(\d+)\]", problem)
-        try:
-            raw = msgspec.msgpack.decode(head)
-            kind = self._types[raw[0]]
-        except (msgspec.MsgspecError, KeyError, IndexError, TypeError):
+        kind = self._types.get(_tag(bytes(head[:64])))
+        if kind is None:
             return problem
+        found = re.search(r"\$\[(\d+)\]", problem)
         fields = kind.__struct_fields__
         number = int(found[1]) - 1 if found else len(fields)
         where = f"{kind.__name__}.{fields[number]}" if number < len(fields) else kind.__name__
@@ -217,3 +215,28 @@ class Decoder(Generic[M]):
             raise MalformedBlock("a tick lies outside its frame")
         batch = self._batch(marker.rows) if marker.rows else NO_ROWS
         return Frame(marker.low, marker.high, ticks, batch, final=marker.final)
+
+
+ARRAY_HEADER_BYTES: Final = {0xDC: 3, 0xDD: 5}
+SHORT_ARRAY: Final = range(0x90, 0xA0)
+SHORT_TEXT: Final = range(0xA0, 0xC0)
+TEXT_WITH_LENGTH: Final = 0xD9
+
+
+def _tag(head: bytes) -> str:
+    """The name of the message that a head begins with; empty if it does not.
+
+    Read by hand, since what comes behind it may be large and is not worth decoding.
+    """
+    try:
+        at = 1 if head[0] in SHORT_ARRAY else ARRAY_HEADER_BYTES[head[0]]
+        if head[at] in SHORT_TEXT:
+            length = head[at] - SHORT_TEXT.start
+        elif head[at] == TEXT_WITH_LENGTH:
+            at += 1
+            length = head[at]
+        else:
+            return ""
+        return head[at + 1 : at + 1 + length].decode()
+    except (IndexError, KeyError, UnicodeDecodeError):
+        return ""

@@ -83,6 +83,9 @@ Count: TypeAlias = Annotated[int, Meta(ge=0, lt=2**48)]
 
 CountBytes: TypeAlias = Annotated[int, Meta(ge=0, lt=2**48)]
 
+SignedCountBytes: TypeAlias = Annotated[int, Meta(gt=-(2**48), lt=2**48)]
+"""Where a negative number is refused with a reason."""
+
 RequestNumber: TypeAlias = Annotated[int, Meta(ge=0, lt=LARGEST_NUMBER)]
 """By which an answer is found again."""
 

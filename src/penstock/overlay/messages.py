@@ -9,12 +9,12 @@ from msgspec import Meta
 from penstock.core.limits import (
     MOST_STREAMS,
     Cost,
-    CountBytes,
     Document,
     InstantLimited,
     Name,
     Names,
     Sequence,
+    SignedCountBytes,
     Text,
 )
 from penstock.core.message import Message
@@ -70,7 +70,7 @@ class LinkControl(Message, frozen=True):
     """An operator changes a link while it runs: its bandwidth (0 is unlimited), or cuts it."""
 
     link: Name
-    bandwidth_bytes_per_s: CountBytes
+    bandwidth_bytes_per_s: SignedCountBytes
     cut: bool
 
 
