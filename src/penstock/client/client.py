@@ -21,6 +21,7 @@ import msgspec
 
 from penstock.client.addresses import Address, parse_addresses
 from penstock.client.errors import Disconnected, InvalidAttribute, PenstockError
+from penstock.client.limits import check_name, check_selector
 from penstock.client.producer import Producer
 from penstock.client.publish_limits import PublishLimits
 from penstock.client.publisher import OnThrottle, Publication, Publisher
@@ -85,6 +86,7 @@ def connect(
     if deadline_s is not None:
         session = msgspec.structs.replace(settings.session, connect_within_s=deadline_s)
         settings = msgspec.structs.replace(settings, deadline_s=deadline_s, session=session)
+    check_name("client", name or "")
     return Client(parse_addresses(url), name or f"client-{secrets.token_hex(4)}", settings)
 
 
@@ -297,6 +299,8 @@ class Client:
         """
         limits = limits or self._options.publish
         unique = name or f"{self.name}/{secrets.token_hex(8)}"
+        check_name("publisher", unique)
+        check_name("pubend", pubend)
         producer = Producer(unique, limits, pubend=pubend, first_sequence=first_sequence)
         return Publisher(
             self._session,
@@ -346,6 +350,8 @@ class Client:
         """
         _check_choice("ack", ack, ("auto", "explicit"))
         _check_choice("on_loss", on_loss, ("raise", "skip"))
+        check_selector(selector)
+        check_name("subscription", durable or "")
         _check_positive("window_bytes", window_bytes)
         _check_positive("max_unacknowledged", max_unacknowledged)
         if isinstance(pubends, str):

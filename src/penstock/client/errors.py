@@ -16,6 +16,7 @@ __all__ = [
     "Disconnected",
     "InvalidAddress",
     "InvalidAttribute",
+    "LimitExceeded",
     "MessageTooLarge",
     "PenstockError",
     "ProtocolViolation",
@@ -31,6 +32,10 @@ class PenstockError(Exception):
 
 class InvalidAddress(PenstockError, ValueError):
     """An address that does not name a broker."""
+
+
+class LimitExceeded(PenstockError, ValueError):
+    """A name, a selector or a number that the protocol does not carry; nothing was sent."""
 
 
 class ConnectionFailed(PenstockError, ConnectionError):

@@ -22,6 +22,7 @@ import msgspec
 
 from penstock.client.client import ClientOptions
 from penstock.client.errors import Disconnected, PenstockError
+from penstock.client.limits import check_name, check_selector
 from penstock.client.publish_limits import PublishLimits
 from penstock.client.publisher import Publisher
 from penstock.client.queue_message import QueueBatch, QueueMessage, SettleRows
@@ -121,6 +122,8 @@ class Queues:
         receipts.  A ``name`` that is used again continues the numbering of its messages.
         """
         limits = limits or self._options.publish
+        check_name("queue", queue)
+        check_name("sender", name or "")
         producer = QueueProducer(
             name or f"{self._name}/{secrets.token_hex(8)}",
             limits,
@@ -146,6 +149,8 @@ class Queues:
         """A consumer of a queue.  With ``ack="auto"`` asking for the next message settles one."""
         if prefetch <= 0:
             raise ValueError(f"prefetch={prefetch!r}: use a positive number")
+        check_name("queue", queue)
+        check_selector(selector)
         self._last_consumer += 1
         name = f"{self._name}/{self._last_consumer}"
         reader = QueueReader(name, queue, selector, prefetch)

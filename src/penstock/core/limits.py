@@ -58,10 +58,12 @@ HIGHEST_RATE: Final = 1e18
 SELECTOR_MARK: Final = "selector"
 FILTER_MARK: Final = "filter"
 INTERVAL_MARK: Final = "interval"
+ROWS_MARK: Final = "rows"
 ANY_MARK: Final = "any"
 """What a type means beyond its range.  The gate (``overlay/gate.py``) checks that a selector can be
-parsed, as can a filter unless it stands for what is subscribed, and that an interval ends behind
-its beginning.  The last mark says that there is no limit, on purpose."""
+parsed, as can a filter unless it stands for what is subscribed, that an interval ends behind its
+beginning, and that a batch or frame has rows.  The last mark says that there is no limit, on
+purpose."""
 
 # -- numbers ---------------------------------------------------------------------------------------
 

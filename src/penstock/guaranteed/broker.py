@@ -7,7 +7,9 @@ leaving the broker.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Final
 from zlib import crc32
 
 import msgspec
@@ -67,6 +69,9 @@ from penstock.guaranteed.staging_messages import CommitStages, DropStages, Stage
 from penstock.guaranteed.subscription_explanation import explain_subscription
 from penstock.guaranteed.telemetry import service_records, throttle_record
 
+MOST_OPENING: Final = 100_000
+"""Requests to publish that wait until the log was read: ten from every client."""
+
 
 class GuaranteedBroker:
     """Pubends, relays and edge of one broker."""
@@ -98,6 +103,7 @@ class GuaranteedBroker:
         self._by_log = {pubend.log: pubend for pubend in self._pubends.values()}
         self._opening: list[tuple[LinkName, OpenProducer]] = []
         self._producers: dict[tuple[LinkName, str], Pubend] = {}
+        self._producer_counts: Counter[LinkName] = Counter()
         self._sources: dict[str, SourceRelay] = {}
         self._source_of: dict[str, SourceRelay] = {}
         self.edge = Edge(broker, parameters, tokens, saved, now)
@@ -353,15 +359,29 @@ class GuaranteedBroker:
         pubend = self._choose_pubend(session, message)
         if pubend is not None and not pubend.ready:
             # Which numbers are stored is not known before the log has been read.
-            self._opening.append((session, message))
+            if len(self._opening) < MOST_OPENING:
+                self._opening.append((session, message))
+            else:
+                refusal = ProducerRefused(message.producer, "the broker is still starting; retry")
+                out.append(Send(session, refusal, Priority.CONTROL))
             return
         reply: Message
-        if pubend is None:
+        limit = self._parameters.producers_per_session
+        opened = (session, message.producer) in self._producers
+        if not opened and self._producer_counts[session] >= limit:
+            reply = ProducerRefused(
+                message.producer,
+                f"this connection has {limit} producers, the most allowed (producers_per_session)",
+            )
+            pubend = None
+        elif pubend is None:
             hosted = ", ".join(self._open_to_clients()) or "none"
             wanted = f"no pubend {message.pubend!r}" if message.pubend else "no pubend"
             reason = f"broker {self._broker!r} hosts {wanted} (it hosts: {hosted})"
             reply = ProducerRefused(message.producer, reason)
         else:
+            if not opened:
+                self._producer_counts[session] += 1
             self._producers[session, message.producer] = pubend
             sequence = pubend.next_sequence(message.producer)
             reply = ProducerOpened(message.producer, pubend.name, sequence)
@@ -400,6 +420,7 @@ class GuaranteedBroker:
         self._opening = [entry for entry in self._opening if entry[0] != session]
         for key in [key for key in self._producers if key[0] == session]:
             self._producers.pop(key).session_closed(session)
+        self._producer_counts.pop(session, None)
         self._staging.session_closed(session)
         self.edge.session_closed(session, out)
         return self._settled(out, now)

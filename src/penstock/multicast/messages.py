@@ -9,6 +9,7 @@ import msgspec
 from penstock.content.batch import Batch
 from penstock.core.limits import (
     MOST_STREAMS,
+    ROWS_MARK,
     Address,
     Count,
     CountBytes,
@@ -116,7 +117,7 @@ class Multicast(Message, frozen=True, gc=False):
     named_price: Sequence
     """The dearest link of the tree, and the price of it that the sender went by; 0 without one."""
     hops: Count
-    batch: Batch
+    batch: Annotated[Batch, msgspec.Meta(extra={ROWS_MARK: True})]
     prices: Annotated[tuple[PriceRecord, ...], msgspec.Meta(max_length=MOST_STREAMS)] = ()
     """For the neighbour, not for the receivers: prices that ride on this message over one link."""
 

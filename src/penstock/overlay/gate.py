@@ -17,9 +17,11 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec import inspect
 
+from penstock.content.batch import Batch
+from penstock.content.frame import Frame
 from penstock.content.parser import parse
 from penstock.content.selector_error import SelectorError
-from penstock.core.limits import FILTER_MARK, INTERVAL_MARK, SELECTOR_MARK
+from penstock.core.limits import FILTER_MARK, INTERVAL_MARK, ROWS_MARK, SELECTOR_MARK
 from penstock.core.message import Message
 from penstock.guaranteed.messages import LIVE_FILTER
 
@@ -56,6 +58,8 @@ def _check_of(described: inspect.Type) -> Check | None:
             return _every(_check_of(item))
         case inspect.UnionType(types=types):
             return _optional(types)
+        case inspect.StructType(cls=kind) if _checks(kind):
+            return objection
     return None
 
 
@@ -93,8 +97,13 @@ def _interval_problem(interval: tuple[int, int]) -> str:
     return "" if low < high else f"holds the interval [{low}, {high}), which is empty"
 
 
+def _rows_problem(rows: Batch | Frame) -> str:
+    return "" if len(rows) else "has no rows"
+
+
 _MARKED: Final[dict[str, Check]] = {
     SELECTOR_MARK: _selector_problem,
     FILTER_MARK: _filter_problem,
     INTERVAL_MARK: _interval_problem,
+    ROWS_MARK: _rows_problem,
 }

@@ -133,6 +133,11 @@ class Entrance:
         else:
             self._waiting.append(step)
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait until the journal was read."""
+        return len(self._waiting)
+
     def journal_read(self, now: Instant, out: list[Effect]) -> None:
         """Do what waited."""
         self._waiting_bytes = 0

@@ -6,7 +6,7 @@ on the way pass it on.  Rows of an alias queue are named by their position in it
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
@@ -17,6 +17,7 @@ from penstock.core.intervals import Interval
 from penstock.core.limits import (
     MOST_INTERVALS,
     MOST_STREAMS,
+    ROWS_MARK,
     Address,
     AskedSelector,
     Count,
@@ -36,6 +37,10 @@ DEFAULT_PRIORITY = 4
 """The middle of the ten priorities, as in JMS; 9 is the most urgent."""
 
 HIGHEST_PRIORITY = 9
+
+
+RowFrame: TypeAlias = Annotated[Frame, Meta(extra={ROWS_MARK: True})]
+RowBatch: TypeAlias = Annotated[Batch, Meta(extra={ROWS_MARK: True})]
 
 
 class Routed(Message, frozen=True, gc=False):
@@ -59,7 +64,7 @@ class Forward(Routed, frozen=True, gc=False):
     """
 
     floor: Sequence
-    frame: Frame
+    frame: RowFrame
     priority: PriorityNumber
     expires_at: InstantLimited
     under_way: Count = 0
@@ -108,7 +113,7 @@ class HandOver(Message, frozen=True, gc=False):
     alias: Name
     queue: Address
     low: Sequence
-    batch: Batch
+    batch: RowBatch
     priority: PriorityNumber
     expires_at: InstantLimited
     producer: Name
@@ -177,7 +182,7 @@ class SendToQueue(Message, frozen=True, gc=False):
     producer: Name
     queue: Address
     first_sequence: Sequence
-    batch: Batch
+    batch: RowBatch
     priority: PriorityNumber = DEFAULT_PRIORITY
     time_to_live_ns: DurationLimited = 0
 

@@ -13,7 +13,7 @@ from penstock.core.machine import Effect, LinkName
 from penstock.queues.administration import Administration, Hosted
 from penstock.queues.entrance import objection
 from penstock.queues.messages import OpenSender, SenderOpened, SendRefused, SendToQueue
-from penstock.queues.relays import Relays
+from penstock.queues.relays import MOST_WAITING, Relays
 from penstock.queues.replies import answer_client
 from penstock.queues.senders import ClientSender
 
@@ -89,6 +89,9 @@ class Producers:
         out: list[Effect],
     ) -> None:
         """The first number that is not stored, once that is known."""
+        if hosted.entrance.waiting >= MOST_WAITING:
+            self._refuse(sender, message, "the broker is still starting; retry later", out)
+            return
 
         def tell(now: Instant, out: list[Effect]) -> None:
             sequence = hosted.entrance.next_sequence(message.producer)
