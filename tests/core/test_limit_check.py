@@ -16,7 +16,7 @@ class Inner(msgspec.Struct, frozen=True, array_like=True):
 
 class Outer(Message, frozen=True):
     name: Name = ""
-    positions: Positions = {}
+    positions: Positions = msgspec.field(default_factory=dict)
     intervals: Intervals = ()
     rate: Rate = 0.0
     inner: Inner | None = None

@@ -27,6 +27,7 @@ class Broker:
         self.handled: list[str] = []
         self.done: list[str] = []
         self.ended = ""
+        self.finished = asyncio.Semaphore(0)
         self._now_s = 0.0
         monkeypatch.setattr(work_turns, "perf_counter", lambda: self._now_s)
         self.turns: WorkTurns[Client] = WorkTurns(self._handle)
@@ -42,7 +43,11 @@ class Broker:
         return self.turns.begin(client, client.messages, self._finished(client))
 
     def _finished(self, client: Client) -> Callable[[], None]:
-        return lambda: self.done.append(client.name)
+        def finish() -> None:
+            self.done.append(client.name)
+            self.finished.release()
+
+        return finish
 
 
 @pytest.fixture
@@ -52,8 +57,8 @@ async def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
 
 async def settled(broker: Broker, count: int) -> None:
     async with asyncio.timeout(60):
-        while len(broker.done) < count:
-            await asyncio.sleep(0)
+        for _ in range(count):
+            await broker.finished.acquire()
 
 
 async def test_what_fits_into_a_slice_is_handled_at_once(broker: Broker) -> None:

@@ -36,6 +36,7 @@ from penstock.net.driver import Driver
 from penstock.net.durability import Durability
 from penstock.net.link_monitor import LinkMonitor
 from penstock.net.neighbours import Neighbours
+from penstock.net.receive_budget import ReceiveBudget
 from penstock.net.sessions import SESSION_PREFIX, Sessions
 from penstock.net.status import (
     MAX_LISTED_SUBSCRIPTIONS,
@@ -144,8 +145,9 @@ class BrokerServer:
         """Take the addresses; nobody is served yet."""
         loop = asyncio.get_running_loop()
         host, port = self._address.host, self._address.port
+        budget = ReceiveBudget(self.config.limits.receive_buffers_bytes)
         listener = self._listener = await loop.create_server(
-            lambda: Connection(self._hello, self, self.config.connection),
+            lambda: Connection(self._hello, self, self.config.connection, budget),
             host,
             port,
             backlog=LISTEN_BACKLOG,
