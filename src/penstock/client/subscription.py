@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from penstock.client.acknowledgement import Piece
-from penstock.client.errors import DataLoss, Disconnected, PenstockError
+from penstock.client.errors import DataLoss, Disconnected, PenstockError, SubscribeRefusedError
 from penstock.client.message import Acknowledge, Message, MessageBatch
 from penstock.client.reader import Phase, Reader, ReaderOptions
 from penstock.client.session import Session, subscription_key
@@ -127,6 +127,8 @@ class Subscription:
         async with deadline(limit_s, lambda: self._describe("its end was not confirmed")):
             while not self._reader.is_over:
                 await self._wait()
+        if forget and isinstance(self._reader.error, SubscribeRefusedError):
+            raise self._reader.error
 
     def _abandon(self, *, forget: bool = False) -> None:
         """Tell the broker; the session is left when it has answered."""

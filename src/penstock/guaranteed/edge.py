@@ -295,6 +295,10 @@ class Edge:
         refusal = SubscribeRefused(message.subscription, reason)
         out.append(Send(session, refusal, Priority.CONTROL))
 
+    def has(self, session: LinkName, name: str) -> bool:
+        """Whether a session is connected to a subscription of this name."""
+        return name in self._by_session.get(session, {})
+
     def unsubscribe(self, session: LinkName, message: Unsubscribe, out: list[Effect]) -> None:
         """A client ends a subscription."""
         subscription = self._by_session.get(session, {}).get(message.subscription)

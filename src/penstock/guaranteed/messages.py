@@ -7,7 +7,7 @@ subscriptions flow up.
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
@@ -32,7 +32,7 @@ from penstock.core.limits import (
     Text,
     TickLimited,
 )
-from penstock.core.message import Message
+from penstock.core.message import Message, Right
 from penstock.guaranteed.rate_law import AlertReading
 
 LIVE_FILTER: Final = "*"
@@ -278,10 +278,20 @@ class Consumed(Message, frozen=True, gc=False):
 
 
 class Unsubscribe(Message, frozen=True):
-    """End a subscription; ``forget`` also deletes a durable one's position."""
+    """End a subscription; ``forget`` also deletes a durable one's position.
+
+    To delete one that is not connected here is administration: it may be anybody's.
+    """
+
+    right: ClassVar[Right] = Right.ADMINISTER
 
     subscription: Name
     forget: bool = False
+
+    @property
+    def needed_right(self) -> Right:
+        """Only deleting needs more than the use of the broker."""
+        return Right.ADMINISTER if self.forget else Right.USE
 
 
 class Unsubscribed(Message, frozen=True):

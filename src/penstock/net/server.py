@@ -37,12 +37,12 @@ from penstock.net.durability import Durability
 from penstock.net.link_monitor import LinkMonitor
 from penstock.net.neighbours import Neighbours
 from penstock.net.receive_budget import ReceiveBudget
+from penstock.net.rights import ADMINISTRATIVE, refusal
 from penstock.net.sessions import SESSION_PREFIX, Sessions
 from penstock.net.status import (
     MAX_LISTED_SUBSCRIPTIONS,
     BrokerStatus,
     link_statuses,
-    may_operate,
     pubend_statuses,
     subscription_statuses,
 )
@@ -273,21 +273,22 @@ class BrokerServer:
         self, message: Message, connection: Connection, session: LinkName
     ) -> Message | None:
         """Answer what is for the broker itself; None if it is for the machine."""
-        if type(message) not in OPERATIONS:
+        kind = type(message)
+        if kind in ADMINISTRATIVE:
+            is_own = self.node.guaranteed.edge.has
+            refused = refusal(message, connection, session, admin=self.config.admin, is_own=is_own)
+            if refused is not None:
+                return refused
+        if kind not in OPERATIONS:
             return None
         if isinstance(message, StatusRequest):
             return Status(msgspec.json.encode(self.status()))
         if isinstance(message, DatagramSocketRequest):
             return self._datagrams.offer(session)
         if isinstance(message, LinkControl):
-            if not may_operate(connection, admin=self.config.admin):
-                problem = (
-                    "only clients on the broker's own machine may do this, unless admin = true"
-                )
-            else:
-                problem = self._neighbours.control(
-                    message.link, message.bandwidth_bytes_per_s, cut=message.cut
-                )
+            problem = self._neighbours.control(
+                message.link, message.bandwidth_bytes_per_s, cut=message.cut
+            )
             return LinkControlled(message.link, problem)
         return None
 

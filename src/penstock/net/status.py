@@ -7,7 +7,6 @@ The document is described field by field in docs/reference/status.md; programs d
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 import msgspec
@@ -17,7 +16,6 @@ from penstock.core.intervals import Tick
 from penstock.core.machine import LinkName
 from penstock.guaranteed.pubend import Pubend
 from penstock.guaranteed.subscription import Subscription
-from penstock.net.connection import Connection
 from penstock.net.link import Link
 
 MAX_LISTED_SUBSCRIPTIONS: Final = 1000
@@ -132,15 +130,3 @@ def subscription_statuses(
         )
         for each in subscriptions
     ]
-
-
-def may_operate(connection: Connection, *, admin: bool) -> bool:
-    """Whether whoever is at the other end may control links: from this machine, or by ``admin``."""
-    host = connection.peer_address.rpartition(":")[0].strip("[]")
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return admin
-    # A socket for both protocols shows an IPv4 peer as an IPv6 one.
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return admin or (mapped or address).is_loopback

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -17,7 +17,7 @@ from penstock.core.limits import (
     SignedCountBytes,
     Text,
 )
-from penstock.core.message import Message
+from penstock.core.message import Message, Right
 
 
 class LinkState(Message, frozen=True):
@@ -68,6 +68,8 @@ class Status(Message, frozen=True):
 
 class LinkControl(Message, frozen=True):
     """An operator changes a link while it runs: its bandwidth (0 is unlimited), or cuts it."""
+
+    right: ClassVar[Right] = Right.ADMINISTER
 
     link: Name
     bandwidth_bytes_per_s: SignedCountBytes

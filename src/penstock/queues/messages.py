@@ -6,7 +6,7 @@ on the way pass it on.  Rows of an alias queue are named by their position in it
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 from msgspec import Meta
 
@@ -31,7 +31,7 @@ from penstock.core.limits import (
     Sequence,
     Text,
 )
-from penstock.core.message import Message
+from penstock.core.message import Message, Right
 
 DEFAULT_PRIORITY = 4
 """The middle of the ten priorities, as in JMS; 9 is the most urgent."""
@@ -337,6 +337,8 @@ class Browsed(Message, frozen=True, gc=False):
 class PurgeQueue(Message, frozen=True):
     """Discard every message that waits (not those that consumers hold)."""
 
+    right: ClassVar[Right] = Right.ADMINISTER
+
     request: RequestNumber
     queue: Address
 
@@ -350,6 +352,8 @@ class ListQueues(Message, frozen=True):
 
 class ChangeDestination(Message, frozen=True):
     """Add a destination to an alias queue, or retire one."""
+
+    right: ClassVar[Right] = Right.ADMINISTER
 
     request: RequestNumber
     alias: Name
