@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from xxhash import xxh3_64_intdigest
 
 from penstock.content.batch import Batch
+from penstock.content.block import CHECKSUM, MalformedBlock
+from penstock.content.frame import Frame
 from penstock.content.parser import parse
 from penstock.content.wire import encode
 from penstock.core.limit_check import unbounded_fields
@@ -10,7 +13,7 @@ from penstock.core.limits import LARGEST_NUMBER, LATEST_INSTANT
 from penstock.core.message import Message
 from penstock.datagram.messages import DATAGRAMS
 from penstock.gossip.messages import GOSSIP_MESSAGES
-from penstock.guaranteed.messages import LIVE_FILTER, Nack, Publish, SubscriptionUpdate
+from penstock.guaranteed.messages import LIVE_FILTER, Knowledge, Nack, Publish, SubscriptionUpdate
 from penstock.overlay.gate import objection
 from penstock.overlay.wire import (
     DATAGRAM_MESSAGES,
@@ -91,3 +94,27 @@ def test_a_sequence_number_that_cannot_be_persisted_never_enters(number: int) ->
     data = b"".join(bytes(piece) for piece in encode(message))
     with pytest.raises(ValueError, match=r"Publish\.first_sequence: Expected `int`"):
         connection_decoder().decode(data)
+
+
+def test_damaged_rows_of_a_neighbour_are_found_before_a_machine_reads_them() -> None:
+    """Whoever lies computes the checksum anew."""
+    rows = [({"symbol": "ACME", "price": 1.5}, b"payload")] * 3
+    sound = bytes(Batch.from_rows(rows).encode())
+    assert objection(Knowledge("pb.1", Frame(0, 3, range(3), Batch.decode(sound)))) == ""
+    refused = 0
+    for at in range(len(sound)):
+        damaged = bytearray(sound)
+        damaged[at] ^= 0x55
+        damaged[: CHECKSUM.size] = CHECKSUM.pack(xxh3_64_intdigest(damaged[CHECKSUM.size :]))
+        try:
+            batch = Batch.decode(bytes(damaged))
+        except MalformedBlock:
+            continue
+        if len(batch) != len(rows):
+            continue
+        problem = objection(Knowledge("pb.1", Frame(0, 3, range(3), batch)))
+        refused += problem.startswith("Knowledge.frame holds a malformed batch")
+        if not problem:
+            batch.attribute_rows()
+            batch.payload_rows()
+    assert refused

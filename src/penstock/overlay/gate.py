@@ -1,4 +1,5 @@
-"""What the types of messages cannot say: whether a selector is one, and an interval not empty.
+"""What the types of messages cannot say: whether a selector is one, an interval not empty, and
+rows as they should be.
 
 Both worlds pass everything that a neighbour or a client sends through here before a machine hears
 it.  Which fields are meant follows from their types (the marks in ``core/limits.py``), so that a
@@ -18,7 +19,8 @@ import msgspec
 from msgspec import inspect
 
 from penstock.content.batch import Batch
-from penstock.content.frame import Frame
+from penstock.content.block import MalformedBlock
+from penstock.content.frame import NO_ROWS, Frame
 from penstock.content.parser import parse
 from penstock.content.selector_error import SelectorError
 from penstock.core.limits import FILTER_MARK, INTERVAL_MARK, ROWS_MARK, SELECTOR_MARK
@@ -60,6 +62,8 @@ def _check_of(described: inspect.Type) -> Check | None:
             return _optional(types)
         case inspect.StructType(cls=kind) if _checks(kind):
             return objection
+        case inspect.CustomType():
+            return _damage
     return None
 
 
@@ -98,7 +102,22 @@ def _interval_problem(interval: tuple[int, int]) -> str:
 
 
 def _rows_problem(rows: Batch | Frame) -> str:
-    return "" if len(rows) else "has no rows"
+    return _damage(rows) if len(rows) else "has no rows"
+
+
+def _damage(rows: Batch | Frame) -> str:
+    """What is wrong with rows that nobody has read yet; a machine would raise when it reads them.
+
+    Where it is compiled it takes a few microseconds for a batch, whatever its rows.
+    """
+    batch = rows if isinstance(rows, Batch) else rows.batch
+    if batch is NO_ROWS or batch.extent() is not None:
+        return ""
+    try:
+        batch.validate()
+    except MalformedBlock as error:
+        return f"holds a malformed batch: {error}"
+    return ""
 
 
 _MARKED: Final[dict[str, Check]] = {
