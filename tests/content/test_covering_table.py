@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.content import covering_table
 from penstock.content.covering import covers
 from penstock.content.covering_table import CoveringChange, CoveringTable
 from penstock.content.parser import parse
@@ -93,3 +94,38 @@ def test_what_is_advertised_selects_what_all_select(data, draws):
             assert any(selects(each, row) for each in table.advertised) == wanted
     for hidden in held:
         assert any(covers(each, hidden) for each in table.advertised)
+
+
+def test_placing_a_selector_has_a_bounded_cost(monkeypatch):
+    """However many there are; what is not compared is advertised, and nothing is missed."""
+    compared = 0
+
+    def counted(wide, narrow):
+        nonlocal compared
+        compared += 1
+        return covers(wide, narrow)
+
+    monkeypatch.setattr(covering_table, "covers", counted)
+    table = CoveringTable()
+    most = covering_table.MOST_EFFORT // covering_table.LEAST_EFFORT
+    selectors = [parse(f"x > {number} AND y < {number}") for number in range(most + 300)]
+    for selector in selectors:
+        before = compared
+        table.add(selector)
+        assert compared - before <= most
+    wide = parse("x > -1 OR y < 9")
+    table.add(wide)
+    before = compared
+    table.remove(wide)
+    assert compared - before <= most
+    assert {each.text for each in table.advertised} == {each.text for each in selectors}
+
+
+def test_an_advertised_selector_stands_for_what_it_hides():
+    table = CoveringTable()
+    for selector in (WIDE, NARROW, OTHER):
+        table.add(selector)
+    assert table.stands_for_any(WIDE.text, {NARROW.text})
+    assert table.stands_for_any(WIDE.text, {WIDE.text})
+    assert not table.stands_for_any(OTHER.text, {NARROW.text})
+    assert not table.stands_for_any(MIDDLE.text, {NARROW.text})

@@ -195,3 +195,12 @@ def test_any_text_is_parsed_or_refused(text):
     except SelectorError:
         return
     assert parse(selector.text) == selector
+
+
+def test_a_selector_that_is_accepted_is_accepted_in_its_canonical_form():
+    """Brokers tell each other the canonical text, which may be longer than what was written."""
+    limits = SelectorLimits(max_characters=40)
+    written = "a=1 or b=2 or c=3 or d=4 or e=5"
+    with pytest.raises(SelectorError, match="canonical form has"):
+        parse(written, limits)
+    assert parse(parse(written).text) == parse(written)

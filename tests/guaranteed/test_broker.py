@@ -269,3 +269,36 @@ def test_names_of_sinks_are_not_for_publishers(network: Any) -> None:
 
 def one_row(side: str) -> Batch:
     return Batch.from_rows([({"side": side}, b"")])
+
+
+def test_a_connection_has_only_so_many_producers(network: Any) -> None:
+    brokers = alone(network, producers_per_session=2)
+    for number in (1, 2, 2, 3):
+        brokers.client("alice", "b", OpenProducer(f"p{number}"))
+    brokers.client("bob", "b", OpenProducer("p3"))
+    brokers.advance(SECOND)
+
+    assert [each.producer for each in brokers.heard("alice", ProducerOpened)] == ["p1", "p2", "p2"]
+    (refused,) = brokers.heard("alice", ProducerRefused)
+    assert refused.producer == "p3"
+    assert "producers_per_session" in refused.reason
+    assert brokers.heard("bob", ProducerOpened)
+
+
+def test_a_repeat_below_too_many_holes_is_refused(network: Any) -> None:
+    brokers = alone(network)
+    rows = Batch.from_rows([({"side": "buy"}, b"")])
+    brokers.client("alice", "b", OpenProducer("p"))
+    for number in range(1100):
+        brokers.client("alice", "b", Publish("p", 2 * number, rows))
+    brokers.advance(SECOND)
+    assert len(brokers.heard("alice", PublishReceipt)) == 1100
+
+    brokers.client("alice", "b", Publish("p", 0, rows))
+    brokers.client("alice", "b", Publish("p", 2200, rows))
+    brokers.advance(SECOND)
+
+    (refused,) = brokers.heard("alice", PublishRefused)
+    assert refused.first_sequence == 0
+    assert "too many to remember" in refused.reason
+    assert len(brokers.heard("alice", PublishReceipt)) == 1101

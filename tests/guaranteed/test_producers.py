@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.guaranteed.producers import ProducerTable
+from penstock.guaranteed.producers import MOST_INTERVALS, ProducerTable
 
 
 def test_an_unknown_producer_has_nothing_stored() -> None:
@@ -104,3 +106,43 @@ def test_the_table_agrees_with_sets_of_numbers(
         listed = [number for low, high in fresh for number in range(low, high)]
         assert listed == sorted(set(range(first, first + count)) - numbers)
         assert table.next_sequence(producer) == max(numbers, default=-1) + 1
+
+
+def test_the_number_of_holes_is_bounded_and_what_is_forgotten_is_not_called_new() -> None:
+    table = ProducerTable(10)
+    for number in range(3 * MOST_INTERVALS):
+        table.add("a", 2 * number, 1)
+
+    lowest = 2 * (3 * MOST_INTERVALS - MOST_INTERVALS)
+    assert table.forgotten("a", 0)
+    assert table.forgotten("a", lowest - 1)
+    assert not table.forgotten("a", lowest)
+    assert not table.forgotten("b", 0)
+    assert table.next_sequence("a") == 6 * MOST_INTERVALS - 1
+    assert len(table.save(0)) < 20 * MOST_INTERVALS
+
+
+@pytest.mark.parametrize("number", [-5, 2**62, 2**63, 2**64 - 1])
+def test_numbers_that_no_producer_may_use_are_not_taken_from_the_disk(
+    number: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An earlier version stored them, and could not save the table any more."""
+    table = ProducerTable(10)
+    table.add("a", 0, 3)
+    table.add("a", number, 1)
+
+    assert "'a'" in caplog.text
+    table.load(table.save(7))
+    assert table.next_sequence("a") == 3
+
+
+def test_a_saved_table_with_such_numbers_can_be_read(caplog: pytest.LogCaptureFixture) -> None:
+    saved = msgspec.msgpack.encode([9, [["a", [[-5, 3], [2**63, 2**64 - 1]]], ["b", [[0, 4]]]]])
+    table = ProducerTable(10)
+
+    assert table.load(saved) == 9
+    assert table.next_sequence("a") == 3
+    assert table.next_sequence("b") == 4
+    assert "'a'" in caplog.text
+    assert "'b'" not in caplog.text
+    table.save(9)

@@ -174,6 +174,10 @@ class Brokers:
         self._running.remove(server)
         await server.stop()
 
+    async def abandon(self, server: BrokerServer) -> None:
+        self._running.remove(server)
+        await server.abandon()
+
     async def client(
         self, server: BrokerServer, name: str = "tester", options: ConnectionOptions | None = None
     ) -> Peer:

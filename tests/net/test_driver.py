@@ -36,6 +36,7 @@ class Recorder:
         self.answers: dict[Fact, list[Effect]] = {}
         self.deadline: Instant | None = None
         self.woken = asyncio.Event()
+        self.failures: list[tuple[Fact | None, str]] = []
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
         self.heard.append((fact, now))
@@ -61,6 +62,9 @@ class Recorder:
 
     def close_session(self, effect: CloseSession) -> None:
         self.orders.append(effect)
+
+    def machine_failed(self, fact: Fact | None, error: Exception) -> None:
+        self.failures.append((fact, str(error)))
 
     persist = persist_state = read = trim = send
 
@@ -161,15 +165,49 @@ async def test_a_deadline_that_moves_back_is_not_told_early(
     assert world.facts.count(DeadlineReached()) == 1
 
 
-async def test_a_failing_machine_does_not_stop_the_clock(world: Recorder, driver: Driver) -> None:
+async def test_a_machine_that_raises_hears_nothing_more(world: Recorder, driver: Driver) -> None:
+    """Its state may be half-changed: no later fact is handled, no later order carried out."""
     world.deadline = WallClock().now()
+    world.answers[LinkUp("before")] = [Send("a", "before")]
+    world.answers[LinkUp("next")] = [Send("a", "next")]
 
-    with pytest.raises(RuntimeError, match="a bug"):
-        driver.feed([LinkDown("broken"), LinkUp("next")])
+    driver.feed([LinkUp("before"), LinkDown("broken"), LinkUp("next")])
+    driver.feed([LinkUp("next")])
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
 
-    async with asyncio.timeout(PATIENCE_S):
-        await world.woken.wait()
-    assert LinkUp("next") in world.facts
+    assert world.failures == [(LinkDown("broken"), "a bug")]
+    assert world.facts == [LinkUp("before"), LinkDown("broken")]
+    assert world.orders == [Send("a", "before")]
+
+
+async def test_an_order_that_cannot_be_carried_out_ends_the_driver(
+    world: Recorder, driver: Driver
+) -> None:
+    world.answers[LinkUp("a")] = [Send("a", 1), Send("a", 2)]
+
+    def send(effect: Send) -> None:
+        raise KeyError(effect.link)
+
+    driver._orders[Send] = send
+    driver.feed([LinkUp("a"), LinkUp("b")])
+
+    assert [fact for fact, _ in world.failures] == [LinkUp("a")]
+    assert world.facts == [LinkUp("a")]
+
+
+async def test_a_machine_that_cannot_tell_its_deadline_has_failed(
+    world: Recorder, driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def next_deadline() -> Instant | None:
+        raise IndexError("no deadline")
+
+    monkeypatch.setattr(world, "next_deadline", next_deadline)
+    driver.feed([LinkUp("a")])
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    assert world.failures == [(None, "no deadline")]
 
 
 async def test_nothing_is_heard_after_the_end(world: Recorder, driver: Driver) -> None:

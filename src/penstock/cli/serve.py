@@ -11,8 +11,10 @@ from typing import Literal
 import msgspec
 
 from penstock.cli.errors import MISUSED, told_in_one_line
+from penstock.core.machine_failure import MachineFailed
 from penstock.lab.telemetry import TelemetryDirectory
 from penstock.net.config import ConfigError, load_config
+from penstock.net.restarts import FAILED_STATUS
 from penstock.net.serve import Ready
 from penstock.net.serve import serve as serve_broker
 from penstock.net.telemetry import TraceSink
@@ -27,6 +29,8 @@ def serve(
     """Run a broker until it is told to stop (Ctrl-C or SIGTERM).
 
     When it listens it prints one line of JSON with its address; its log goes to standard error.
+    After an internal error it restarts from its log; if that happens too often it ends with
+    status 70.
 
     Parameters
     ----------
@@ -38,7 +42,8 @@ def serve(
     logging.basicConfig(stream=sys.stderr, level=log_level.upper(), format=LOG_FORMAT)
     with told_in_one_line(ConfigError, status=MISUSED):
         settings = load_config(config)
-    with told_in_one_line(StoreError, OSError), ExitStack() as stack:
+    failures = told_in_one_line(MachineFailed, status=FAILED_STATUS)
+    with failures, told_in_one_line(StoreError, OSError), ExitStack() as stack:
         sink: TraceSink | None = None
         if settings.telemetry.directory:
             folder = config.parent / settings.telemetry.directory

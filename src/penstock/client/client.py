@@ -22,6 +22,7 @@ import msgspec
 from penstock.client.addresses import Address, parse_addresses
 from penstock.client.errors import Disconnected, InvalidAttribute, OutcomeUncertain, PenstockError
 from penstock.client.instance import new_instance
+from penstock.client.limits import check_name, check_selector
 from penstock.client.producer import Producer
 from penstock.client.publish_limits import PublishLimits
 from penstock.client.publisher import OnThrottle, Publication, Publisher
@@ -86,6 +87,7 @@ def connect(
     if deadline_s is not None:
         session = msgspec.structs.replace(settings.session, connect_within_s=deadline_s)
         settings = msgspec.structs.replace(settings, deadline_s=deadline_s, session=session)
+    check_name("client", name or "")
     return Client(parse_addresses(url), name or f"client-{secrets.token_hex(4)}", settings)
 
 
@@ -298,6 +300,8 @@ class Client:
         """
         limits = limits or self._options.publish
         unique = name or f"{self.name}/{secrets.token_hex(8)}"
+        check_name("publisher", unique)
+        check_name("pubend", pubend)
         producer = Producer(
             unique,
             limits,
@@ -353,6 +357,8 @@ class Client:
         """
         _check_choice("ack", ack, ("auto", "explicit"))
         _check_choice("on_loss", on_loss, ("raise", "skip"))
+        check_selector(selector)
+        check_name("subscription", durable or "")
         _check_positive("window_bytes", window_bytes)
         _check_positive("max_unacknowledged", max_unacknowledged)
         if isinstance(pubends, str):

@@ -17,6 +17,7 @@ __all__ = [
     "Disconnected",
     "InvalidAddress",
     "InvalidAttribute",
+    "LimitExceeded",
     "MessageTooLarge",
     "OutcomeUncertain",
     "PenstockError",
@@ -35,6 +36,10 @@ class PenstockError(Exception):
 
 class InvalidAddress(PenstockError, ValueError):
     """An address that does not name a broker."""
+
+
+class LimitExceeded(PenstockError, ValueError):
+    """A name, a selector or a number that the protocol does not carry; nothing was sent."""
 
 
 class ConnectionFailed(PenstockError, ConnectionError):

@@ -30,6 +30,7 @@ from penstock.client.errors import PenstockError
 from penstock.client.group_message import GroupBatch, GroupMessage
 from penstock.client.group_producer import GROUP_LIMITS, GroupProducer
 from penstock.client.group_reader import WINDOW_BYTES, GroupReader, Phase
+from penstock.client.limits import check_name
 from penstock.client.publish_limits import PublishLimits
 from penstock.client.publisher import Publisher
 from penstock.client.queue_requests import QueueRequests
@@ -76,6 +77,7 @@ class Groups:
         self, name: str, *, must_exist: bool = False, window_bytes: int = WINDOW_BYTES
     ) -> Group:
         """A group to join and to send to; ``must_exist`` makes sending to nobody an error."""
+        check_name("group", name)
         reader = GroupReader(self._name, name, window_bytes)
         return Group(self._session, reader, partial(self.sender, name, must_exist=must_exist))
 
@@ -97,6 +99,8 @@ class Groups:
         """
         if not groups:
             raise ValueError("a sender needs at least one group")
+        for group in groups:
+            check_name("group", group)
         limits = limits or GROUP_LIMITS
         producer = GroupProducer(
             f"{self._name}/{secrets.token_hex(8)}",

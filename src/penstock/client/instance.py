@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 from typing import Final
 
-INSTANCE_BITS: Final = 62
-"""Two publishers choose the same number once in four quintillion; it fits a signed 64-bit field."""
+INSTANCE_BITS: Final = 61
+"""Two publishers choose the same number once in two quintillion; it is below ``LARGEST_NUMBER``."""
 
 
 def new_instance() -> int:

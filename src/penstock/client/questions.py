@@ -7,6 +7,7 @@ from collections import deque
 from typing import Any, Final, TypeAlias
 
 from penstock.client.errors import AnswerLost, PenstockError, ProtocolViolation
+from penstock.client.limits import check_request
 from penstock.client.session import QUESTIONS, Session
 from penstock.client.waiting import deadline
 from penstock.core.clock import Instant
@@ -83,6 +84,7 @@ class Questions:
         """The answer; raises ``AnswerLost``, ``DeadlineExceeded``, and what ended the session."""
         if self._session.failure is not None:
             raise self._session.failure.with_traceback(None)
+        check_request(question)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._unsent.append((question, answer))
         self._session.wake(QUESTIONS)

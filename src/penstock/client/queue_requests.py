@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.client.errors import Disconnected, OutcomeUncertain, PenstockError
+from penstock.client.limits import check_request
 from penstock.client.session import QUEUE_REQUESTS, Session
 from penstock.client.waiting import deadline
 from penstock.core.clock import Instant
@@ -36,6 +37,7 @@ class QueueRequests:
         self._last_number += 1
         number = self._last_number
         request = make(number)
+        check_request(request)
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._unanswered[number] = answered
         self._unsent.append(request)

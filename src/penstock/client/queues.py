@@ -23,6 +23,7 @@ import msgspec
 from penstock.client.client import ClientOptions
 from penstock.client.errors import Disconnected, PenstockError
 from penstock.client.instance import new_instance
+from penstock.client.limits import check_name, check_selector
 from penstock.client.publish_limits import PublishLimits
 from penstock.client.publisher import Publisher
 from penstock.client.queue_message import QueueBatch, QueueMessage, SettleRows
@@ -124,6 +125,8 @@ class Queues:
         ``PublisherTakenOver``.
         """
         limits = limits or self._options.publish
+        check_name("queue", queue)
+        check_name("sender", name or "")
         producer = QueueProducer(
             name or f"{self._name}/{secrets.token_hex(8)}",
             limits,
@@ -150,6 +153,8 @@ class Queues:
         """A consumer of a queue.  With ``ack="auto"`` asking for the next message settles one."""
         if prefetch <= 0:
             raise ValueError(f"prefetch={prefetch!r}: use a positive number")
+        check_name("queue", queue)
+        check_selector(selector)
         self._last_consumer += 1
         name = f"{self._name}/{self._last_consumer}"
         reader = QueueReader(name, queue, selector, prefetch)

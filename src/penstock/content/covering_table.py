@@ -12,11 +12,16 @@ Covers are sought among the advertised selectors that select a witness of the ne
 index finds; what a new one covers is sought among those whose witness it selects, which are looked
 up by value where the new one names values and gone through otherwise.  The table's size is bounded
 by the number of subscriptions that its owner admits.
+
+5. To add or remove one selector may cost only so much (``_Effort``), however many there are.  What
+   is not compared any more counts as not covered: more is advertised than needed, and nothing is
+   missed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from typing import Final
 
 import msgspec
 
@@ -38,6 +43,41 @@ class CoveringChange(msgspec.Struct, frozen=True):
     def __bool__(self) -> bool:
         """Whether there is anything to tell."""
         return bool(self.advertise or self.withdraw)
+
+
+MOST_EFFORT: Final = 1_000_000
+"""For one change: a thousand short selectors, 15 ms, or a few of a page each."""
+
+PLACING_EFFORT: Final = 50_000
+"""Of placing one selector that was hidden: the index is asked, and is built anew for it."""
+
+LEAST_EFFORT: Final = 1000
+"""Of one comparison, however short the selectors are."""
+
+
+class _Effort:
+    """What the comparisons of one change have cost, by the lengths of what was compared.
+
+    Comparing two selectors takes time with the product of their sizes in the worst case: of their
+    values, patterns and alternatives, for which their text stands.
+    """
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = MOST_EFFORT
+
+    def spend(self, effort: int) -> bool:
+        """Whether that much may still be done."""
+        self._left -= effort
+        return self._left > 0
+
+    def covers(self, wide: Selector, narrow: Selector) -> bool:
+        """Whether one covers the other; False when too much was spent."""
+        if self._left <= 0:
+            return False
+        self._left -= LEAST_EFFORT + len(wide.text) * len(narrow.text)
+        return covers(wide, narrow)
 
 
 class _Entry:
@@ -86,7 +126,7 @@ class CoveringTable:
         entry = self._entries[selector.text] = _Entry(self._next_number, selector)
         self._next_number += 1
         change = _ChangeInMaking()
-        self._place(entry, change)
+        self._place(entry, change, _Effort())
         return change.finished()
 
     def remove(self, selector: Selector) -> CoveringChange:
@@ -101,9 +141,13 @@ class CoveringTable:
             return CoveringChange()
         change = _ChangeInMaking()
         self._unadvertise(entry, change)
+        effort = _Effort()
         for orphan in entry.hidden.values():
             orphan.cover = None
-            self._place(orphan, change)
+            if effort.spend(PLACING_EFFORT):
+                self._place(orphan, change, effort)
+            else:
+                self._advertise(orphan, change)
         return change.finished()
 
     def cover_of(self, selector: Selector) -> Selector | None:
@@ -111,19 +155,27 @@ class CoveringTable:
         entry = self._entries.get(selector.text)
         if entry is not None:
             return (entry.cover or entry).selector
+        effort = _Effort()
         for other in self._possible_covers(_Entry(self._next_number, selector)):
-            if covers(other.selector, selector):
+            if effort.covers(other.selector, selector):
                 return other.selector
         return None
 
-    def _place(self, entry: _Entry, change: _ChangeInMaking) -> None:
+    def stands_for_any(self, text: str, texts: Container[str]) -> bool:
+        """Whether an advertised selector is one of these, or one of these is hidden behind it."""
+        entry = self._entries.get(text)
+        if entry is None:
+            return False
+        return text in texts or any(each.selector.text in texts for each in entry.hidden.values())
+
+    def _place(self, entry: _Entry, change: _ChangeInMaking, effort: _Effort) -> None:
         """Rule 2."""
         for other in self._possible_covers(entry):
-            if covers(other.selector, entry.selector):
+            if effort.covers(other.selector, entry.selector):
                 _hide(entry, other)
                 return
         for other in self._possibly_covered(entry):
-            if covers(entry.selector, other.selector):
+            if effort.covers(entry.selector, other.selector):
                 self._unadvertise(other, change)
                 _hide(other, entry)
         self._advertise(entry, change)

@@ -205,13 +205,18 @@ def _intersection(operands: tuple[Condition, ...], truth: bool) -> Boxes:
     forms = [(_wanted(each, truth), each) for each in operands]
     forms.sort(key=lambda pair: len(pair[0]))
     boxes: Boxes = (EVERY_ROW,)
+    residuals: list[Residual] = []
     for form, operand in forms:
         if len(boxes) * len(form) > MAX_BOXES:
-            form = _residual(operand, truth)
+            residuals.append(Residual(operand, truth))
+            continue
         try:
             boxes = _crossed(boxes, form)
         except TooComplicated:
-            boxes = _crossed(boxes, _residual(operand, truth))
+            residuals.append(Residual(operand, truth))
+    if residuals:
+        # All at once: one after another would take time with the square of their number.
+        boxes = _crossed(boxes, (Box(residuals=frozenset(residuals)),))
     return _merged(boxes)
 
 

@@ -1,7 +1,8 @@
 """From text to selector.
 
 1. Limits come first and cost one pass over the text: a selector that is too long or too deeply
-   bracketed is refused before any parsing.
+   bracketed is refused before any parsing.  They hold for the canonical text, too, which is what
+   brokers tell each other: a selector that one broker accepts is accepted by all.
 2. The grammar (grammar.py) is run by lark; a builder turns each rule into a typed node as it is
    recognised, so there is no intermediate tree and no recursion on the way.
 3. Where the grammar leaves open whether an operand is a condition or a value, the builder decides
@@ -74,7 +75,9 @@ def _parse(text: str, limits: SelectorLimits) -> Selector:
     except UnexpectedInput as error:
         raise syntax_error(text, error) from None
     _check_size(condition, limits)
-    return Selector.of(condition)
+    selector = Selector.of(condition)
+    _check_canonical(selector.text, limits)
+    return selector
 
 
 @cache
@@ -113,6 +116,17 @@ def _check_brackets(text: str, limits: SelectorLimits) -> None:
                 )
         elif found[0] == ")":
             depth -= 1
+
+
+def _check_canonical(text: str, limits: SelectorLimits) -> None:
+    """Refuse a selector whose canonical text could not be read again by the next broker."""
+    if len(text) > limits.max_characters:
+        raise SelectorError(
+            f"its canonical form has {len(text)} characters and the limit is "
+            f"{limits.max_characters}",
+            hint="split it into several subscriptions",
+        )
+    _check_brackets(text, limits)
 
 
 def _check_size(condition: Condition, limits: SelectorLimits) -> None:

@@ -9,8 +9,9 @@ that forwards a frame neither copies nor re-computes anything but the head.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,19 +21,22 @@ from penstock.content.block import MalformedBlock, padded
 from penstock.content.columns import Buffer
 from penstock.content.envelope import ENVELOPE, MalformedMessage, opened, seal
 from penstock.content.frame import NO_ROWS, Frame, Ticks
+from penstock.core.limits import MOST_ROWS, TickLimited
 from penstock.core.message import Message
 
 M = TypeVar("M", bound=Message)
+
+RowCount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MOST_ROWS)]
 
 
 class _Marker(msgspec.Struct, frozen=True, array_like=True):
     """Stands for a frame in a head: its interval, and how its ticks and rows are attached."""
 
-    low: int
-    high: int
+    low: TickLimited
+    high: TickLimited
     final: bool
-    first_tick: int
-    rows: int
+    first_tick: TickLimited
+    rows: RowCount
     dense: bool
 
 
@@ -136,8 +140,10 @@ class Decoder(Generic[M]):
     def __init__(self, message_types: Iterable[type[M]]) -> None:
         """Only these types are accepted."""
         union: Any = None
+        self._types: dict[str, type[Message]] = {}
         for each in message_types:
             union = each if union is None else union | each
+            self._types[each.__name__] = each
         self._attachments: list[memoryview] = []
         self._next = 0
         self._decoder: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(
@@ -150,6 +156,8 @@ class Decoder(Generic[M]):
         self._next = 0
         try:
             message = self._decoder.decode(head)
+        except msgspec.ValidationError as error:
+            raise MalformedMessage(self._located(head, str(error))) from None
         except (msgspec.MsgspecError, MalformedBlock, UnicodeDecodeError) as error:
             raise MalformedMessage(str(error)) from None
         except (RecursionError, OverflowError) as error:
@@ -157,6 +165,17 @@ class Decoder(Generic[M]):
         if self._next != len(self._attachments):
             raise MalformedMessage("the message has attachments that nothing refers to")
         return message
+
+    def _located(self, head: Buffer, problem: str) -> str:
+        """A problem that names the field by its place in the head, with the field's own name."""
+        kind = self._types.get(_tag(bytes(head[:64])))
+        if kind is None:
+            return problem
+        found = re.search(r"\$\[(\d+)\]", problem)
+        fields = kind.__struct_fields__
+        number = int(found[1]) - 1 if found else len(fields)
+        where = f"{kind.__name__}.{fields[number]}" if number < len(fields) else kind.__name__
+        return f"{where}: {problem}"
 
     def _detach(self, kind: type, value: Any) -> Any:
         if kind is Batch:
@@ -196,3 +215,28 @@ class Decoder(Generic[M]):
             raise MalformedBlock("a tick lies outside its frame")
         batch = self._batch(marker.rows) if marker.rows else NO_ROWS
         return Frame(marker.low, marker.high, ticks, batch, final=marker.final)
+
+
+ARRAY_HEADER_BYTES: Final = {0xDC: 3, 0xDD: 5}
+SHORT_ARRAY: Final = range(0x90, 0xA0)
+SHORT_TEXT: Final = range(0xA0, 0xC0)
+TEXT_WITH_LENGTH: Final = 0xD9
+
+
+def _tag(head: bytes) -> str:
+    """The name of the message that a head begins with; empty if it does not.
+
+    Read by hand, since what comes behind it may be large and is not worth decoding.
+    """
+    try:
+        at = 1 if head[0] in SHORT_ARRAY else ARRAY_HEADER_BYTES[head[0]]
+        if head[at] in SHORT_TEXT:
+            length = head[at] - SHORT_TEXT.start
+        elif head[at] == TEXT_WITH_LENGTH:
+            at += 1
+            length = head[at]
+        else:
+            return ""
+        return head[at + 1 : at + 1 + length].decode()
+    except (IndexError, KeyError, UnicodeDecodeError):
+        return ""

@@ -121,6 +121,17 @@ class IntervalSet:
         """The maximal intervals in order."""
         return zip(self._lows, self._highs, strict=True)
 
+    @property
+    def lowest(self) -> Tick:
+        """The first tick of a set that is not empty."""
+        return self._lows[0]
+
+    def forget_lowest(self, most: int) -> None:
+        """Take out the lowest intervals until no more than ``most`` are left."""
+        surplus = len(self._lows) - most
+        if surplus > 0:
+            del self._lows[:surplus], self._highs[:surplus]
+
     def __len__(self) -> int:
         """How many maximal intervals there are (not how many ticks)."""
         return len(self._lows)

@@ -5,17 +5,43 @@ Clients are addressed as ``name@broker``, the broker being the one that they are
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
-from penstock.core.clock import Duration, Instant
+from penstock.core.limits import (
+    Address,
+    AnyFloat,
+    AskedSelector,
+    ClockDifference,
+    Document,
+    DurationLimited,
+    InstantLimited,
+    Name,
+    PortNumber,
+    Rate,
+    RequestNumber,
+    Secret,
+    SelectorTexts,
+    Sequence,
+    Text,
+)
 from penstock.core.message import Message
 
 ClientAddress: TypeAlias = str
 """``name@broker``."""
 
-Attribute: TypeAlias = str | int | float | bool
+LONGEST_DATAGRAM_VALUE: Final = 1 << 16
+"""What a datagram can carry, which is the limit of everything in it."""
+
+MOST_FLOWS: Final = 1 << 14
+"""More than fit into a datagram."""
+
+DatagramBytes: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=LONGEST_DATAGRAM_VALUE)]
+DatagramText: TypeAlias = Annotated[str, msgspec.Meta(max_length=LONGEST_DATAGRAM_VALUE)]
+Integer: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+Attribute: TypeAlias = DatagramText | Integer | AnyFloat | bool
 """What an attribute may hold; binary values belong into the payload."""
 
 
@@ -35,16 +61,16 @@ def broker_of(address: ClientAddress) -> str:
 class OpenDatagram(Message, frozen=True):
     """A client wants to subscribe under a name, and to publish if it says so."""
 
-    name: str
+    name: Name
     publishes: bool
 
 
 class DatagramOpened(Message, frozen=True):
     """The name is taken, and this is the client's address; or why not."""
 
-    name: str
-    address: ClientAddress
-    problem: str = ""
+    name: Name
+    address: Address
+    problem: Text = ""
 
 
 class CloseDatagram(Message, frozen=True):
@@ -54,47 +80,47 @@ class CloseDatagram(Message, frozen=True):
 class SubscribeDatagrams(Message, frozen=True):
     """A client wants the messages that a selector selects; ``filter_id`` is its own number."""
 
-    filter_id: int
-    selector: str
+    filter_id: Sequence
+    selector: AskedSelector
 
 
 class DatagramsSubscribed(Message, frozen=True):
     """The subscription is in force at this broker and on its way to the others; or why not."""
 
-    filter_id: int
-    problem: str = ""
+    filter_id: Sequence
+    problem: Text = ""
 
 
 class UnsubscribeDatagrams(Message, frozen=True):
     """A client wants no more of it."""
 
-    filter_id: int
+    filter_id: Sequence
 
 
 class DatagramWhyRequest(Message, frozen=True):
     """Somebody asks what slows a publisher at this broker down."""
 
-    publisher: str
+    publisher: Name
 
 
 class DatagramWhyReply(Message, frozen=True):
     """The publisher's account of its flows, as JSON; or why there is none."""
 
-    document: bytes
-    problem: str = ""
+    document: Document
+    problem: Text = ""
 
 
 class DatagramWhyQuestion(Message, frozen=True):
     """The broker passes such a question on to the publisher."""
 
-    token: int
+    token: RequestNumber
 
 
 class DatagramWhyAnswer(Message, frozen=True):
     """The publisher's answer."""
 
-    token: int
-    document: bytes
+    token: RequestNumber
+    document: Document
 
 
 class DatagramSocketRequest(Message, frozen=True):
@@ -104,8 +130,8 @@ class DatagramSocketRequest(Message, frozen=True):
 class DatagramSocketOffer(Message, frozen=True):
     """The broker's port, and the secret by which the client makes its own address known."""
 
-    port: int
-    secret: bytes
+    port: PortNumber
+    secret: Secret
 
 
 # -- between brokers, on the link's connection ---------------------------------------------------
@@ -114,9 +140,9 @@ class DatagramSocketOffer(Message, frozen=True):
 class SourceAnnouncement(Message, frozen=True):
     """A broker has publishers (or none any more); flooded, a later version replaces an earlier."""
 
-    broker: str
-    incarnation: int
-    version: int
+    broker: Name
+    incarnation: InstantLimited
+    version: Sequence
     has_publishers: bool
 
 
@@ -126,16 +152,16 @@ class Interest(Message, frozen=True):
     ``anew`` replaces everything that was told before for this source.
     """
 
-    source: str
-    wanted: tuple[str, ...]
-    unwanted: tuple[str, ...]
+    source: Name
+    wanted: SelectorTexts
+    unwanted: SelectorTexts
     anew: bool = False
 
 
 class DatagramPort(Message, frozen=True):
     """Where a broker's neighbour sends datagrams: a port at the address of the connection."""
 
-    port: int
+    port: PortNumber
 
 
 # -- datagrams -----------------------------------------------------------------------------------
@@ -151,10 +177,10 @@ class FlowTag(msgspec.Struct, frozen=True, array_like=True, gc=False):
     difference cancels.
     """
 
-    receiver: ClientAddress
-    filter_id: int
-    sequence: int
-    feedback_delay_ns: Duration
+    receiver: Address
+    filter_id: Sequence
+    sequence: Sequence
+    feedback_delay_ns: ClockDifference
 
 
 class Publication(Message, frozen=True):
@@ -164,58 +190,58 @@ class Publication(Message, frozen=True):
     numbered anew in another ``incarnation``.
     """
 
-    source: ClientAddress
-    incarnation: int
-    sequence: int
-    sent_at: Instant
-    publish_rate_msgs_per_s: float
-    record: bytes
-    flows: tuple[FlowTag, ...]
-    attributes: dict[str, Attribute]
-    payload: bytes
+    source: Address
+    incarnation: InstantLimited
+    sequence: Sequence
+    sent_at: InstantLimited
+    publish_rate_msgs_per_s: Rate
+    record: DatagramBytes
+    flows: Annotated[tuple[FlowTag, ...], msgspec.Meta(max_length=MOST_FLOWS)]
+    attributes: Annotated[dict[Name, Attribute], msgspec.Meta(max_length=MOST_FLOWS)]
+    payload: DatagramBytes
 
 
 class FlowRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One filter of a report, and the rate that its receiver wants of it."""
 
-    filter_id: int
-    selector: str
-    quota_msgs_per_s: float
-    reception_msgs_per_s: float
+    filter_id: Sequence
+    selector: AskedSelector
+    quota_msgs_per_s: Rate
+    reception_msgs_per_s: Rate
 
 
 class Feedback(Message, frozen=True):
     """A subscriber's report to a publisher; loss and round trip are for people who ask why."""
 
-    to: ClientAddress
-    sender: ClientAddress
-    sent_at: Instant
-    loss_event_rate: float
-    round_trip_ns: Duration
-    requests: tuple[FlowRequest, ...]
+    to: Address
+    sender: Address
+    sent_at: InstantLimited
+    loss_event_rate: Rate
+    round_trip_ns: DurationLimited
+    requests: Annotated[tuple[FlowRequest, ...], msgspec.Meta(max_length=MOST_FLOWS)]
 
 
 class EchoRequest(Message, frozen=True):
     """A subscriber measures the round trip to a publisher."""
 
-    to: ClientAddress
-    sender: ClientAddress
-    sent_at: Instant
+    to: Address
+    sender: Address
+    sent_at: InstantLimited
 
 
 class EchoReply(Message, frozen=True):
     """The publisher's answer, with its own clock."""
 
-    to: ClientAddress
-    sender: ClientAddress
-    request_sent_at: Instant
-    sent_at: Instant
+    to: Address
+    sender: Address
+    request_sent_at: InstantLimited
+    sent_at: InstantLimited
 
 
 class BindAddress(Message, frozen=True):
     """A client's first datagram: its source address is where the client's datagrams go."""
 
-    secret: bytes
+    secret: Secret
 
 
 class AddressBound(Message, frozen=True):

@@ -19,6 +19,7 @@ from penstock.content.columns import (
     InvalidAttribute,
 )
 from penstock.core.datagrams import Address
+from penstock.core.limits import ANY_MARK, AnyFloat, Count, Name, Text
 from penstock.core.message import Message
 
 ORIGIN_BYTES: Final = 8
@@ -41,6 +42,17 @@ Estimate = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Known = Annotated[Address, msgspec.Meta(min_length=1, max_length=48)]
 """The longest numeric address with its port has 47 characters."""
+
+
+MOST_IN_DATAGRAM: Final = 1 << 14
+LONGEST_DATAGRAM_VALUE: Final = 1 << 16
+"""More than fit into a datagram, which is the limit of everything in it."""
+
+DatagramBytes = Annotated[bytes, msgspec.Meta(max_length=LONGEST_DATAGRAM_VALUE)]
+AnyValue = Annotated[Any, msgspec.Meta(extra={ANY_MARK: True})]
+"""Checked after it was read (``check_attributes``)."""
+
+Token = Annotated[int, msgspec.Meta(ge=0, extra={ANY_MARK: True})]
 
 
 def event_id(origin: int, sequence: int) -> EventId:
@@ -75,8 +87,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What an application broadcasts."""
 
     id: Annotated[EventId, msgspec.Meta(min_length=EVENT_ID_BYTES, max_length=EVENT_ID_BYTES)]
-    payload: bytes
-    attributes: dict[str, Any] = {}
+    payload: DatagramBytes
+    attributes: Annotated[dict[Name, AnyValue], msgspec.Meta(max_length=MOST_IN_DATAGRAM)] = {}
     """Values are ``AttributeValue``.  MessagePack can say more, and the decoder knows no union of
     text and bytes, so what came is checked after it was read."""
 
@@ -90,7 +102,8 @@ class BufferClaim(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A peer's buffer size, for the n smallest of a sample period."""
 
     events: Annotated[int, msgspec.Meta(ge=0, le=2**31)]
-    origin: Annotated[int, msgspec.Meta(ge=0)]
+    origin: Annotated[int, msgspec.Meta(ge=0, extra={ANY_MARK: True})]
+    """Eight bytes; MessagePack has no larger numbers."""
 
 
 class Acquaintance(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -121,44 +134,44 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Gossip(Message, frozen=True, gc=False):
     """One datagram of a round's gossip."""
 
-    group: str
+    group: Name
     sender: Known
     header: Header | None
-    events: tuple[Event, ...]
-    ages: bytes
+    events: Annotated[tuple[Event, ...], msgspec.Meta(max_length=MOST_IN_DATAGRAM)]
+    ages: DatagramBytes
 
 
 class WhyRequest(Message, frozen=True):
     """Asks a peer on this machine what holds its publications back."""
 
-    group: str
-    token: int
+    group: Name
+    token: Token
 
 
 class Why(Message, frozen=True):
     """What holds a sender back, and every number that decides it."""
 
-    group: str
-    token: int
-    peer: str
-    law: str
-    cause: str
-    allowed_rate_msgs_per_s: float
-    published_rate_msgs_per_s: float
-    waiting: int
-    tokens: float
-    average_tokens: float
-    bucket_tokens: int
-    average_age: float
-    low_age_mark: float
-    high_age_mark: float
-    minimum_buffer: int
-    own_buffer: int
-    copies_for_each_event: float
-    copies_target: float
-    receipt: float
-    group_size: float
-    members_known: int
+    group: Name
+    token: Token
+    peer: Name
+    law: Name
+    cause: Text
+    allowed_rate_msgs_per_s: AnyFloat
+    published_rate_msgs_per_s: AnyFloat
+    waiting: Count
+    tokens: AnyFloat
+    average_tokens: AnyFloat
+    bucket_tokens: Count
+    average_age: AnyFloat
+    low_age_mark: AnyFloat
+    high_age_mark: AnyFloat
+    minimum_buffer: Count
+    own_buffer: Count
+    copies_for_each_event: AnyFloat
+    copies_target: AnyFloat
+    receipt: AnyFloat
+    group_size: AnyFloat
+    members_known: Count
 
 
 GOSSIP_MESSAGES: tuple[type[Message], ...] = (Gossip, WhyRequest, Why)

@@ -7,6 +7,7 @@ leaving the broker.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 from zlib import crc32
@@ -83,6 +84,9 @@ TAKEN_OVER: Final = (
     "another publisher named {name!r} was opened after this one; give each its own name"
 )
 
+MOST_OPENING: Final = 100_000
+"""Requests to publish that wait until the log was read: ten from every client."""
+
 
 class GuaranteedBroker:
     """Pubends, relays and edge of one broker."""
@@ -116,6 +120,7 @@ class GuaranteedBroker:
         self._producers: dict[tuple[LinkName, str], Pubend] = {}
         self._sessions_of: dict[tuple[str, str], LinkName] = {}
         """Where the publisher of a name is connected, for each pubend."""
+        self._producer_counts: Counter[LinkName] = Counter()
         self._sources: dict[str, SourceRelay] = {}
         self._source_of: dict[str, SourceRelay] = {}
         self.edge = Edge(broker, parameters, tokens, saved, now)
@@ -391,7 +396,11 @@ class GuaranteedBroker:
         pubend = self._choose_pubend(session, message)
         if pubend is not None and not pubend.ready:
             # Which numbers are stored is not known before the log has been read.
-            self._opening.append((session, message))
+            if len(self._opening) < MOST_OPENING:
+                self._opening.append((session, message))
+            else:
+                early = ProducerRefused(message.producer, "the broker is still starting; retry")
+                out.append(Send(session, early, Priority.CONTROL))
             return
         refusal = self._objection(session, message, pubend)
         if refusal is not None or pubend is None:
@@ -408,17 +417,21 @@ class GuaranteedBroker:
         self, session: LinkName, message: OpenProducer, pubend: Pubend | None
     ) -> ProducerRefused | None:
         producer = message.producer
-        if pubend is None:
+        limit = self._parameters.producers_per_session
+        reason = ""
+        if self._producer_counts[session] >= limit and (session, producer) not in self._producers:
+            reason = (
+                f"this connection has {limit} producers, the most allowed (producers_per_session)"
+            )
+        elif pubend is None:
             hosted = ", ".join(self._open_to_clients()) or "none"
             wanted = f"no pubend {message.pubend!r}" if message.pubend else "no pubend"
             reason = f"broker {self._broker!r} hosts {wanted} (it hosts: {hosted})"
-            return ProducerRefused(producer, reason)
-        if is_sink_name(producer):
+        elif is_sink_name(producer):
             reason = f"names that begin with {SINK_PREFIX!r} belong to sinks; choose another name"
-            return ProducerRefused(producer, reason)
-        if not pubend.open(producer, message.instance, resumes=message.resumes):
+        elif not pubend.open(producer, message.instance, resumes=message.resumes):
             return ProducerRefused(producer, TAKEN_OVER.format(name=producer), taken_over=True)
-        return None
+        return ProducerRefused(producer, reason) if reason else None
 
     def _take_over(
         self, session: LinkName, producer: str, pubend: Pubend, out: list[Effect]
@@ -426,9 +439,12 @@ class GuaranteedBroker:
         """The session's publisher has the name; one that had it on another connection is told."""
         before = self._sessions_of.get((pubend.name, producer), session)
         if before != session and self._producers.pop((before, producer), None) is not None:
+            self._producer_counts[before] -= 1
             pubend.producer_left(before, producer)
             refusal = ProducerRefused(producer, TAKEN_OVER.format(name=producer), taken_over=True)
             out.append(Send(before, refusal, Priority.CONTROL))
+        if (session, producer) not in self._producers:
+            self._producer_counts[session] += 1
         self._producers[session, producer] = pubend
         self._sessions_of[pubend.name, producer] = session
 
@@ -466,6 +482,7 @@ class GuaranteedBroker:
             pubend.producer_left(*key)
             if self._sessions_of.get((pubend.name, key[1])) == session:
                 del self._sessions_of[pubend.name, key[1]]
+        self._producer_counts.pop(session, None)
         self._staging.session_closed(session)
         self.edge.session_closed(session, now, out)
         return self._settled(out, now)

@@ -64,6 +64,10 @@ class Cursors:
         ticks = dict(held or {})
         for pubend, tick in message.ticks.items():
             ticks[pubend] = max(tick, ticks.get(pubend, tick))
+        if len(ticks) > PUBEND_LIMIT:
+            problem = f"the cursor would stand on more than {PUBEND_LIMIT} pubends"
+            out.append(Send(session, CursorMoved(message.cursor, {}, problem), Priority.CONTROL))
+            return
         moved = MoveCursor(message.cursor, {} if message.forget else ticks, message.forget)
         token = self._tokens.take(CURSORS)
         self._saving[token] = (session, moved)

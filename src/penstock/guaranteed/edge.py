@@ -339,6 +339,10 @@ class Edge:
         refusal = SubscribeRefused(message.subscription, reason)
         out.append(Send(session, refusal, Priority.CONTROL))
 
+    def has(self, session: LinkName, name: str) -> bool:
+        """Whether a session is connected to a subscription of this name."""
+        return name in self._by_session.get(session, {})
+
     def unsubscribe(
         self, session: LinkName, message: Unsubscribe, now: Instant, out: list[Effect]
     ) -> None:

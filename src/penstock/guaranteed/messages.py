@@ -7,15 +7,34 @@ subscriptions flow up.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, ClassVar, Final
 
 import msgspec
+from msgspec import Meta
 
 from penstock.content.batch import Batch
 from penstock.content.frame import Frame
-from penstock.core.clock import Instant
-from penstock.core.intervals import Interval, Tick
-from penstock.core.message import Message
+from penstock.core.limits import (
+    MOST_STREAMS,
+    AskedSelector,
+    Count,
+    CountBytes,
+    Document,
+    DurationLimited,
+    Durations,
+    FilterText,
+    InstantLimited,
+    Intervals,
+    Name,
+    Names,
+    Positions,
+    Rate,
+    SelectorTexts,
+    Sequence,
+    Text,
+    TickLimited,
+)
+from penstock.core.message import Message, Right
 from penstock.guaranteed.rate_law import AlertReading
 
 LIVE_FILTER: Final = "*"
@@ -30,9 +49,9 @@ class Knowledge(Message, frozen=True, gc=False):
     that what follows must be asked for again.
     """
 
-    pubend: str
+    pubend: Name
     frame: Frame
-    answer_for: str | None = None
+    answer_for: FilterText | None = None
     more: bool = False
 
 
@@ -44,20 +63,20 @@ class Nack(Message, frozen=True, gc=False):
     pieces of a bounded number of frames too.
     """
 
-    pubend: str
-    intervals: tuple[Interval, ...]
-    filter: str
-    max_bytes: int = 0
+    pubend: Name
+    intervals: Intervals
+    filter: FilterText
+    max_bytes: CountBytes = 0
 
 
 class SubscriptionUpdate(Message, frozen=True):
     """What a child wants from a source; ``full`` replaces everything said before on this link."""
 
-    root: str
-    version: int
+    root: Name
+    version: Sequence
     full: bool
-    added: tuple[str, ...]
-    removed: tuple[str, ...] = ()
+    added: SelectorTexts
+    removed: SelectorTexts = ()
 
 
 class SubscriptionConfirmed(Message, frozen=True):
@@ -67,24 +86,24 @@ class SubscriptionConfirmed(Message, frozen=True):
     began: what lies between the two was published and is not kept any more.
     """
 
-    root: str
-    version: int
-    ticks: dict[str, Tick]
-    earliest: dict[str, Tick]
-    beginnings: dict[str, Tick] = msgspec.field(default_factory=dict)
+    root: Name
+    version: Sequence
+    ticks: Positions
+    earliest: Positions
+    beginnings: Positions = msgspec.field(default_factory=dict)
 
 
 class Withdrawal(Message, frozen=True):
     """A child takes its data from another parent now."""
 
-    root: str
+    root: Name
 
 
 class DurableClaim(msgspec.Struct, frozen=True):
     """From ``tick`` on a log must be kept; ``holder`` says for whom, in words for an operator."""
 
-    tick: Tick
-    holder: str
+    tick: TickLimited
+    holder: Text
 
 
 class Acknowledgement(Message, frozen=True):
@@ -96,22 +115,22 @@ class Acknowledgement(Message, frozen=True):
     ``number`` counts its statements.  With ``confirm`` the source answers ``ClaimsSaved``.
     """
 
-    root: str
-    edge: str
-    epoch: int
-    number: int
-    live: dict[str, Tick]
-    durable: dict[str, DurableClaim]
+    root: Name
+    edge: Name
+    epoch: InstantLimited
+    number: Sequence
+    live: Positions
+    durable: Annotated[dict[Name, DurableClaim], Meta(max_length=MOST_STREAMS)]
     confirm: bool = False
 
 
 class ClaimsSaved(Message, frozen=True):
     """The source has saved an edge's claims, up to this statement of it."""
 
-    root: str
-    edge: str
-    epoch: int
-    number: int
+    root: Name
+    edge: Name
+    epoch: InstantLimited
+    number: Sequence
 
 
 class DownstreamCongestionQuery(Message, frozen=True):
@@ -121,11 +140,11 @@ class DownstreamCongestionQuery(Message, frozen=True):
     of its log.
     """
 
-    pubend: str
-    epoch: int
-    sequence: int
-    position: Tick
-    earliest: Tick = 0
+    pubend: Name
+    epoch: InstantLimited
+    sequence: Sequence
+    position: TickLimited
+    earliest: TickLimited = 0
 
 
 class UpstreamCongestionAlert(Message, frozen=True):
@@ -133,9 +152,9 @@ class UpstreamCongestionAlert(Message, frozen=True):
     one, and who they are.
     """
 
-    pubend: str
-    epoch: int
-    sequence: int
+    pubend: Name
+    epoch: InstantLimited
+    sequence: Sequence
     nonrecovering: AlertReading | None
     recovering: AlertReading | None
 
@@ -143,26 +162,26 @@ class UpstreamCongestionAlert(Message, frozen=True):
 class ThrottleNotice(Message, frozen=True):
     """A pubend tells its publishers how fast they may go, and why; 0 means without limit."""
 
-    pubend: str
-    allowed_msgs_per_s: float
-    observed_msgs_per_s: float
-    since: Instant
-    rule: str
-    cause: str
+    pubend: Name
+    allowed_msgs_per_s: Rate
+    observed_msgs_per_s: Rate
+    since: InstantLimited
+    rule: Text
+    cause: Text
 
 
 class WhyRequest(Message, frozen=True):
     """Asks a broker what slows one of its pubends down, or why a subscription there is behind."""
 
-    name: str
+    name: Name
 
 
 class WhyReply(Message, frozen=True):
     """The answer, as JSON; ``problem`` if nothing here has that name."""
 
-    name: str
-    document: bytes
-    problem: str = ""
+    name: Name
+    document: Document
+    problem: Text = ""
 
 
 class OpenProducer(Message, frozen=True):
@@ -173,18 +192,18 @@ class OpenProducer(Message, frozen=True):
     before, and is refused if another has the name now.
     """
 
-    producer: str
-    pubend: str = ""
-    instance: int = 0
+    producer: Name
+    pubend: Name = ""
+    instance: Sequence = 0
     resumes: bool = False
 
 
 class ProducerOpened(Message, frozen=True):
     """Where the producer's messages go, and the first sequence number that is not stored yet."""
 
-    producer: str
-    pubend: str
-    next_sequence: int
+    producer: Name
+    pubend: Name
+    next_sequence: Sequence
 
 
 class ProducerRefused(Message, frozen=True):
@@ -193,16 +212,16 @@ class ProducerRefused(Message, frozen=True):
     ``taken_over`` says that another publisher of the same name has its place.
     """
 
-    producer: str
-    reason: str
+    producer: Name
+    reason: Text
     taken_over: bool = False
 
 
 class Publish(Message, frozen=True, gc=False):
     """Rows to publish, numbered from ``first_sequence`` by the producer."""
 
-    producer: str
-    first_sequence: int
+    producer: Name
+    first_sequence: Sequence
     batch: Batch
 
 
@@ -213,11 +232,11 @@ class PublishReceipt(Message, frozen=True, gc=False):
     no longer known.
     """
 
-    producer: str
-    first_sequence: int
-    count: int
-    first_tick: Tick
-    waited_ns: int = 0
+    producer: Name
+    first_sequence: Sequence
+    count: Count
+    first_tick: TickLimited
+    waited_ns: DurationLimited = 0
     """How long the publication was held back by the rate that is allowed."""
 
 
@@ -228,10 +247,10 @@ class PublishRefused(Message, frozen=True):
     being stored, and only a restart of the broker shows whether they are in the stream.
     """
 
-    producer: str
-    first_sequence: int
-    count: int
-    reason: str
+    producer: Name
+    first_sequence: Sequence
+    count: Count
+    reason: Text
     uncertain: bool = False
 
 
@@ -252,16 +271,16 @@ class Subscribe(Message, frozen=True):
     never was.  Whatever a pubend without a position published since then is due.
     """
 
-    subscription: str
-    selector: str
+    subscription: Name
+    selector: AskedSelector
     durable: bool = False
-    start: str = "now"
-    start_time: Tick = 0
-    positions: dict[str, Tick] = msgspec.field(default_factory=dict)
-    window_bytes: int = 4 << 20
-    ends: dict[str, Tick] = msgspec.field(default_factory=dict)
-    pubends: tuple[str, ...] = ()
-    since: Tick = 0
+    start: Name = "now"
+    start_time: TickLimited = 0
+    positions: Positions = msgspec.field(default_factory=dict)
+    window_bytes: CountBytes = 4 << 20
+    ends: Positions = msgspec.field(default_factory=dict)
+    pubends: Names = ()
+    since: TickLimited = 0
 
 
 class Subscribed(Message, frozen=True):
@@ -272,10 +291,10 @@ class Subscribed(Message, frozen=True):
     ``ahead_ns`` names the pubends whose streams end in the future by that clock, and by how much.
     """
 
-    subscription: str
-    positions: dict[str, Tick]
-    since: Tick = 0
-    ahead_ns: dict[str, int] = msgspec.field(default_factory=dict)
+    subscription: Name
+    positions: Positions
+    since: TickLimited = 0
+    ahead_ns: Durations = msgspec.field(default_factory=dict)
 
 
 class SubscribeRefused(Message, frozen=True):
@@ -284,8 +303,8 @@ class SubscribeRefused(Message, frozen=True):
     If it is ``uncertain``, it is not in force, and a durable one may exist all the same.
     """
 
-    subscription: str
-    reason: str
+    subscription: Name
+    reason: Text
     uncertain: bool = False
 
 
@@ -295,30 +314,40 @@ class Delivery(Message, frozen=True, gc=False):
     A final frame tells of ticks that the log no longer holds: a loss, said aloud.
     """
 
-    subscription: str
-    pubend: str
+    subscription: Name
+    pubend: Name
     frame: Frame
 
 
 class Taken(Message, frozen=True, gc=False):
     """The application took so many bytes of deliveries: room for more."""
 
-    subscription: str
-    count_bytes: int
+    subscription: Name
+    count_bytes: CountBytes
 
 
 class Consumed(Message, frozen=True, gc=False):
     """The application is done with everything below these ticks."""
 
-    subscription: str
-    ticks: dict[str, Tick]
+    subscription: Name
+    ticks: Positions
 
 
 class Unsubscribe(Message, frozen=True):
-    """End a subscription; ``forget`` also deletes a durable one's position."""
+    """End a subscription; ``forget`` also deletes a durable one's position.
 
-    subscription: str
+    To delete one that is not connected here is administration: it may be anybody's.
+    """
+
+    right: ClassVar[Right] = Right.ADMINISTER
+
+    subscription: Name
     forget: bool = False
+
+    @property
+    def needed_right(self) -> Right:
+        """Only deleting needs more than the use of the broker."""
+        return Right.ADMINISTER if self.forget else Right.USE
 
 
 class Unsubscribed(Message, frozen=True):
@@ -327,8 +356,8 @@ class Unsubscribed(Message, frozen=True):
     If that is ``uncertain``, it exists or not when the broker is started again.
     """
 
-    subscription: str
-    problem: str = ""
+    subscription: Name
+    problem: Text = ""
     uncertain: bool = False
 
 
@@ -339,10 +368,10 @@ class StreamBounds(msgspec.Struct, frozen=True):
     pubend it cannot know that, and ``rows_end`` is the head.
     """
 
-    broker: str
-    earliest: Tick
-    head: Tick
-    rows_end: Tick
+    broker: Name
+    earliest: TickLimited
+    head: TickLimited
+    rows_end: TickLimited
 
 
 class DescribeStreams(Message, frozen=True):
@@ -352,15 +381,15 @@ class DescribeStreams(Message, frozen=True):
 class StreamsDescribed(Message, frozen=True):
     """The answer; ``problem`` if nobody on this broker has registered with the sources yet."""
 
-    streams: dict[str, StreamBounds]
-    problem: str = ""
+    streams: Annotated[dict[Name, StreamBounds], msgspec.Meta(max_length=MOST_STREAMS)]
+    problem: Text = ""
 
 
 class MoveCursor(Message, frozen=True):
     """Keep the logs from these ticks on until the cursor moves again; ``forget`` deletes it."""
 
-    cursor: str
-    ticks: dict[str, Tick]
+    cursor: Name
+    ticks: Positions
     forget: bool = False
 
 
@@ -370,9 +399,9 @@ class CursorMoved(Message, frozen=True):
     If it is ``uncertain``, it may stand at either place when the broker is started again.
     """
 
-    cursor: str
-    ticks: dict[str, Tick]
-    problem: str = ""
+    cursor: Name
+    ticks: Positions
+    problem: Text = ""
     uncertain: bool = False
 
 

@@ -98,6 +98,12 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     rest from the log, at its own pace.  It is 40 ms of 400,000 messages of 1 kB a second; with a
     quarter of that batches of 1 kB passed a sixth more slowly."""
 
+    producers_per_session: Positive = 1_000
+    """Publishers of one connection.  The client shares one among all its calls."""
+
+    stage_limit: Positive = 100_000
+    """Stages that wait for their commit, of all sinks."""
+
     subscriptions_per_session: Positive = 10_000
     durable_subscriptions: Positive = 100_000
     """Bounds on what clients can make a broker remember."""

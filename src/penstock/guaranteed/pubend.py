@@ -217,6 +217,13 @@ class Pubend:
             self._decline(session, message, out)
             return
         reason = ""
+        if self._producers.forgotten(message.producer, message.first_sequence):
+            reason = (
+                f"sequence number {message.first_sequence} lies below gaps in the numbers of "
+                f"{message.producer!r} that are too many to remember; go on with new numbers"
+            )
+            self._refuse(session, message, reason, out)
+            return
         if self._waiting_bytes + self._pending_bytes + weight > parameters.submit_limit_bytes:
             reason = "the broker's publish buffer is full; retry later"
         elif self.log_bytes + weight > parameters.log_limit_bytes:

@@ -23,23 +23,24 @@ import msgspec
 
 from penstock.core.clock import Instant
 from penstock.core.intervals import Tick
+from penstock.core.limits import Address, CountBytes, Name, Rate, TickLimited
 from penstock.guaranteed.congestion_parameters import CongestionParameters
 
 
 class AlertReading(msgspec.Struct, frozen=True):
     """The worst edge of one kind that an alert tells of."""
 
-    rate: float
+    rate: Rate
     """The smoothed doubt-horizon rate, in tick seconds a second."""
-    edge: str
+    edge: Name
     """The broker that measured it."""
-    latest_rate: float
+    latest_rate: Rate
     """The rate over the last second."""
-    horizon: Tick
+    horizon: TickLimited
     """Where the edge stands."""
-    link: str = ""
+    link: Address = ""
     """The link on the way there with the most bytes waiting, if any waits."""
-    link_bytes: int = 0
+    link_bytes: CountBytes = 0
 
     @property
     def is_possible(self) -> bool:

@@ -18,7 +18,7 @@ The theory, for one source (the root of one tree):
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from penstock.content.covering_table import CoveringTable
 from penstock.content.parser import parse
@@ -47,6 +47,11 @@ class LinkRegistration:
     def selectors(self) -> list[str]:
         """The canonical selectors that the child wants."""
         return list(self._keys)
+
+    @property
+    def keys(self) -> Container[str]:
+        """The same, to look one up."""
+        return self._keys
 
     def change(self, update: SubscriptionUpdate) -> tuple[list[str], list[str]]:
         """Apply an update; returns what was really added and removed."""
@@ -86,9 +91,7 @@ class Registrations:
             self.links[link] = LinkRegistration()
         added, removed = self.links[link].change(update)
         upward = self._change(update.root, added, removed)
-        needs = max(
-            (self._unconfirmed_cover(text) for text in self.links[link].selectors), default=0
-        )
+        needs = self._unconfirmed_of(self.links[link])
         self._waiting.append((needs, link, update.version))
         return upward
 
@@ -160,7 +163,14 @@ class Registrations:
         cover = self._table.cover_of(parse(text))
         return NEVER if cover is None else self._since.get(cover.text, {}).get(pubend, NEVER)
 
-    def _unconfirmed_cover(self, text: str) -> int:
-        """The version that must be confirmed before this selector is in force."""
-        cover = self._table.cover_of(parse(text))
-        return 0 if cover is None else self._unconfirmed.get(cover.text, 0)
+    def _unconfirmed_of(self, child: LinkRegistration) -> int:
+        """The version that must be confirmed before everything that a child wants is in force."""
+        stands_for_any = self._table.stands_for_any
+        return max(
+            (
+                version
+                for text, version in self._unconfirmed.items()
+                if stands_for_any(text, child.keys)
+            ),
+            default=0,
+        )

@@ -18,6 +18,7 @@ from penstock.content.covering import covers
 from penstock.content.expressions import Condition, Or
 from penstock.content.parser import parse
 from penstock.content.selector import Selector
+from penstock.content.selector_error import SelectorError
 from penstock.guaranteed.messages import LIVE_FILTER
 
 MAX_UNION_CHARACTERS: Final = 2048
@@ -44,7 +45,13 @@ def _union_of(selectors: tuple[str, ...]) -> str:
         widest.append(candidate)
     conditions = [part for wide in widest for part in _alternatives(wide.condition)]
     union = widest[0] if len(widest) == 1 else Selector.of(Or(tuple(conditions)))
-    return union.text if len(union.text) <= MAX_UNION_CHARACTERS else LIVE_FILTER
+    if len(union.text) > MAX_UNION_CHARACTERS:
+        return LIVE_FILTER
+    try:
+        # A union nests one level deeper than its widest part, and must be read by others.
+        return parse(union.text).text
+    except SelectorError:
+        return LIVE_FILTER
 
 
 def _alternatives(condition: Condition) -> tuple[Condition, ...]:

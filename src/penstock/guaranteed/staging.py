@@ -214,6 +214,10 @@ class Staging:
             return
         low, high = self._end, self._end + count
         frame = Frame(low, high, range(low, high), request.batch)
+        if stage is None and len(self._table) >= self._parameters.stage_limit:
+            problem = f"{len(self._table)} stages wait for a commit, the most allowed (stage_limit)"
+            self._answer(session, key, held, out, problem=problem)
+            return
         limit = self._parameters.staging_limit_bytes
         if self._table.size_bytes + frame.weight > limit:
             problem = f"staging_limit_bytes ({limit}) is used up by rows that wait for a commit"

@@ -6,17 +6,22 @@ A *stage* is one writer's part of an epoch.
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from penstock.content.batch import Batch
+from penstock.core.limits import MOST_STREAMS, Count, Name, Sequence, Text
 from penstock.core.message import Message
 
 
 class StageRows(Message, frozen=True, gc=False):
     """Rows for a stage, numbered from ``first_row``; a repeat of rows that it holds is harmless."""
 
-    sink: str
-    epoch: int
-    stage: str
-    first_row: int
+    sink: Name
+    epoch: Sequence
+    stage: Name
+    first_row: Sequence
     batch: Batch
 
 
@@ -26,12 +31,12 @@ class RowsStaged(Message, frozen=True):
     ``decided`` says that the epoch was committed before: its rows need not be staged again.
     """
 
-    sink: str
-    epoch: int
-    stage: str
-    rows: int
+    sink: Name
+    epoch: Sequence
+    stage: Name
+    rows: Count
     decided: bool = False
-    problem: str = ""
+    problem: Text = ""
     uncertain: bool = False
     """The disk failed meanwhile: the broker cannot tell before it is started again."""
 
@@ -42,10 +47,10 @@ class CommitStages(Message, frozen=True):
     Without a ``pubend`` the broker chooses one, always the same for the same sink.
     """
 
-    sink: str
-    epoch: int
-    stages: tuple[tuple[str, int], ...]
-    pubend: str = ""
+    sink: Name
+    epoch: Sequence
+    stages: Annotated[tuple[tuple[Name, Count], ...], Meta(max_length=MOST_STREAMS)]
+    pubend: Name = ""
 
 
 class StagesCommitted(Message, frozen=True):
@@ -54,23 +59,23 @@ class StagesCommitted(Message, frozen=True):
     If it is ``uncertain``, whether it was decided shows when the broker is started again.
     """
 
-    sink: str
-    epoch: int
-    rows: int
-    problem: str = ""
+    sink: Name
+    epoch: Sequence
+    rows: Count
+    problem: Text = ""
     uncertain: bool = False
 
 
 class DropStages(Message, frozen=True):
     """Nobody will commit what was staged for this epoch."""
 
-    sink: str
-    epoch: int
+    sink: Name
+    epoch: Sequence
 
 
 class StagesDropped(Message, frozen=True):
     """It is gone, or could not be looked for."""
 
-    sink: str
-    epoch: int
-    problem: str = ""
+    sink: Name
+    epoch: Sequence
+    problem: Text = ""

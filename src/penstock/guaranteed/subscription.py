@@ -29,6 +29,7 @@ from penstock.content.frame import Frame
 from penstock.content.selector import Selector
 from penstock.core.clock import Instant
 from penstock.core.intervals import Tick
+from penstock.core.limits import MOST_STREAMS
 from penstock.core.machine import Effect, InvariantBroken, LinkName, Priority, Send
 from penstock.guaranteed.edge_stream import EdgeStream
 from penstock.guaranteed.links import is_own_stream
@@ -209,7 +210,12 @@ class Subscription:
     def consume(self, ticks: dict[str, Tick]) -> None:
         """The reader is done with everything below these ticks."""
         for pubend, tick in ticks.items():
-            handed = self.positions.get(pubend, 0)
+            handed = self.positions.get(pubend)
+            if handed is None or (
+                pubend not in self.consumed and len(self.consumed) >= MOST_STREAMS
+            ):
+                # Nothing of it was ever handed over, or it is one of too many.
+                continue
             self.consumed[pubend] = max(self.consumed.get(pubend, 0), min(tick, handed))
 
     def settle(self, horizons: Mapping[str, Tick]) -> None:

@@ -92,7 +92,7 @@ class SimRun:
             publisher.max_in_flight,
         )
         random = random_stream(self.seed, publisher.name, "pace")
-        instance = random_stream(self.seed, publisher.name, "instance").getrandbits(62)
+        instance = random_stream(self.seed, publisher.name, "instance").getrandbits(61)
         machine = SimPublisher(
             history, pace, random, producer=publisher.producer, instance=instance
         )
@@ -184,6 +184,10 @@ class SimRun:
 
     def result(self, judged: Judgement | None = None) -> RunResult:
         """What is left of the run."""
+        judged = judged or judge(self.history)
+        judged.machine_failures = len(self.world.failures)
+        for failure in self.world.failures:
+            judged.tell(failure)
         return RunResult(
             self.scenario,
             self.name,
@@ -191,7 +195,7 @@ class SimRun:
             EPOCH,
             self.world.now,
             self.history,
-            judged or judge(self.history),
+            judged,
             self.telemetry,
             self.world.scheduler.events,
             self.world.digest if self._digested else "",

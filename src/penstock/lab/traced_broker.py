@@ -14,8 +14,10 @@ from pathlib import Path
 
 import msgspec
 
+from penstock.core.machine_failure import MachineFailed
 from penstock.core.trace import TraceRecord
 from penstock.net.config import ConfigError, load_config
+from penstock.net.restarts import FAILED_STATUS
 from penstock.net.serve import Ready, serve
 from penstock.store.interface import StoreError
 
@@ -55,6 +57,9 @@ def main(arguments: list[str]) -> int:
         except (ConfigError, StoreError, OSError) as error:
             print(f"penstock: {error}", file=sys.stderr)
             return 1
+        except MachineFailed as error:
+            print(f"penstock: {error}", file=sys.stderr)
+            return FAILED_STATUS
     return 0
 
 

@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Final, TypeAlias
+
 import msgspec
 
 from penstock.content.batch import Batch
-from penstock.core.clock import Duration
+from penstock.core.limits import (
+    MOST_STREAMS,
+    ROWS_MARK,
+    Address,
+    Count,
+    CountBytes,
+    Document,
+    DurationLimited,
+    Hash,
+    InstantLimited,
+    Name,
+    Names,
+    Rate,
+    RequestNumber,
+    Sequence,
+    Stamp,
+    Text,
+)
 from penstock.core.message import Message
+
+MOST_MEMBERS: Final = 1 << 20
+"""Groups at one broker, and members of one group."""
+
+Members: TypeAlias = Annotated[tuple[Name, ...], msgspec.Meta(max_length=MOST_MEMBERS)]
 
 # -- brokers: membership ---------------------------------------------------------------------------
 
@@ -17,20 +41,20 @@ class Membership(Message, frozen=True):
     A later ``(incarnation, sequence)`` replaces an earlier one.
     """
 
-    broker: str
-    incarnation: int
-    sequence: int
-    groups: dict[str, tuple[str, ...]]
+    broker: Name
+    incarnation: InstantLimited
+    sequence: Sequence
+    groups: Annotated[dict[Name, Members], msgspec.Meta(max_length=MOST_MEMBERS)]
 
 
 class MembershipChange(Message, frozen=True):
     """One client joined or left a group at one broker; changes are applied in order of number."""
 
-    broker: str
-    incarnation: int
-    sequence: int
-    group: str
-    member: str
+    broker: Name
+    incarnation: InstantLimited
+    sequence: Sequence
+    group: Name
+    member: Name
     joined: bool
 
 
@@ -41,7 +65,7 @@ class MembershipTold(Message, frozen=True):
 class MembershipWanted(Message, frozen=True):
     """A change came whose predecessor did not: tell the whole membership of this broker."""
 
-    broker: str
+    broker: Name
 
 
 # -- brokers: prices -------------------------------------------------------------------------------
@@ -50,9 +74,9 @@ class MembershipWanted(Message, frozen=True):
 class PriceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The price of one direction of one link; ``link`` is ``link_number`` of its two ends."""
 
-    link: int
-    sequence: int
-    price: float
+    link: Hash
+    sequence: Sequence
+    price: Rate
 
 
 class Prices(Message, frozen=True, gc=False):
@@ -61,7 +85,7 @@ class Prices(Message, frozen=True, gc=False):
     Where a message goes the same way they ride on it instead (``Multicast.prices``).
     """
 
-    records: tuple[PriceRecord, ...]
+    records: Annotated[tuple[PriceRecord, ...], msgspec.Meta(max_length=MOST_STREAMS)]
 
 
 # -- brokers: messages -----------------------------------------------------------------------------
@@ -70,44 +94,44 @@ class Prices(Message, frozen=True, gc=False):
 class Destination(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One broker that a message is for, and where it stands in the stream from origin to there."""
 
-    broker: str
-    stamp: int
+    broker: Name
+    stamp: Stamp
     """The last 32 bits of the receiver's incarnation: a broker that was started anew takes nothing
     that was meant for its predecessor."""
-    position: int
-    floor: int
+    position: Sequence
+    floor: Sequence
     """Everything below was confirmed, or given up; a receiver that knows nothing begins here."""
 
 
 class Multicast(Message, frozen=True, gc=False):
     """Rows on their way from the broker of their sender to the brokers with members."""
 
-    origin: str
-    incarnation: int
-    sender: str
-    first_sequence: int
-    groups: tuple[str, ...]
-    destinations: tuple[Destination, ...]
-    paid: float
-    named_link: int
-    named_price: int
+    origin: Name
+    incarnation: InstantLimited
+    sender: Address
+    first_sequence: Sequence
+    groups: Names
+    destinations: Annotated[tuple[Destination, ...], msgspec.Meta(max_length=MOST_STREAMS)]
+    paid: Rate
+    named_link: Hash
+    named_price: Sequence
     """The dearest link of the tree, and the price of it that the sender went by; 0 without one."""
-    hops: int
-    batch: Batch
-    prices: tuple[PriceRecord, ...] = ()
+    hops: Count
+    batch: Annotated[Batch, msgspec.Meta(extra={ROWS_MARK: True})]
+    prices: Annotated[tuple[PriceRecord, ...], msgspec.Meta(max_length=MOST_STREAMS)] = ()
     """For the neighbour, not for the receivers: prices that ride on this message over one link."""
 
 
 class MulticastReceived(Message, frozen=True, gc=False):
     """Everything below ``position`` of a stream was handed to the members at ``receiver``."""
 
-    origin: str
-    incarnation: int
-    receiver: str
-    position: int
-    seen: int
+    origin: Name
+    incarnation: InstantLimited
+    receiver: Name
+    position: Sequence
+    seen: Sequence
     """The end of what has arrived; what lies between is missing if ``position`` is less."""
-    held_ns: Duration
+    held_ns: DurationLimited
     """How long the newest message was here before this was said, so that a round trip is known."""
 
 
@@ -117,16 +141,16 @@ class MulticastReceived(Message, frozen=True, gc=False):
 class OpenGroupSender(Message, frozen=True):
     """A client is about to send under this name, which survives its reconnections."""
 
-    producer: str
-    weight: float = 1.0
+    producer: Name
+    weight: Rate = 1.0
     """What its benefit is multiplied by; the broker cuts it to ``highest_weight``."""
 
 
 class GroupSenderOpened(Message, frozen=True):
     """The sender may send; or why not."""
 
-    producer: str
-    problem: str = ""
+    producer: Name
+    problem: Text = ""
 
 
 class SendToGroups(Message, frozen=True, gc=False):
@@ -135,9 +159,9 @@ class SendToGroups(Message, frozen=True, gc=False):
     A group that begins with ``@`` is the one client of that name.
     """
 
-    producer: str
-    groups: tuple[str, ...]
-    first_sequence: int
+    producer: Name
+    groups: Names
+    first_sequence: Sequence
     batch: Batch
     must_exist: bool = False
     """Whether a group without members is an error."""
@@ -146,22 +170,22 @@ class SendToGroups(Message, frozen=True, gc=False):
 class GroupSendReceipt(Message, frozen=True, gc=False):
     """Every broker with members has these rows."""
 
-    producer: str
-    first_sequence: int
-    count: int
-    receivers: int
+    producer: Name
+    first_sequence: Sequence
+    count: Count
+    receivers: Count
     """How many brokers those were."""
-    waited_ns: Duration
+    waited_ns: DurationLimited
     """How long the flow control held them back."""
 
 
 class GroupSendRefused(Message, frozen=True):
     """Nobody gets these rows."""
 
-    producer: str
-    first_sequence: int
-    count: int
-    reason: str
+    producer: Name
+    first_sequence: Sequence
+    count: Count
+    reason: Text
 
 
 # -- clients: receiving ----------------------------------------------------------------------------
@@ -170,57 +194,57 @@ class GroupSendRefused(Message, frozen=True):
 class JoinGroup(Message, frozen=True):
     """A client joins a group under its own name; ``window_bytes`` is what it takes in advance."""
 
-    member: str
-    group: str
-    window_bytes: int
+    member: Name
+    group: Name
+    window_bytes: CountBytes
 
 
 class GroupJoined(Message, frozen=True):
     """The client is a member; or why not."""
 
-    member: str
-    group: str
-    problem: str = ""
+    member: Name
+    group: Name
+    problem: Text = ""
 
 
 class LeaveGroup(Message, frozen=True):
     """A client leaves a group."""
 
-    member: str
-    group: str
+    member: Name
+    group: Name
 
 
 class GroupLeft(Message, frozen=True):
     """Nothing for this group follows."""
 
-    member: str
-    group: str
+    member: Name
+    group: Name
 
 
 class GroupView(Message, frozen=True):
     """Who is in a group, as this broker knows it: ``name@broker``, in order."""
 
-    member: str
-    group: str
-    view: int
-    members: tuple[str, ...]
+    member: Name
+    group: Name
+    view: Sequence
+    members: Annotated[tuple[Address, ...], msgspec.Meta(max_length=MOST_MEMBERS)]
 
 
 class GroupDelivery(Message, frozen=True, gc=False):
     """Rows for a member, of one sender, in order."""
 
-    member: str
-    sender: str
-    groups: tuple[str, ...]
-    first_sequence: int
+    member: Name
+    sender: Address
+    groups: Names
+    first_sequence: Sequence
     batch: Batch
 
 
 class GroupTaken(Message, frozen=True, gc=False):
     """The member's program has taken so many bytes of what was delivered."""
 
-    member: str
-    taken_bytes: int
+    member: Name
+    taken_bytes: CountBytes
 
 
 # -- clients: questions ----------------------------------------------------------------------------
@@ -229,20 +253,20 @@ class GroupTaken(Message, frozen=True, gc=False):
 class AskGroups(Message, frozen=True):
     """Asks for the members of a group, or (empty) of every group."""
 
-    request: int
-    group: str = ""
+    request: RequestNumber
+    group: Name = ""
 
 
 class WhySender(Message, frozen=True):
     """Asks what holds a client's group senders back."""
 
-    request: int
-    client: str
+    request: RequestNumber
+    client: Name
 
 
 class GroupsAnswer(Message, frozen=True):
     """The answer, as JSON; or why there is none."""
 
-    request: int
-    document: bytes
-    problem: str = ""
+    request: RequestNumber
+    document: Document
+    problem: Text = ""

@@ -134,5 +134,6 @@ class MulticastParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     """The members at a broker that cannot be reached for so long have left; until then their
     messages are kept, which fills the window of whoever sends to them."""
 
+    max_senders_per_client: Positive = 1_000
     max_senders: Positive = 100_000
     """Senders of clients of one broker."""

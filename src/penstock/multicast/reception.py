@@ -70,6 +70,11 @@ class Reception:
             problem = f"a sender's name is longer than {longest} bytes"
         elif len(self._senders) >= self._parameters.max_senders:
             problem = f"this broker has {len(self._senders)} senders (multicast.max_senders)"
+        elif self._senders.count_of_session(session) >= self._parameters.max_senders_per_client:
+            problem = (
+                f"this client has {self._parameters.max_senders_per_client} senders, the most "
+                "allowed (multicast.max_senders_per_client)"
+            )
         else:
             self._senders.open(message.producer, session, message.weight, now)
             self._senders_changed(out)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from random import Random
 from typing import Final
@@ -96,6 +96,7 @@ class Senders:
         self._price_of = price_of
         self._round_trip_of = round_trip_of
         self._by_name: dict[str, GroupSender] = {}
+        self._of_session: Counter[LinkName] = Counter()
 
     def __len__(self) -> int:
         """How many."""
@@ -111,7 +112,10 @@ class Senders:
         if sender is None:
             account = open_account(self._parameters, weight, self._random, now)
             sender = self._by_name[producer] = GroupSender(producer, session, account)
+            self._of_session[session] += 1
         elif sender.session != session:
+            self._of_session[sender.session] -= 1
+            self._of_session[session] += 1
             sender.session = session
             sender.waiting.clear()
             sender.waiting_bytes = 0
@@ -121,6 +125,11 @@ class Senders:
         """What was not bought goes with its client, who will send it again."""
         for sender in [each for each in self._by_name.values() if each.session == session]:
             del self._by_name[sender.producer]
+        self._of_session.pop(session, None)
+
+    def count_of_session(self, session: LinkName) -> int:
+        """How many one client has."""
+        return self._of_session[session]
 
     def add(self, sender: GroupSender, request: SendToGroups, now: Instant) -> str:
         """A message waits from now on; or why it may not."""

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import msgspec
 
+from penstock.core.machine_failure import MachineFailed
 from penstock.net.config import ConfigError, load_config
+from penstock.net.restarts import FAILED_STATUS
 from penstock.net.serve import Ready, serve
 from penstock.store.interface import StoreError
 
@@ -29,6 +31,9 @@ def main(arguments: list[str]) -> int:
     except (ConfigError, StoreError, OSError) as error:
         print(f"penstock: {error}", file=sys.stderr)
         return 1
+    except MachineFailed as error:
+        print(f"penstock: {error}", file=sys.stderr)
+        return FAILED_STATUS
     return 0
 
 

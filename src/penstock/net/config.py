@@ -101,6 +101,10 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_window_bytes: Positive = 16 << 20
     """The most that a subscription may have under way to its reader."""
 
+    receive_buffers_bytes: Positive = 256 << 20
+    """What incomplete large frames of all connections may take together; the one that was begun
+    first is ended when more is needed.  Four of the largest frames, or 200 usual ones at once."""
+
     session_output_bytes: Positive = 64 << 20
     """The most that may wait for one client; it is disconnected when it lets more pile up."""
 

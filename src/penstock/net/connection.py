@@ -33,6 +33,7 @@ from penstock.content.envelope import MalformedMessage
 from penstock.content.wire import encode
 from penstock.core.message import Message
 from penstock.net.kept_memory import keep_freed_memory
+from penstock.net.receive_budget import ReceiveBudget
 from penstock.net.receive_buffer import ReceiveBuffer
 from penstock.net.write_room import WriteRoom, apply_room
 from penstock.overlay.messages import Goodbye, Heartbeat, Hello
@@ -102,9 +103,13 @@ class Connection(asyncio.BufferedProtocol):
     """One end of a connection."""
 
     def __init__(
-        self, hello: Hello, handler: ConnectionHandler, options: ConnectionOptions | None = None
+        self,
+        hello: Hello,
+        handler: ConnectionHandler,
+        options: ConnectionOptions | None = None,
+        budget: ReceiveBudget | None = None,
     ) -> None:
-        """``hello`` is how this end introduces itself."""
+        """``hello`` is how this end introduces itself; ``budget`` is shared with others."""
         self.peer: Hello | None = None
         self.peer_address = "not connected"
         self.received_bytes = 0
@@ -116,7 +121,8 @@ class Connection(asyncio.BufferedProtocol):
         self._options = options or ConnectionOptions()
         self._loop = asyncio.get_running_loop()
         self._decoder = connection_decoder()
-        self._buffer = ReceiveBuffer(MAX_HELLO_BYTES)
+        self._budget = budget
+        self._buffer = ReceiveBuffer(MAX_HELLO_BYTES, self._frame_grew if budget else None)
         self._transport: asyncio.Transport | None = None
         self._pieces: list[Buffer] = []
         self._pieces_bytes = 0
@@ -235,6 +241,10 @@ class Connection(asyncio.BufferedProtocol):
     def _end(self, reason: str) -> None:
         self._close_reason = reason
         self.closed = True
+        if self._budget is not None:
+            # Nothing of it is read any more; what still arrives is dropped.
+            self._budget.changed(self, 0)
+            self._buffer = ReceiveBuffer(MAX_HELLO_BYTES)
         if self._timer is not None:
             self._timer.cancel()
         self._loop.call_soon(self._announce_closed)
@@ -266,6 +276,10 @@ class Connection(asyncio.BufferedProtocol):
         self._put(encode(self._hello))
         timeout_s = self._options.handshake_timeout_s
         self._timer = self._loop.call_later(timeout_s, self._handshake_overdue)
+
+    def _frame_grew(self, size_bytes: int) -> None:
+        if self._budget is not None and not self.closed:
+            self._budget.changed(self, size_bytes)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the loop may put received bytes."""

@@ -7,6 +7,8 @@
 3. The machine's next deadline is one timer.  It is set anew only when the deadline moves forward:
    a timer that fires too early finds nothing due and costs less than one for every message.  The
    machine is asked for it behind everything that the turn of the event loop sends, once for all.
+4. A machine that raises, or an order that cannot be carried out, ends the driver: the state may be
+   half-changed, so no further fact is handed over and no further order is carried out.
 """
 
 from __future__ import annotations
@@ -51,6 +53,9 @@ class Peers(Protocol):
     def close_session(self, effect: CloseSession) -> None:
         """End a client's connection."""
 
+    def machine_failed(self, fact: Fact | None, error: Exception) -> None:
+        """The machine raised; the driver has stopped."""
+
 
 class Driver:
     """Feeds one machine and carries out what it orders."""
@@ -70,6 +75,7 @@ class Driver:
         self._facts: deque[Fact] = deque()
         self._busy = False
         self._stopped = False
+        self._on_failure = peers.machine_failed
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: Instant = NEVER
         self._timer_scheduled = False
@@ -107,16 +113,21 @@ class Driver:
         if self._busy:
             return
         self._busy = True
+        fact: Fact | None = None
         try:
             while self._facts:
                 fact = self._facts.popleft()
                 self._carry_out(self._machine.handle(fact, now=self._clock.now()))
-        finally:
-            # Even if the machine failed: the clock must not stop for everybody else.
-            self._busy = False
-            if not self._timer_scheduled:
-                self._timer_scheduled = True
-                self._loop.call_soon(self._set_timer)
+        except Exception as error:
+            self._fail(fact, error)
+        self._busy = False
+        if not self._timer_scheduled:
+            self._timer_scheduled = True
+            self._loop.call_soon(self._set_timer)
+
+    def _fail(self, fact: Fact | None, error: Exception) -> None:
+        self.stop()
+        self._on_failure(fact, error)
 
     def _carry_out(self, effects: Iterable[Effect]) -> None:
         orders = self._orders
@@ -127,7 +138,7 @@ class Driver:
         self._timer_scheduled = False
         if self._stopped:
             return
-        deadline = self._machine.next_deadline()
+        deadline = self._next_deadline()
         if deadline is None or deadline >= self._timer_at:
             return
         if self._timer is not None:
@@ -139,8 +150,15 @@ class Driver:
     def _timer_fired(self) -> None:
         self._timer = None
         self._timer_at = NEVER
-        deadline = self._machine.next_deadline()
+        deadline = self._next_deadline()
         if deadline is not None and deadline <= self._clock.now():
             self.feed((DeadlineReached(),))
         else:
             self._set_timer()
+
+    def _next_deadline(self) -> Instant | None:
+        try:
+            return self._machine.next_deadline()
+        except Exception as error:
+            self._fail(None, error)
+            return None

@@ -1,6 +1,8 @@
 """What may come in: the vocabulary of each kind of peer, and the limits on clients.
 
-The machines inside trust what reaches them.  Here is where that trust is earned:
+The machines inside trust what reaches them.  Here is where that trust is earned.  The limits of
+single values are those of the messages' types, which the decoder has enforced before
+(``core/limits.py``), and what types cannot say is asked of ``overlay/gate.py``; beyond that:
 
 1. A client speaks only the clients' messages, a neighbour only the brokers'.  Anything else is a
    breach of protocol and ends the connection.
@@ -28,6 +30,7 @@ from penstock.guaranteed import staging_messages as staging
 from penstock.multicast import messages as multicast
 from penstock.net.config import Limits
 from penstock.overlay import messages as overlay
+from penstock.overlay.gate import objection
 from penstock.queues import messages as queues
 
 CLIENT_REQUESTS: Final[frozenset[type[Message]]] = frozenset(
@@ -143,6 +146,9 @@ def check_neighbour(message: Message) -> None:
     """Let a message from a neighbour pass, or raise ``Breach``."""
     if type(message) in NOT_BETWEEN_BROKERS:
         raise Breach(f"{type(message).__name__} is not a message between brokers")
+    problem = objection(message)
+    if problem:
+        raise Breach(problem)
 
 
 class Ingress:
@@ -164,6 +170,8 @@ class Ingress:
                 return msgspec.structs.replace(message, window_bytes=window_bytes)
         elif type(message) not in CLIENT_REQUESTS:
             raise Breach(f"{type(message).__name__} is not a message that a client may send")
+        elif problem := objection(message):
+            raise Breach(problem)
         return message
 
     def _check_batch(self, batch: Batch) -> None:

@@ -91,9 +91,7 @@ class Neighbours:
 
     async def stop(self, reason: str) -> list[Connection]:
         """Dial no more and say goodbye; returns the connections that are closing."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._stop_dialling()
         closing = []
         for link in self._links.values():
             if link.connection is not None:
@@ -101,6 +99,27 @@ class Neighbours:
                 link.connection.close(reason)
                 closing.append(link.connection)
         return closing
+
+    async def _stop_dialling(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def abort_all(self, reason: str) -> list[Connection]:
+        """Dial no more and cut every connection without a word; returns the connections."""
+        await self._stop_dialling()
+        connections = [each.connection for each in self._links.values() if each.connection]
+        for connection in connections:
+            connection.abort(reason)
+        return connections
+
+    def described(self, name: LinkName) -> str:
+        """A link and who is behind it, for the log; empty if there is no such link."""
+        link = self._links.get(name)
+        if link is None:
+            return ""
+        where = link.connection.peer_address if link.connection else "not connected"
+        return f"neighbour {name!r} ({where})"
 
     def send(self, effect: Send) -> None:
         """Queue a message for a neighbour."""

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -37,11 +38,24 @@ PEEK_BYTES: Final = 4 * 1024
 class ReceiveBuffer:
     """Where the bytes of one connection arrive."""
 
-    __slots__ = ("_begin", "_common", "_end", "_needed", "_own", "_peeking", "max_frame_bytes")
+    __slots__ = (
+        "_begin",
+        "_common",
+        "_end",
+        "_needed",
+        "_on_own",
+        "_own",
+        "_peeking",
+        "max_frame_bytes",
+    )
 
-    def __init__(self, max_frame_bytes: int) -> None:
-        """``max_frame_bytes`` may be changed at any time; it holds from the next frame on."""
+    def __init__(self, max_frame_bytes: int, on_own: Callable[[int], None] | None = None) -> None:
+        """``max_frame_bytes`` may be changed at any time; it holds from the next frame on.
+
+        ``on_own`` hears the size of the buffer that a large frame has of its own; 0 at its end.
+        """
         self.max_frame_bytes = max_frame_bytes
+        self._on_own = on_own
         self._common = _memory(FIRST_BUFFER_BYTES)
         self._own: memoryview | None = None
         self._begin = 0
@@ -101,6 +115,8 @@ class ReceiveBuffer:
             self._begin = self._end = 0
             self._needed = ENVELOPE.size
             self._peeking = True
+            if self._on_own is not None:
+                self._on_own(0)
             # Filled to the last byte: nothing else is in it.
             return [own.toreadonly()]
         if self._end == len(own):
@@ -114,6 +130,8 @@ class ReceiveBuffer:
         own[:held] = source[self._begin : self._end]
         self._own = own
         self._begin, self._end = 0, held
+        if self._on_own is not None:
+            self._on_own(len(own))
 
     def _make_room(self, *, was_full: bool) -> None:
         held = self._end - self._begin

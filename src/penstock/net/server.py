@@ -7,6 +7,8 @@
 3. Stopping is done in an order that breaks no promise: nobody new is accepted, nobody is read any
    more, what was read becomes durable and is acknowledged, everybody is told goodbye, and only
    then the disk is let go.
+4. If the machine raises, the broker stops without any of that order: connections are cut as in a
+   crash and nothing more is acknowledged.  ``failure`` tells whoever runs the broker.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import msgspec
 from penstock.core.clock import Instant, in_seconds
 from penstock.core.datagrams import BestEffort
 from penstock.core.machine import CloseSession, Fact, LinkName, Send
+from penstock.core.machine_failure import MachineFailed, sender_of
 from penstock.core.message import Message
 from penstock.core.randomness import random_stream
 from penstock.datagram.messages import DatagramSocketRequest
@@ -35,13 +38,14 @@ from penstock.net.driver import Driver
 from penstock.net.durability import Durability
 from penstock.net.link_monitor import LinkMonitor
 from penstock.net.neighbours import Neighbours
+from penstock.net.receive_budget import ReceiveBudget
+from penstock.net.rights import ADMINISTRATIVE, refusal
 from penstock.net.sessions import SESSION_PREFIX, Sessions
 from penstock.net.status import (
     MAX_LISTED_SUBSCRIPTIONS,
     BrokerStatus,
     durable_statuses,
     link_statuses,
-    may_operate,
     pubend_statuses,
     subscription_statuses,
 )
@@ -69,6 +73,8 @@ OPERATIONS: Final = frozenset((StatusRequest, DatagramSocketRequest, LinkControl
 LISTEN_BACKLOG: Final = 1024
 """Connections that the kernel holds while the loop is busy: a whole fleet may reconnect at once."""
 
+CRASHED: Final = "the broker failed and starts again"
+
 STOP_TIMEOUT_S: Final = 10.0
 """How long a stopping broker waits for the disk before it gives up on acknowledging."""
 
@@ -87,6 +93,8 @@ class BrokerServer:
         self._clock = WallClock()
         self._listener: asyncio.Server | None = None
         self._address = config.listen_address
+        self.failure: asyncio.Future[MachineFailed] = asyncio.get_running_loop().create_future()
+        """Resolves when the machine has raised; ``abandon`` is all that can be done then."""
 
     # -- life -------------------------------------------------------------------------------
 
@@ -151,8 +159,9 @@ class BrokerServer:
         """Take the addresses; nobody is served yet."""
         loop = asyncio.get_running_loop()
         host, port = self._address.host, self._address.port
+        budget = ReceiveBudget(self.config.limits.receive_buffers_bytes)
         listener = self._listener = await loop.create_server(
-            lambda: Connection(self._hello, self, self.config.connection),
+            lambda: Connection(self._hello, self, self.config.connection, budget),
             host,
             port,
             backlog=LISTEN_BACKLOG,
@@ -183,6 +192,19 @@ class BrokerServer:
         await asyncio.gather(*(connection.wait_closed() for connection in closing))
         self._driver.stop()
         self._datagrams.close()
+        await self._durability.close()
+        self._telemetry.flush()
+
+    async def abandon(self) -> None:
+        """Let go of everything after the machine raised; nobody is told anything any more."""
+        if self._listener is not None:
+            self._listener.close()
+        self._monitor.stop()
+        self._driver.stop()
+        self._datagrams.close()
+        lost = [*self._sessions.abort_all(CRASHED), *await self._neighbours.abort_all(CRASHED)]
+        await asyncio.gather(*(connection.wait_closed() for connection in lost))
+        # What facts before the failure ordered may still be committed, as in any crash.
         await self._durability.close()
         self._telemetry.flush()
 
@@ -238,6 +260,17 @@ class BrokerServer:
         """End a client's connection."""
         self._sessions.close(effect.session, effect.reason)
 
+    def machine_failed(self, fact: Fact | None, error: Exception) -> None:
+        """Note who sent what the machine could not handle, and stop."""
+        link = sender_of(fact)
+        session = self._sessions.get(link)
+        sender = self._neighbours.described(link) if session is None else session.described
+        failure = MachineFailed(self.config.name, fact, error, sender)
+        logger.critical("%s; the broker stops and restarts from its log", failure, exc_info=error)
+        self._sessions.pause_all()
+        if not self.failure.done():
+            self.failure.set_result(failure)
+
     def _overheard(self, facts: Iterable[Fact]) -> None:
         """What links and sessions say; the datagram socket hears it before the machine."""
         self._driver.feed(self._datagrams.overheard(facts))
@@ -257,21 +290,22 @@ class BrokerServer:
         self, message: Message, connection: Connection, session: LinkName
     ) -> Message | None:
         """Answer what is for the broker itself; None if it is for the machine."""
-        if type(message) not in OPERATIONS:
+        kind = type(message)
+        if kind in ADMINISTRATIVE:
+            is_own = self.node.guaranteed.edge.has
+            refused = refusal(message, connection, session, admin=self.config.admin, is_own=is_own)
+            if refused is not None:
+                return refused
+        if kind not in OPERATIONS:
             return None
         if isinstance(message, StatusRequest):
             return Status(msgspec.json.encode(self.status()))
         if isinstance(message, DatagramSocketRequest):
             return self._datagrams.offer(session)
         if isinstance(message, LinkControl):
-            if not may_operate(connection, admin=self.config.admin):
-                problem = (
-                    "only clients on the broker's own machine may do this, unless admin = true"
-                )
-            else:
-                problem = self._neighbours.control(
-                    message.link, message.bandwidth_bytes_per_s, cut=message.cut
-                )
+            problem = self._neighbours.control(
+                message.link, message.bandwidth_bytes_per_s, cut=message.cut
+            )
             return LinkControlled(message.link, problem)
         return None
 

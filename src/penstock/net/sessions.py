@@ -4,13 +4,16 @@
 2. Everything for a client leaves in the order in which the machine said it.
 3. What waits for a client is bounded: beyond it the client is told so and disconnected.
 4. While the store is behind, clients that publish are not read: the network holds them back, which
-   costs no memory and loses nothing.
+   costs no memory and loses nothing.  Neither are clients whose requests take long
+   (``work_turns``), while some of them wait.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from penstock.content.columns import Buffer
@@ -24,6 +27,7 @@ from penstock.net.connection import Connection
 from penstock.net.ingress import Breach, Ingress, Refused
 from penstock.net.outbox import Outbox
 from penstock.net.wall_clock import WallClock
+from penstock.net.work_turns import QUICK, WorkTurns
 from penstock.overlay.link_queue import LinkQueue, LinkStatistics
 from penstock.queues.messages import SendRefused, SendToQueue
 
@@ -55,6 +59,8 @@ class Session:
         self.connection = connection
         self.outbox = outbox
         self.publishes = False
+        self.backlog: deque[Message] = deque()
+        self.waits_for_store = False
         self._table = table
         outbox.attach(connection)
 
@@ -65,6 +71,12 @@ class Session:
                 f"{self.outbox.statistics().queued_bytes} bytes wait for this client and it does "
                 "not read them (session_output_bytes); reconnect and resume"
             )
+
+    @property
+    def described(self) -> str:
+        """The session and who is behind it, for the log."""
+        peer = self.connection.peer
+        return f"{self.name} ({peer.name if peer else '?'} at {self.connection.peer_address})"
 
     def close(self, reason: str) -> None:
         """Disconnect the client; what waits is not worth keeping it for."""
@@ -111,6 +123,7 @@ class Sessions:
         self._ingress = Ingress(limits)
         self._by_name: dict[LinkName, Session] = {}
         self._paused: list[Session] = []
+        self._work = WorkTurns(self._take)
         self._last_number = 0
 
     def __len__(self) -> int:
@@ -152,6 +165,13 @@ class Sessions:
             session.close(reason)
         return [session.connection for session in sessions]
 
+    def abort_all(self, reason: str) -> list[Connection]:
+        """Cut every connection without a word; returns the connections."""
+        connections = [session.connection for session in self._by_name.values()]
+        for connection in connections:
+            connection.abort(reason)
+        return connections
+
     def pause_all(self) -> None:
         """Read from nobody any more."""
         for session in self._by_name.values():
@@ -165,6 +185,18 @@ class Sessions:
 
     def received(self, session: Session, messages: list[Message]) -> None:
         """Messages of one read."""
+        if not session.backlog and QUICK.issuperset(map(type, messages)):
+            self._take(session, messages)
+        elif session.backlog:
+            # Not read meanwhile; these were in the same read as what made it wait.
+            session.backlog.extend(messages)
+        elif not self._work.begin(session, messages, partial(self._read_on, session)):
+            session.connection.pause_reading()
+
+    def _take(self, session: Session, messages: list[Message]) -> bool:
+        """Check messages and hand them to the machine; False if the session has ended."""
+        if session.connection.closed:
+            return False
         facts: list[Fact] = []
         breach = ""
         for message in messages:
@@ -186,16 +218,25 @@ class Sessions:
         self._feed(facts)
         if breach:
             session.close(breach)
-        elif session.publishes and self._store_load() > PAUSE_AT_LOAD:
+            return False
+        if session.publishes and not session.waits_for_store and self._store_load() > PAUSE_AT_LOAD:
             session.connection.pause_reading()
+            session.waits_for_store = True
             self._paused.append(session)
+        return True
+
+    def _read_on(self, session: Session) -> None:
+        """Read from a client again, if nothing else holds it back."""
+        if not session.backlog and not session.waits_for_store:
+            session.connection.resume_reading()
 
     def store_progressed(self) -> None:
         """Something was committed: read on, if there is room again."""
         if self._paused and self._store_load() < RESUME_AT_LOAD:
             paused, self._paused = self._paused, []
             for session in paused:
-                session.connection.resume_reading()
+                session.waits_for_store = False
+                self._read_on(session)
 
     def closed(self, session: Session, reason: str) -> None:
         """A connection has ended."""

@@ -7,7 +7,6 @@ The document is described field by field in docs/reference/status.md; programs d
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 import msgspec
@@ -18,7 +17,6 @@ from penstock.core.machine import LinkName
 from penstock.guaranteed.edge import Edge
 from penstock.guaranteed.pubend import Pubend
 from penstock.guaranteed.subscription import Subscription
-from penstock.net.connection import Connection
 from penstock.net.link import Link
 
 MAX_LISTED_SUBSCRIPTIONS: Final = 1000
@@ -176,15 +174,3 @@ def durable_statuses(edge: Edge, now: Instant) -> list[DurableSubscriptionStatus
         for each in edge.durable_subscriptions()
     ]
     return sorted(found, key=lambda each: -each.behind_s)
-
-
-def may_operate(connection: Connection, *, admin: bool) -> bool:
-    """Whether whoever is at the other end may control links: from this machine, or by ``admin``."""
-    host = connection.peer_address.rpartition(":")[0].strip("[]")
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return admin
-    # A socket for both protocols shows an IPv4 peer as an IPv6 one.
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return admin or (mapped or address).is_loopback

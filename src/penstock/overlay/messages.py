@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, ClassVar, Final
 
-from penstock.core.message import Message
+from msgspec import Meta
+
+from penstock.core.limits import (
+    MOST_STREAMS,
+    Cost,
+    Document,
+    InstantLimited,
+    Name,
+    Names,
+    Sequence,
+    SignedCountBytes,
+    Text,
+)
+from penstock.core.message import Message, Right
 
 NAME_TAKEN: Final = "name-taken"
 """Goodbye to a broker whose name another broker has that is connected here."""
@@ -17,11 +30,11 @@ class LinkState(Message, frozen=True):
     which the broker was started.
     """
 
-    broker: str
-    incarnation: int
-    sequence: int
-    neighbours: dict[str, int]
-    pubends: tuple[str, ...]
+    broker: Name
+    incarnation: InstantLimited
+    sequence: Sequence
+    neighbours: Annotated[dict[Name, Cost], Meta(max_length=MOST_STREAMS)]
+    pubends: Names
 
 
 class Hello(Message, frozen=True):
@@ -31,11 +44,11 @@ class Hello(Message, frozen=True):
     brokers of one name and different identities are not the same broker.
     """
 
-    role: str
-    name: str
-    incarnation: int
-    software: str
-    identity: str = ""
+    role: Name
+    name: Name
+    incarnation: InstantLimited
+    software: Name
+    identity: Name = ""
 
 
 class Goodbye(Message, frozen=True):
@@ -44,8 +57,8 @@ class Goodbye(Message, frozen=True):
     ``code`` is for programs, where one has to act on the reason (``NAME_TAKEN``).
     """
 
-    reason: str
-    code: str = ""
+    reason: Text
+    code: Name = ""
 
 
 class Heartbeat(Message, frozen=True):
@@ -59,19 +72,21 @@ class StatusRequest(Message, frozen=True):
 class Status(Message, frozen=True):
     """A broker's account of itself, as JSON (docs/reference/status.md)."""
 
-    document: bytes
+    document: Document
 
 
 class LinkControl(Message, frozen=True):
     """An operator changes a link while it runs: its bandwidth (0 is unlimited), or cuts it."""
 
-    link: str
-    bandwidth_bytes_per_s: int
+    right: ClassVar[Right] = Right.ADMINISTER
+
+    link: Name
+    bandwidth_bytes_per_s: SignedCountBytes
     cut: bool
 
 
 class LinkControlled(Message, frozen=True):
     """The change is in force, or was refused with a reason."""
 
-    link: str
-    problem: str = ""
+    link: Name
+    problem: Text = ""

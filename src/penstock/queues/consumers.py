@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 
 from penstock.content.selector import Selector
@@ -64,6 +64,7 @@ class Consumers:
         self._by_key: dict[tuple[LinkName, str], Consumer] = {}
         self._turns: deque[Consumer] = deque()
         self._idle: dict[tuple[LinkName, str], Consumer] = {}
+        self._of_session: Counter[LinkName] = Counter()
 
     def __len__(self) -> int:
         """How many there are."""
@@ -80,11 +81,19 @@ class Consumers:
     def add(self, consumer: Consumer) -> None:
         """A consumer comes; it has no turn before it has credit."""
         self._by_key[consumer.session, consumer.name] = consumer
+        self._of_session[consumer.session] += 1
+
+    def count_of_session(self, session: LinkName) -> int:
+        """How many one connection has."""
+        return self._of_session[session]
 
     def remove(self, consumer: Consumer) -> None:
         """A consumer goes."""
         key = (consumer.session, consumer.name)
         del self._by_key[key]
+        self._of_session[consumer.session] -= 1
+        if not self._of_session[consumer.session]:
+            del self._of_session[consumer.session]
         self._idle.pop(key, None)
         if consumer in self._turns:
             self._turns.remove(consumer)

@@ -92,6 +92,14 @@ class Entrance:
         """A client's rows."""
         problem = self.no_room(len(message.batch), message.batch.wire_size, now)
         first, count = message.first_sequence, len(message.batch)
+        if self._journal.origins.forgotten(sender.origin, first):
+            reason = (
+                f"sequence number {first} lies below gaps in the numbers of "
+                f"{message.producer!r} that are too many to remember; go on with new numbers"
+            )
+            refusal = SendRefused(message.producer, sender.queue, first, count, reason)
+            answer_client(sender, refusal, self._broker, out)
+            return
         if problem and not self._intake.may_be_repeat(sender.origin, first, count):
             refusal = SendRefused(message.producer, sender.queue, first, count, problem)
             answer_client(sender, refusal, self._broker, out)
@@ -142,6 +150,7 @@ class Entrance:
             priority=message.priority,
             expires_at=expires_at,
         )
+        self._journal.origins.forget_old(sender.origin)
         self._give_answers(now, out)
 
     def when_ready(self, step: Step, now: Instant, out: list[Effect]) -> None:
@@ -150,6 +159,11 @@ class Entrance:
             step(now, out)
         else:
             self._waiting.append(step)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait until the journal was read."""
+        return len(self._waiting)
 
     def journal_read(self, now: Instant, out: list[Effect]) -> None:
         """Do what waited."""

@@ -6,11 +6,32 @@ on the way pass it on.  Rows of an alias queue are named by their position in it
 
 from __future__ import annotations
 
+from typing import Annotated, ClassVar, TypeAlias
+
+from msgspec import Meta
+
 from penstock.content.batch import Batch
 from penstock.content.frame import Frame
-from penstock.core.clock import Duration, Instant
+from penstock.core.clock import Instant
 from penstock.core.intervals import Interval
-from penstock.core.message import Message
+from penstock.core.limits import (
+    MOST_INTERVALS,
+    MOST_STREAMS,
+    ROWS_MARK,
+    Address,
+    AskedSelector,
+    Count,
+    Document,
+    DurationLimited,
+    InstantLimited,
+    Intervals,
+    Name,
+    PriorityNumber,
+    RequestNumber,
+    Sequence,
+    Text,
+)
+from penstock.core.message import Message, Right
 
 DEFAULT_PRIORITY = 4
 """The middle of the ten priorities, as in JMS; 9 is the most urgent."""
@@ -18,13 +39,17 @@ DEFAULT_PRIORITY = 4
 HIGHEST_PRIORITY = 9
 
 
+RowFrame: TypeAlias = Annotated[Frame, Meta(extra={ROWS_MARK: True})]
+RowBatch: TypeAlias = Annotated[Batch, Meta(extra={ROWS_MARK: True})]
+
+
 class Routed(Message, frozen=True, gc=False):
     """A message from one broker to another, about one alias queue and one destination queue."""
 
-    source: str
-    destination: str
-    alias: str
-    queue: str
+    source: Name
+    destination: Address
+    alias: Name
+    queue: Address
 
 
 # -- the forwarding transaction --------------------------------------------------------------------
@@ -38,11 +63,11 @@ class Forward(Routed, frozen=True, gc=False):
     durably decided.
     """
 
-    floor: int
-    frame: Frame
-    priority: int
-    expires_at: Instant
-    under_way: int = 0
+    floor: Sequence
+    frame: RowFrame
+    priority: PriorityNumber
+    expires_at: InstantLimited
+    under_way: Count = 0
 
 
 class Stored(Routed, frozen=True, gc=False):
@@ -51,28 +76,28 @@ class Stored(Routed, frozen=True, gc=False):
     ``resolved`` are rows on which it has carried out a decision, durably, as in ``Resolved``.
     """
 
-    intervals: tuple[Interval, ...]
-    resolved: tuple[Interval, ...] = ()
+    intervals: Intervals
+    resolved: Intervals = ()
 
 
 class ForwardRefused(Routed, frozen=True):
     """The destination could not store these rows, and why."""
 
-    intervals: tuple[Interval, ...]
-    reason: str
+    intervals: Intervals
+    reason: Text
 
 
 class Decision(Routed, frozen=True, gc=False):
     """Which of the rows in doubt are the destination's, and which went elsewhere."""
 
-    committed: tuple[Interval, ...]
-    withdrawn: tuple[Interval, ...]
+    committed: Intervals
+    withdrawn: Intervals
 
 
 class Resolved(Routed, frozen=True, gc=False):
     """The destination has carried out the decision on these rows, durably."""
 
-    intervals: tuple[Interval, ...]
+    intervals: Intervals
 
 
 # -- between an alias queue and a queue of the same broker ----------------------------------------
@@ -85,14 +110,14 @@ class HandOver(Message, frozen=True, gc=False):
     whose rows they are (penstock.queues.handover says why the queue has to know).
     """
 
-    alias: str
-    queue: str
-    low: int
-    batch: Batch
-    priority: int
-    expires_at: Instant
-    producer: str
-    first_sequence: int
+    alias: Name
+    queue: Address
+    low: Sequence
+    batch: RowBatch
+    priority: PriorityNumber
+    expires_at: InstantLimited
+    producer: Name
+    first_sequence: Sequence
 
 
 class HandedOver(Message, frozen=True, gc=False):
@@ -101,20 +126,20 @@ class HandedOver(Message, frozen=True, gc=False):
     If it is ``uncertain``, it may hold them all the same when the broker is started again.
     """
 
-    alias: str
-    queue: str
-    low: int
-    count: int
-    failure: str = ""
+    alias: Name
+    queue: Address
+    low: Sequence
+    count: Count
+    failure: Text = ""
     uncertain: bool = False
 
 
 class Remembered(Message, frozen=True, gc=False):
     """The alias queue's own save names the producers of all rows below this position of its."""
 
-    alias: str
-    queue: str
-    below: int
+    alias: Name
+    queue: Address
+    below: Sequence
 
 
 # -- monitoring (Section IV.B) ---------------------------------------------------------------------
@@ -124,9 +149,9 @@ class Monitor(Routed, frozen=True):
     """Asks a destination queue for its consumption and load: now, and then so many ``times`` at
     every interval."""
 
-    iteration: int
-    every_ns: Duration = 0
-    times: int = 0
+    iteration: Sequence
+    every_ns: DurationLimited = 0
+    times: Count = 0
 
 
 class MonitorReport(Routed, frozen=True):
@@ -137,15 +162,15 @@ class MonitorReport(Routed, frozen=True):
     how many alias queues ask.  ``iteration`` is 0 when nobody asked.
     """
 
-    iteration: int
-    epoch: Instant
-    at: Instant
-    load: int
-    consumed: int
-    busy_ns: int
-    consumers: int
-    watchers: int
-    problem: str = ""
+    iteration: Sequence
+    epoch: InstantLimited
+    at: InstantLimited
+    load: Count
+    consumed: Count
+    busy_ns: DurationLimited
+    consumers: Count
+    watchers: Count
+    problem: Text = ""
 
 
 # -- clients: sending ------------------------------------------------------------------------------
@@ -158,24 +183,24 @@ class SendToQueue(Message, frozen=True, gc=False):
     ``time_to_live_ns`` of 0 means that the rows do not expire.
     """
 
-    producer: str
-    queue: str
-    first_sequence: int
-    batch: Batch
-    priority: int = DEFAULT_PRIORITY
-    time_to_live_ns: int = 0
-    instance: int = 0
+    producer: Name
+    queue: Address
+    first_sequence: Sequence
+    batch: RowBatch
+    priority: PriorityNumber = DEFAULT_PRIORITY
+    time_to_live_ns: DurationLimited = 0
+    instance: Sequence = 0
     """Tells senders of one name apart (penstock.core.instances)."""
 
 
 class SendReceipt(Message, frozen=True, gc=False):
     """The rows are durable, from ``first_position`` on (0: they were a repeat)."""
 
-    producer: str
-    queue: str
-    first_sequence: int
-    count: int
-    first_position: int
+    producer: Name
+    queue: Address
+    first_sequence: Sequence
+    count: Count
+    first_position: Sequence
 
 
 class SendRefused(Message, frozen=True):
@@ -186,11 +211,11 @@ class SendRefused(Message, frozen=True):
     ``taken_over`` says that another sender of the same name has its place.
     """
 
-    producer: str
-    queue: str
-    first_sequence: int
-    count: int
-    reason: str
+    producer: Name
+    queue: Address
+    first_sequence: Sequence
+    count: Count
+    reason: Text
     taken_over: bool = False
     uncertain: bool = False
 
@@ -202,37 +227,37 @@ class OpenSender(Message, frozen=True):
     was open before, and is refused if another has the name now.
     """
 
-    producer: str
-    queue: str
-    instance: int = 0
+    producer: Name
+    queue: Address
+    instance: Sequence = 0
     resumes: bool = False
 
 
 class SenderOpened(Message, frozen=True):
     """The first sequence number of this producer that is not stored; or why it may not send."""
 
-    producer: str
-    queue: str
-    next_sequence: int
-    problem: str = ""
+    producer: Name
+    queue: Address
+    next_sequence: Sequence
+    problem: Text = ""
     taken_over: bool = False
 
 
 class RelayedSend(Message, frozen=True, gc=False):
     """A client's rows, or its question where it stands, on their way to another broker."""
 
-    source: str
-    destination: str
-    session: str
+    source: Name
+    destination: Address
+    session: Name
     send: SendToQueue | OpenSender
 
 
 class RelayedReply(Message, frozen=True, gc=False):
     """The answer on its way back to the client."""
 
-    source: str
-    destination: str
-    session: str
+    source: Name
+    destination: Address
+    session: Name
     reply: SendReceipt | SendRefused | SenderOpened
 
 
@@ -243,24 +268,24 @@ class Receive(Message, frozen=True):
     """Become a consumer of a queue; at most ``credit`` messages are handed over until more is
     granted."""
 
-    consumer: str
-    queue: str
-    selector: str = ""
-    credit: int = 0
+    consumer: Name
+    queue: Address
+    selector: AskedSelector = ""
+    credit: Count = 0
 
 
 class Receiving(Message, frozen=True):
     """The consumer is known to the queue; or why not."""
 
-    consumer: str
-    problem: str = ""
+    consumer: Name
+    problem: Text = ""
 
 
 class Credit(Message, frozen=True, gc=False):
     """The consumer can take so many messages more."""
 
-    consumer: str
-    more: int
+    consumer: Name
+    more: Count
 
 
 class Deliver(Message, frozen=True, gc=False):
@@ -272,9 +297,9 @@ class Deliver(Message, frozen=True, gc=False):
     broker restarted since these rows arrived, so that any of them may have been handed out.
     """
 
-    consumer: str
+    consumer: Name
     frame: Frame
-    attempts: tuple[tuple[int, int], ...] = ()
+    attempts: Annotated[tuple[tuple[Sequence, Count], ...], Meta(max_length=MOST_INTERVALS)] = ()
     recovered: bool = False
 
 
@@ -282,39 +307,39 @@ class Given(Message, frozen=True, gc=False):
     """The application has these messages in its hands: if the connection breaks before they are
     settled, they were tried in vain.  What it has not been given counts as never handed out."""
 
-    consumer: str
-    intervals: tuple[Interval, ...]
+    consumer: Name
+    intervals: Intervals
 
 
 class Settle(Message, frozen=True, gc=False):
     """What became of messages: done, to be tried again, given back unseen, or hopeless."""
 
-    consumer: str
-    number: int
-    accepted: tuple[Interval, ...] = ()
-    failed: tuple[Interval, ...] = ()
-    released: tuple[Interval, ...] = ()
-    rejected: tuple[Interval, ...] = ()
+    consumer: Name
+    number: Sequence
+    accepted: Intervals = ()
+    failed: Intervals = ()
+    released: Intervals = ()
+    rejected: Intervals = ()
 
 
 class Settled(Message, frozen=True, gc=False):
     """A settlement is durable; ``stale`` of its messages were not this consumer's any more."""
 
-    consumer: str
-    number: int
-    stale: int = 0
+    consumer: Name
+    number: Sequence
+    stale: Count = 0
 
 
 class StopReceiving(Message, frozen=True):
     """The consumer leaves; what it holds returns to the queue, uncounted."""
 
-    consumer: str
+    consumer: Name
 
 
 class ReceivingStopped(Message, frozen=True):
     """The consumer is gone; nothing more will be delivered to it."""
 
-    consumer: str
+    consumer: Name
 
 
 # -- clients: looking and changing -----------------------------------------------------------------
@@ -323,42 +348,46 @@ class ReceivingStopped(Message, frozen=True):
 class Browse(Message, frozen=True):
     """Look at waiting messages from a position on, without taking them."""
 
-    request: int
-    queue: str
-    selector: str = ""
-    from_position: int = 0
-    limit: int = 100
+    request: RequestNumber
+    queue: Address
+    selector: AskedSelector = ""
+    from_position: Sequence = 0
+    limit: Count = 100
 
 
 class Browsed(Message, frozen=True, gc=False):
     """Some of the waiting messages, and where to look on (0: that was all)."""
 
-    request: int
-    frames: tuple[Frame, ...]
-    next_position: int
-    problem: str = ""
+    request: RequestNumber
+    frames: Annotated[tuple[Frame, ...], Meta(max_length=MOST_STREAMS)]
+    next_position: Sequence
+    problem: Text = ""
 
 
 class PurgeQueue(Message, frozen=True):
     """Discard every message that waits (not those that consumers hold)."""
 
-    request: int
-    queue: str
+    right: ClassVar[Right] = Right.ADMINISTER
+
+    request: RequestNumber
+    queue: Address
 
 
 class ListQueues(Message, frozen=True):
     """Asks for the state of one queue, or of all (an empty name)."""
 
-    request: int
-    queue: str = ""
+    request: RequestNumber
+    queue: Address = ""
 
 
 class ChangeDestination(Message, frozen=True):
     """Add a destination to an alias queue, or retire one."""
 
-    request: int
-    alias: str
-    destination: str
+    right: ClassVar[Right] = Right.ADMINISTER
+
+    request: RequestNumber
+    alias: Name
+    destination: Address
     retire: bool = False
 
 
@@ -368,27 +397,27 @@ class QueueAnswer(Message, frozen=True):
     If it is ``uncertain``, what was asked for holds now and may not outlive a restart.
     """
 
-    request: int
-    document: bytes
-    problem: str = ""
+    request: RequestNumber
+    document: Document
+    problem: Text = ""
     uncertain: bool = False
 
 
 class DeadLetter(Message, frozen=True, gc=False):
     """Hopeless rows on their way from one queue of a broker to another; never leaves it."""
 
-    queue: str
-    target: str
-    intervals: tuple[Interval, ...]
+    queue: Address
+    target: Address
+    intervals: Intervals
     batch: Batch
 
 
 class LetterBuried(Message, frozen=True, gc=False):
     """The dead-letter queue holds these rows of a queue durably; or why it could not take them."""
 
-    queue: str
-    intervals: tuple[Interval, ...]
-    failure: str = ""
+    queue: Address
+    intervals: Intervals
+    failure: Text = ""
 
 
 # -- the journal -----------------------------------------------------------------------------------

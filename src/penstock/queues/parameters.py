@@ -113,6 +113,9 @@ class QueueParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     origin_limit: Positive = 100_000
     """Producers and alias queues that one queue remembers; the idlest is forgotten."""
 
+    consumers_per_session: Positive = 1_000
+    """Consumers of one queue on one connection, so that nobody takes all of them."""
+
     consumers_per_queue: Positive = 10_000
     credit_limit: Positive = 1_000_000
     """Bounds on what clients can make a broker remember."""

@@ -13,7 +13,7 @@ from penstock.core.machine import Effect, LinkName
 from penstock.queues.administration import Administration, Hosted
 from penstock.queues.entrance import objection
 from penstock.queues.messages import OpenSender, SenderOpened, SendRefused, SendToQueue
-from penstock.queues.relays import Relays
+from penstock.queues.relays import MOST_WAITING, Relays
 from penstock.queues.replies import answer_client
 from penstock.queues.senders import ClientSender
 
@@ -57,6 +57,8 @@ class Producers:
             problem = self._administration.no_such_queue(name)
         elif isinstance(message, SendToQueue):
             problem = objection(message)
+        elif hosted.entrance.waiting >= MOST_WAITING:
+            problem = "the broker is still starting; retry later"
         if problem or hosted is None:
             self._refuse(sender, message, problem, out)
         elif isinstance(message, OpenSender):

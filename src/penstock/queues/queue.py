@@ -225,6 +225,11 @@ class Queue:
             problem = f"a consumer's name is longer than {LONGEST_NAME} characters"
         elif len(consumers) >= self._parameters.consumers_per_queue:
             problem = f"queue {self.name!r} has {len(consumers)} consumers, the most allowed"
+        elif consumers.count_of_session(session) >= self._parameters.consumers_per_session:
+            problem = (
+                f"this connection has {self._parameters.consumers_per_session} consumers of queue "
+                f"{self.name!r}, the most allowed (consumers_per_session)"
+            )
         out.append(Send(session, Receiving(message.consumer, problem), Priority.CONTROL))
         if problem:
             return False

@@ -32,6 +32,9 @@ Key: TypeAlias = tuple[LinkName, str, str, int]
 
 NO_NUMBER: Final = -1
 
+MOST_WAITING: Final = 100_000
+"""Messages that wait for another broker's answer; questions have no bytes to be counted."""
+
 
 class _Waiting:
     """A message without an answer, and when it was sent last."""
@@ -73,6 +76,8 @@ class Relays:
             )
         key = _key(session, message)
         self._forget(key)
+        if len(self._waiting) >= MOST_WAITING:
+            return f"{MOST_WAITING} requests to other brokers wait for their answer; retry later"
         self._waiting[key] = waiting
         self._bytes += waiting.weight_bytes
         out.append(Send(ROUTE, waiting.message, Priority.DATA))

@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from penstock.core.clock import Duration, Instant
+from penstock.core.clock import MILLISECOND, Duration, Instant
 from penstock.core.machine import Effect, Priority, Send
 from penstock.queues.messages import Monitor, MonitorReport
 from penstock.queues.senders import ROUTE, AliasSender
 
 MOST_WATCHERS: Final = 10_000
 """Alias queues that one queue remembers; the one that asked longest ago is forgotten."""
+
+MOST_REPORTS: Final = 1024
+SHORTEST_PERIOD: Final[Duration] = MILLISECOND
+"""What one question may ask for, whatever it says: thirty times what an alias queue asks for, and
+a hundredth of its shortest period."""
 
 ReportMaker = Callable[[AliasSender, int, int, Instant], MonitorReport]
 """Makes a report to an alias queue: whom, which iteration, how many watch, when."""
@@ -29,9 +34,9 @@ class _Watch:
 
     def __init__(self, iteration: int, every_ns: Duration, left: int, now: Instant) -> None:
         self.iteration = iteration
-        self.every_ns = every_ns
-        self.left = left
-        self.next_at = now + every_ns
+        self.every_ns = max(every_ns, SHORTEST_PERIOD)
+        self.left = min(left, MOST_REPORTS) if every_ns else 0
+        self.next_at = now + self.every_ns
 
 
 class Reports:

@@ -53,6 +53,8 @@ class Judgement(msgspec.Struct):
     misplaced: int = 0
     announced_lost: int = 0
     let_go: int = 0
+    machine_failures: int = 0
+    """How many machines raised; the world adds them, since no application sees them."""
     examples: list[str] = []
 
     @property
@@ -66,6 +68,7 @@ class Judgement(msgspec.Struct):
             + self.corrupted
             + self.misplaced
             + self.let_go
+            + self.machine_failures
         )
 
     def tell(self, what: str) -> None:

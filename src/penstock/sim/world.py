@@ -3,6 +3,9 @@
 Every broker is the same ``BrokerNode`` that the network world runs, and every client the same
 client machine.  The world carries out their effects: sends go over modelled links, orders to the
 store to modelled disks, and time jumps to the next event.  A run depends on its seed alone.
+
+A broker whose machine raises crashes as in the network world and starts again from its disk; it is
+noted in ``failures``.  In a checked world it ends the run instead, with the seed.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from penstock.content.wire import SizeMeter
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.datagrams import SendBestEffort
 from penstock.core.intervals import Interval
+from penstock.core.limit_check import violation
 from penstock.core.machine import (
     CloseSession,
     DeadlineReached,
@@ -36,8 +40,10 @@ from penstock.core.machine import (
     Trace,
     TrimLog,
 )
+from penstock.core.machine_failure import MachineFailed
 from penstock.core.randomness import random_stream
 from penstock.core.trace import TraceRecord
+from penstock.overlay.gate import objection
 from penstock.overlay.node import BrokerNode, NodeConfig
 from penstock.sim.disk import DiskModel, SimDisk
 from penstock.sim.link import LinkModel, SimLink
@@ -55,6 +61,14 @@ UNMEASURED = 0
 
 MEASURE_QUEUES_EVERY: Duration = SECOND // 20
 """How often brokers are told what waits on their links: as often as links are priced."""
+
+
+RESTART_AFTER_FAILURE: Duration = SECOND // 2
+"""How long a broker whose machine raised is away: the first pause of the network world."""
+
+
+class LimitBroken(AssertionError):
+    """A machine sent what no broker would accept in the network world."""
 
 
 class SimBroker:
@@ -113,8 +127,9 @@ class SimWorld:
         digested: bool = False,
         reconnect_ns: Duration = SECOND // 10,
     ) -> None:
-        """``checked`` checks every machine's invariants after each fact; ``digested`` hashes
-        everything that happens, for comparing runs.
+        """``checked`` checks every machine's invariants after each fact, and that every message
+        keeps to the limits that the network world enforces; ``digested`` hashes everything that
+        happens, for comparing runs.
         """
         self.seed = seed
         self.scheduler = Scheduler(EPOCH)
@@ -129,6 +144,8 @@ class SimWorld:
         self._reconnect_ns = reconnect_ns
         self._cut: set[frozenset[str]] = set()
         self._had_waiting: tuple[str, ...] = ()
+        self.failures: list[str] = []
+        """The machines that raised, in words."""
 
     @property
     def now(self) -> Instant:
@@ -359,10 +376,32 @@ class SimWorld:
         if node is None:
             return
         self._note(name, fact)
-        self._carry_out(name, node.handle(fact, now=self.scheduler.now))
+        if self._checked and isinstance(fact, Received):
+            self._check_limits(fact.message)
+        try:
+            effects = node.handle(fact, now=self.scheduler.now)
+        except Exception as error:
+            self._fail(name, MachineFailed(name, fact, error))
+            return
+        self._carry_out(name, effects)
         if self._checked:
             node.check_invariants()
         self._arm(name)
+
+    def _check_limits(self, message: Any) -> None:
+        """No decoder reads what travels here, and it must be what a decoder would let pass."""
+        problem = violation(message) or objection(message)
+        if problem:
+            raise LimitBroken(f"{problem}, in a simulated run with seed {self.seed}")
+
+    def _fail(self, name: str, failure: MachineFailed) -> None:
+        """A broker's machine raised."""
+        if self._checked:
+            failure.add_note(f"in a simulated run with seed {self.seed}")
+            raise failure
+        self.failures.append(str(failure))
+        self.crash(name)
+        self.scheduler.at(self.now + RESTART_AFTER_FAILURE, self.restart, name)
 
     def _arm(self, name: str) -> None:
         broker = self.brokers[name]

@@ -1,0 +1,91 @@
+"""The broker's time, shared among sessions whose requests take long.
+
+1. Most messages take microseconds and are handled as they come (``QUICK``).  Others may take
+   milliseconds each, such as a subscription with a large selector, and a client can send thousands
+   of them in one packet.
+2. A session's requests are handled for ``SLICE_S`` at a time.  What is left waits in the session's
+   own backlog, and the connection is not read meanwhile, so that a backlog is one read at most.
+3. Sessions with a backlog take turns.  Between two slices the event loop looks after everybody
+   else: connections, timers, the disk.
+4. The order of a session's messages never changes: behind a backlog everything waits.
+
+The time is measured here and not in the machine, which knows no clock: what a machine answers does
+not depend on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter
+from typing import Final, Generic, Protocol, TypeVar
+
+from penstock.core.message import Message
+from penstock.guaranteed.messages import Consumed, Publish, Taken
+from penstock.guaranteed.staging_messages import StageRows
+from penstock.multicast.messages import GroupTaken, SendToGroups
+from penstock.queues.messages import Credit, SendToQueue, Settle
+
+QUICK: Final[frozenset[type[Message]]] = frozenset(
+    (Publish, Taken, Consumed, SendToQueue, Credit, Settle, SendToGroups, GroupTaken, StageRows)
+)
+"""What every message of an application comes to: handled at once, and never measured."""
+
+SLICE_S: Final = 0.005
+"""How long others wait for one session, plus one request, which has a bounded cost of its own."""
+
+
+class Working(Protocol):
+    """A session that can have a backlog."""
+
+    backlog: deque[Message]
+
+
+S = TypeVar("S", bound=Working)
+
+
+class WorkTurns(Generic[S]):
+    """The sessions that have requests waiting."""
+
+    def __init__(self, handle: Callable[[S, list[Message]], bool]) -> None:
+        """``handle`` takes messages of a session; it says False when the session has ended."""
+        self._handle = handle
+        self._loop = asyncio.get_running_loop()
+        self._turns: deque[tuple[S, Callable[[], None]]] = deque()
+        self._scheduled = False
+
+    def begin(self, session: S, messages: list[Message], done: Callable[[], None]) -> bool:
+        """Handle messages for a slice; False if some wait, and then ``done`` is called later."""
+        session.backlog.extend(messages)
+        if self._slice(session):
+            return True
+        self._turns.append((session, done))
+        self._schedule()
+        return False
+
+    def _slice(self, session: S) -> bool:
+        """Work on a backlog; whether it is empty."""
+        until_s = perf_counter() + SLICE_S
+        backlog = session.backlog
+        while backlog:
+            if not self._handle(session, [backlog.popleft()]):
+                backlog.clear()
+            if perf_counter() >= until_s:
+                break
+        return not backlog
+
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._next)
+
+    def _next(self) -> None:
+        self._scheduled = False
+        session, done = self._turns.popleft()
+        if self._slice(session):
+            done()
+        else:
+            self._turns.append((session, done))
+        if self._turns:
+            self._schedule()

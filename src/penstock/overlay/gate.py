@@ -1,0 +1,128 @@
+"""What the types of messages cannot say: whether a selector is one, an interval not empty, and
+rows as they should be.
+
+Both worlds pass everything that a neighbour or a client sends through here before a machine hears
+it.  Which fields are meant follows from their types (the marks in ``core/limits.py``), so that a
+new message needs no entry here.
+
+An honest broker sends selectors in their canonical form, so one that is not is a breach, too: the
+tables of a broker count selectors by their text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from msgspec import inspect
+
+from penstock.content.batch import Batch
+from penstock.content.block import MalformedBlock
+from penstock.content.frame import NO_ROWS, Frame
+from penstock.content.parser import parse
+from penstock.content.selector_error import SelectorError
+from penstock.core.limits import FILTER_MARK, INTERVAL_MARK, ROWS_MARK, SELECTOR_MARK
+from penstock.core.message import Message
+from penstock.guaranteed.messages import LIVE_FILTER
+
+Check: TypeAlias = Callable[[Any], str]
+"""What is wrong with a value, or nothing."""
+
+
+def objection(message: Message) -> str:
+    """Why a message must not reach a machine, with the field; empty if it may."""
+    checks = _checks(type(message))
+    for name, check in checks:
+        problem = check(getattr(message, name))
+        if problem:
+            return f"{type(message).__name__}.{name} {problem}"
+    return ""
+
+
+@cache
+def _checks(kind: type[msgspec.Struct]) -> tuple[tuple[str, Check], ...]:
+    """The fields of a type that need more than their type."""
+    described = inspect.type_info(kind)
+    assert isinstance(described, inspect.StructType)
+    found = ((field.name, _check_of(field.type)) for field in described.fields)
+    return tuple((name, check) for name, check in found if check is not None)
+
+
+def _check_of(described: inspect.Type) -> Check | None:
+    match described:
+        case inspect.Metadata(type=inner, extra=extra):
+            marked = (mark for mark in _MARKED if extra and mark in extra)
+            mark = next(marked, None)
+            return _MARKED[mark] if mark is not None else _check_of(inner)
+        case inspect.VarTupleType(item_type=item):
+            return _every(_check_of(item))
+        case inspect.UnionType(types=types):
+            return _optional(types)
+        case inspect.StructType(cls=kind) if _checks(kind):
+            return objection
+        case inspect.CustomType():
+            return _damage
+    return None
+
+
+def _every(check: Check | None) -> Check | None:
+    if check is None:
+        return None
+    return lambda values: next((problem for each in values if (problem := check(each))), "")
+
+
+def _optional(types: tuple[inspect.Type, ...]) -> Check | None:
+    """A marked value, or None."""
+    check = next((found for each in types if (found := _check_of(each))), None)
+    if check is not None:
+        return lambda value: "" if value is None else check(value)
+    kinds = [each.cls for each in types if isinstance(each, inspect.StructType)]
+    if any(_checks(kind) for kind in kinds):
+        return lambda value: "" if value is None else objection(value)
+    return None
+
+
+def _selector_problem(text: str) -> str:
+    try:
+        canonical = parse(text).text
+    except SelectorError as error:
+        return f"is not a selector: {error}"
+    return "" if canonical == text else f"is not in its canonical form, {canonical[:200]!r}"
+
+
+def _filter_problem(text: str) -> str:
+    return "" if text == LIVE_FILTER else _selector_problem(text)
+
+
+def _interval_problem(interval: tuple[int, int]) -> str:
+    low, high = interval
+    return "" if low < high else f"holds the interval [{low}, {high}), which is empty"
+
+
+def _rows_problem(rows: Batch | Frame) -> str:
+    return _damage(rows) if len(rows) else "has no rows"
+
+
+def _damage(rows: Batch | Frame) -> str:
+    """What is wrong with rows that nobody has read yet; a machine would raise when it reads them.
+
+    Where it is compiled it takes a few microseconds for a batch, whatever its rows.
+    """
+    batch = rows if isinstance(rows, Batch) else rows.batch
+    if batch is NO_ROWS or batch.extent() is not None:
+        return ""
+    try:
+        batch.validate()
+    except MalformedBlock as error:
+        return f"holds a malformed batch: {error}"
+    return ""
+
+
+_MARKED: Final[dict[str, Check]] = {
+    SELECTOR_MARK: _selector_problem,
+    FILTER_MARK: _filter_problem,
+    INTERVAL_MARK: _interval_problem,
+    ROWS_MARK: _rows_problem,
+}
