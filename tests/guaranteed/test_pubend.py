@@ -654,3 +654,16 @@ def test_a_repeat_of_what_is_stored_is_confirmed_even_if_there_is_no_room() -> N
     assert "log_limit_bytes" in refused.reason
     (confirmed,) = replies(bench.publish(0, 2))
     assert confirmed == PublishReceipt("a", 0, 2, 0, 0)
+
+
+def test_a_publisher_with_a_long_backlog_leaves_room_for_the_others() -> None:
+    limit = 100 * batch(0, 1).wire_size
+    bench = Bench(submit_limit_bytes=limit, congestion=QUIET)
+    bench.pubend.control.admission.set_rate(0.001, bench.now)
+    refused = []
+    for number in range(60):
+        refused += replies(bench.publish(number, 1, "flood"))
+    assert all("a quarter of submit_limit_bytes" in each.reason for each in refused)
+    assert 30 <= len(refused) <= 40
+
+    assert replies(bench.publish(0, 1, "honest")) == []

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
+from penstock.content.batch import Batch
 from penstock.core.message import Message
 from penstock.guaranteed.messages import Publish, WhyRequest
 from penstock.net import work_turns
 from penstock.net.ingress import CLIENT_REQUESTS
-from penstock.net.work_turns import QUICK, WorkTurns
+from penstock.net.work_turns import AT_ONCE, MOST_QUICK, QUICK, WorkTurns, is_quick
 
 
 class Client:
@@ -98,3 +99,28 @@ async def test_a_session_that_has_ended_is_not_worked_on(broker: Broker) -> None
 def test_only_messages_of_a_fixed_small_cost_are_quick() -> None:
     assert QUICK < CLIENT_REQUESTS
     assert Publish in QUICK
+
+
+def test_many_quick_messages_are_not_quick_together() -> None:
+    """A flood of the smallest publications takes as long as a few large selectors."""
+    rows = Batch.from_rows([({}, b"")])
+    publications: list[Message] = [Publish("p", number, rows) for number in range(MOST_QUICK)]
+    assert is_quick(publications)
+    assert not is_quick([*publications, publications[0]])
+    assert not is_quick([WhyRequest("p")])
+
+
+async def test_quick_messages_of_a_backlog_are_handled_together(broker: Broker) -> None:
+    rows = Batch.from_rows([({}, b"")])
+    sizes: list[int] = []
+
+    def handle(client: Client, messages: list[Message]) -> bool:
+        sizes.append(len(messages))
+        return True
+
+    turns: WorkTurns[Client] = WorkTurns(handle)
+    client = Client("c", 0)
+    messages: list[Message] = [Publish("p", number, rows) for number in range(AT_ONCE + 2)]
+    messages.insert(AT_ONCE + 1, WhyRequest("p"))
+    assert turns.begin(client, messages, lambda: None)
+    assert sizes == [AT_ONCE, 1, 1, 1]

@@ -6,6 +6,7 @@ from penstock.client.queue_message import QueueBatch
 from penstock.client.queue_reader import Outcome, Phase, QueueReader
 from penstock.content.batch import Batch
 from penstock.content.frame import Frame
+from penstock.core.limits import MOST_INTERVALS
 from penstock.queues.messages import (
     Credit,
     Deliver,
@@ -121,3 +122,16 @@ def test_a_message_that_may_have_been_given_before_counts_as_redelivered():
     assert not fresh.redelivered
     assert doubtful.redelivered
     assert doubtful.failed_deliveries == 0
+
+
+def test_more_intervals_than_a_message_may_have_travel_in_several():
+    reader = opened(prefetch=4 * MOST_INTERVALS)
+    reader.settle_all(0, list(range(0, 3 * MOST_INTERVALS, 2)), Outcome.ACCEPTED)
+    settles = [each for each in reader.outgoing() if isinstance(each, Settle)]
+    assert [len(each.accepted) for each in settles] == [MOST_INTERVALS, MOST_INTERVALS // 2]
+    assert [each.number for each in settles] == [1, 2]
+    assert not reader.settled_up
+    reader.received(Settled("c", 1))
+    assert not reader.settled_up
+    reader.received(Settled("c", 2))
+    assert reader.settled_up

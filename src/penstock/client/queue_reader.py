@@ -19,6 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from penstock.core.intervals import Interval
+from penstock.core.limits import MOST_INTERVALS
 from penstock.core.message import Message
 from penstock.queues.messages import (
     Credit,
@@ -155,17 +156,19 @@ class QueueReader:
             return
         runs = {name: _runs(each) for name, each in settled.items()}
         self._outcomes = {each: [] for each in Outcome}
-        self._last_number += 1
-        out.append(
-            Settle(
-                self.name,
-                self._last_number,
-                accepted=runs.get(Outcome.ACCEPTED, ()),
-                failed=runs.get(Outcome.FAILED, ()),
-                released=runs.get(Outcome.RELEASED, ()),
-                rejected=runs.get(Outcome.REJECTED, ()),
+        for first in range(0, max(map(len, runs.values())), MOST_INTERVALS):
+            part = {name: each[first : first + MOST_INTERVALS] for name, each in runs.items()}
+            self._last_number += 1
+            out.append(
+                Settle(
+                    self.name,
+                    self._last_number,
+                    accepted=part.get(Outcome.ACCEPTED, ()),
+                    failed=part.get(Outcome.FAILED, ()),
+                    released=part.get(Outcome.RELEASED, ()),
+                    rejected=part.get(Outcome.REJECTED, ()),
+                )
             )
-        )
         self._owed_credit += sum(high - low for each in runs.values() for low, high in each)
         if 2 * self._owed_credit >= self._prefetch and not self._closing:
             out.append(Credit(self.name, self._owed_credit))
@@ -181,8 +184,9 @@ class QueueReader:
             if batch.told < len(batch.positions):
                 break
             self._in_hand.popleft()
-        if news:
-            out.append(Given(self.name, _runs(news)))
+        runs = _runs(news) if news else ()
+        for first in range(0, len(runs), MOST_INTERVALS):
+            out.append(Given(self.name, runs[first : first + MOST_INTERVALS]))
 
     def received(self, message: Message) -> None:
         """The broker speaks."""

@@ -50,6 +50,7 @@ from penstock.guaranteed.messages import (
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.producers import ProducerTable
 from penstock.guaranteed.publisher_control import PublisherControl
+from penstock.guaranteed.waiting_publications import SHARE, WaitingPublications
 
 SILENT = ""
 """The producer's name in a log entry that only records silence."""
@@ -169,8 +170,7 @@ class Pubend:
         self._trim_at: Instant = now + parameters.acknowledge_interval_ns
         self._trim_from: Instant = now + parameters.hold_expiry_ns
         self._trim_marks: deque[tuple[Instant, Tick, int]] = deque()
-        self._waiting: deque[tuple[LinkName, Publish, Instant]] = deque()
-        self._waiting_bytes = 0
+        self._waiting = WaitingPublications()
         self.published_messages = 0
         self.closed_because = ""
         self.lost = IntervalSet()
@@ -224,8 +224,15 @@ class Pubend:
             )
             self._refuse(session, message, reason, out)
             return
-        if self._waiting_bytes + self._pending_bytes + weight > parameters.submit_limit_bytes:
+        limit = parameters.submit_limit_bytes
+        waiting = self._waiting.weight_of(session, message.producer)
+        if self._waiting.weight + self._pending_bytes + weight > limit:
             reason = "the broker's publish buffer is full; retry later"
+        elif waiting and (waiting + weight) * SHARE > limit:
+            reason = (
+                f"{waiting} bytes of {message.producer!r} wait to be published, a quarter of "
+                "submit_limit_bytes, which is its share; wait for receipts"
+            )
         elif self.log_bytes + weight > parameters.log_limit_bytes:
             reason = (
                 f"the log of pubend {self.name!r} has reached log_limit_bytes "
@@ -235,8 +242,7 @@ class Pubend:
         if reason and not self._is_repeat(message):
             self._refuse(session, message, reason, out)
             return
-        self._waiting.append((session, message, now))
-        self._waiting_bytes += weight
+        self._waiting.add(session, message, now)
         self.admit(now, out)
 
     def _is_repeat(self, message: Publish) -> bool:
@@ -248,8 +254,7 @@ class Pubend:
     def admit(self, now: Instant, out: list[Effect]) -> None:
         """Store whatever waits and may go now."""
         while self._waiting and self.ready and self.control.admission.may_pass(now):
-            session, message, since = self._waiting.popleft()
-            self._waiting_bytes -= message.batch.wire_size
+            session, message, since = self._waiting.next()
             self._store(session, message, now - since, now, out)
 
     def open(self, producer: str, instance: int, *, resumes: bool) -> bool:
@@ -264,11 +269,7 @@ class Pubend:
         It has no receipt for any of it and sends it again when it is back.  Were it stored now, a
         refusal that nobody hears could leave a gap that is filled out of order.
         """
-        kept = [
-            entry for entry in self._waiting if (entry[0], entry[1].producer) != (session, producer)
-        ]
-        self._waiting = deque(kept)
-        self._waiting_bytes = sum(message.batch.wire_size for _, message, _ in kept)
+        self._waiting.forget(session, producer)
 
     def _store(
         self, session: LinkName, message: Publish, waited: Duration, now: Instant, out: list[Effect]

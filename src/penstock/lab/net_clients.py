@@ -174,6 +174,7 @@ class NetSubscriber:
             wish.selector,
             durable=wish.name if wish.durable else None,
             start=self._start,
+            ack="explicit",
             window_bytes=wish.window_bytes,
         )
         reading = asyncio.get_running_loop().create_task(self._read(subscription))
@@ -201,6 +202,8 @@ class NetSubscriber:
                     history.received(loss.pubend, lost, time.time_ns())
                     continue
                 history.received(batch.pubend, batch.frame, time.time_ns())
+                # At once: whoever is cancelled between the two would be given it again.
+                batch.ack()
                 if self._subscriber.read_msgs_per_s:
                     await asyncio.sleep(len(batch) / self._subscriber.read_msgs_per_s)
 

@@ -27,7 +27,7 @@ from penstock.net.connection import Connection
 from penstock.net.ingress import Breach, Ingress, Refused
 from penstock.net.outbox import Outbox
 from penstock.net.wall_clock import WallClock
-from penstock.net.work_turns import QUICK, WorkTurns
+from penstock.net.work_turns import WorkTurns, is_quick
 from penstock.overlay.link_queue import LinkQueue, LinkStatistics
 from penstock.queues.messages import SendRefused, SendToQueue
 
@@ -185,7 +185,7 @@ class Sessions:
 
     def received(self, session: Session, messages: list[Message]) -> None:
         """Messages of one read."""
-        if not session.backlog and QUICK.issuperset(map(type, messages)):
+        if not session.backlog and is_quick(messages):
             self._take(session, messages)
         elif session.backlog:
             # Not read meanwhile; these were in the same read as what made it wait.
