@@ -704,6 +704,31 @@ def test_where_a_subscriber_stood_that_lost_its_connection_is_claimed_for_a_whil
     assert (release.live, release.confirm) == ({}, True)
 
 
+def test_a_source_that_was_started_anew_owes_everything_up_to_its_end_although_it_is_silent() -> (
+    None
+):
+    """Its disk may have failed, so that it publishes nothing more: nothing live tells its end."""
+    bench = Bench()
+    bench.subscribe("s")
+    bench.confirm()
+    bench.hear(frame(START, START + 10, 1001))
+    bench.edge.trees_changed({"pb": Tree("pb", "ib", (), 2, ("p",))}, bench.out)
+    bench.said(Nack)
+    bench.confirm(START + 50)
+
+    assert bench.said(Nack) == [Nack("p", ((START + 10, START + 50),), LIVE_FILTER)]
+
+
+def test_a_confirmation_of_another_selector_asks_for_nothing_that_is_under_way() -> None:
+    bench = Bench()
+    bench.subscribe("s")
+    bench.confirm()
+    bench.subscribe("t", "even = TRUE", session="d")
+    bench.confirm(START + 50)
+
+    assert bench.said(Nack) == []
+
+
 def test_a_subscriber_that_says_goodbye_claims_nothing_afterwards() -> None:
     bench = Bench()
     bench.subscribe("s")

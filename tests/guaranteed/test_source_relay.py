@@ -180,3 +180,22 @@ def test_an_alert_goes_up_with_the_link_that_is_to_blame() -> None:
     assert out == [control("up", UpstreamCongestionAlert("p", 1, 4, reading, None))]
     assert made.alert("b", alert, 0, out) is None
     assert len(out) == 1
+
+
+def test_nothing_live_is_taken_from_a_parent_before_it_has_confirmed_what_it_was_told() -> None:
+    """It may remember an earlier wish of this broker, and filter by that: what looks like silence
+    then is what somebody here wants."""
+    made, out = confirmed(), list[Effect]()
+    made.tree_changed(ELSEWHERE, out)
+    (told,) = [
+        effect.message
+        for effect in out
+        if isinstance(effect, Send) and isinstance(effect.message, SubscriptionUpdate)
+    ]
+    out.clear()
+    made.knowledge(Knowledge("p", frame(100, 110)), out)
+    assert out == []
+
+    made.confirmed(word(told.version, 120), [])
+    made.knowledge(Knowledge("p", frame(120, 130, 125)), out)
+    assert out == [Send("a", Knowledge("p", frame(120, 130, 125)), Priority.DATA, "p")]

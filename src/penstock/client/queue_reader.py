@@ -185,8 +185,10 @@ class QueueReader:
                 break
             self._in_hand.popleft()
         runs = _runs(news) if news else ()
-        for first in range(0, len(runs), MOST_INTERVALS):
-            out.append(Given(self.name, runs[first : first + MOST_INTERVALS]))
+        out += [
+            Given(self.name, runs[first : first + MOST_INTERVALS])
+            for first in range(0, len(runs), MOST_INTERVALS)
+        ]
 
     def received(self, message: Message) -> None:
         """The broker speaks."""

@@ -117,6 +117,7 @@ class Edge:
             self._claims.source_started(root)
             if self._wanted:
                 self._send(view.register_all(), out)
+                view.restarted_version = view.version
                 for waiting in self._waiting.values():
                     waiting[root] = view.version
 
@@ -155,12 +156,26 @@ class Edge:
             self._source_of[pubend] = view
             if pubend not in view.streams:
                 view.streams[pubend] = self._live_stream(pubend, tick, now)
+            elif view.has_restarted:
+                self._ends_at_least(view.streams[pubend], tick, now, out)
+        if view.has_restarted:
+            view.restarted_version = None
         for key in list(self._waiting):
             needed = self._waiting[key].get(message.root)
             if needed is not None and needed <= view.confirmed_version:
                 del self._waiting[key][message.root]
                 self._attach(self._by_key[key], view, now, out)
                 self._announce(self._by_key[key], now, out)
+
+    def _ends_at_least(
+        self, stream: EdgeStream, tick: Tick, now: Instant, out: list[Effect]
+    ) -> None:
+        """A source that was started anew has published up to here, and may say nothing more.
+
+        Nothing of its life before is under way any more: what is not known is missing.
+        """
+        stream.highest = max(stream.highest, tick)
+        self._requests.ask(stream, now, out)
 
     def _live_stream_of(self, pubend: str) -> EdgeStream:
         return self._source_of[pubend].streams[pubend]

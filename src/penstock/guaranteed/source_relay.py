@@ -2,6 +2,10 @@
 
 The broker that hosts the pubends is its own source: there the logs stand where a parent would be,
 and everything that is asked for is in force at once.
+
+A parent may remember what this broker wanted the last time that it was its child, and filter by
+that.  So nothing live is taken from a parent before it has confirmed what it was told this time:
+what is missed until then is asked for.
 """
 
 from __future__ import annotations
@@ -65,6 +69,7 @@ class SourceRelay:
         self._pubends = pubends
         self._registrations = Registrations()
         self._parent_told = False
+        self._told_version = 0
         self._earliest: dict[str, Tick] = {}
         self._beginnings: dict[str, Tick] = {}
         self.streams: dict[str, RelayStream] = {}
@@ -114,6 +119,7 @@ class SourceRelay:
         self._parent_told = self.parent is not None
         if self.parent is not None:
             update = self._registrations.everything(self.root)
+            self._told_version = update.version
             out.append(Send(self.parent, update, Priority.CONTROL))
 
     def link_restored(self, link: LinkName, out: list[Effect]) -> None:
@@ -186,7 +192,8 @@ class SourceRelay:
         if stream is None:
             return
         if message.answer_for is None:
-            stream.live(message.frame, out)
+            if self._registrations.confirmed_version >= self._told_version:
+                stream.live(message.frame, out)
         else:
             stream.answered(message.frame, message.answer_for, more=message.more, out=out)
 

@@ -25,11 +25,20 @@ class SourceView:
         self.pubends = tree.pubends
         self.version = 0
         self.confirmed_version = 0
+        self.restarted_version: int | None = None
+        """What must be confirmed before the ends of the streams of a new start are known."""
         self.ticks: dict[str, Tick] = {}
         self.earliest: dict[str, Tick] = {}
         self.beginnings: dict[str, Tick] = {}
         self.streams: dict[str, EdgeStream] = {}
         self._wanted = wanted
+
+    @property
+    def has_restarted(self) -> bool:
+        """Whether the source was started anew and has just confirmed what it was told since."""
+        return self.restarted_version is not None and (
+            self.confirmed_version >= self.restarted_version
+        )
 
     def register_all(self) -> SubscriptionUpdate:
         """Everything that is wanted, for a source that knows nothing of it."""
