@@ -328,8 +328,8 @@ class BrokerServer:
             pubends=pubend_statuses(service.pubends, now),
             subscriptions=subscription_statuses(listed, now),
             unlisted_subscriptions=len(subscriptions) - len(listed),
-            durable_subscriptions=durable[:MAX_LISTED_SUBSCRIPTIONS],
-            unlisted_durable_subscriptions=max(0, len(durable) - MAX_LISTED_SUBSCRIPTIONS),
+            durable_subscriptions=durable,
+            unlisted_durable_subscriptions=len(service.edge.durable_subscriptions()) - len(durable),
             horizons=service.edge.horizons(),
             problems=tuple(self._problems(now)),
         )

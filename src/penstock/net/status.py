@@ -7,6 +7,7 @@ The document is described field by field in docs/reference/status.md; programs d
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from heapq import nsmallest
 from typing import Final
 
 import msgspec
@@ -160,17 +161,21 @@ def subscription_statuses(
 
 
 def durable_statuses(edge: Edge, now: Instant) -> list[DurableSubscriptionStatus]:
-    """The durable subscriptions, those that reach back furthest first."""
-    found = [
+    """The durable subscriptions that reach back furthest, the furthest first."""
+    furthest = nsmallest(MAX_LISTED_SUBSCRIPTIONS, edge.durable_subscriptions(), key=_oldest_tick)
+    return [
         DurableSubscriptionStatus(
             name=each.name,
             selector=each.selector.text,
             session=each.session or "",
             absent_for_s=in_seconds(now - each.absent_since) if each.absent_since else 0.0,
             holds_logs=edge.holds_logs(each, now),
-            behind_s=in_seconds(max(0, now - min(each.saved.values(), default=each.made_at))),
+            behind_s=in_seconds(max(0, now - _oldest_tick(each))),
             positions=dict(each.saved),
         )
-        for each in edge.durable_subscriptions()
+        for each in furthest
     ]
-    return sorted(found, key=lambda each: -each.behind_s)
+
+
+def _oldest_tick(subscription: Subscription) -> Tick:
+    return min(subscription.saved.values(), default=subscription.made_at)
