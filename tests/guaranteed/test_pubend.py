@@ -473,7 +473,7 @@ def test_a_claim_that_is_released_frees_the_log_at_once() -> None:
     assert trims(bench, START + 10 * SECOND) == []
 
     bench.holds.claim_durable("edge", None)
-    bench.pubend.claim_released(bench.now)
+    bench.pubend.retention.claim_released(bench.now)
     assert bench.pubend.next_deadline() == bench.now
     assert any(isinstance(effect, TrimLog) for effect in bench.deadline(bench.now))
 

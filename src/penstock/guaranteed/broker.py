@@ -7,10 +7,7 @@ leaving the broker.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Final
-from zlib import crc32
 
 import msgspec
 
@@ -38,8 +35,6 @@ from penstock.guaranteed.holds import Holds
 from penstock.guaranteed.links import (
     LOCAL_EDGE,
     LOCAL_RELAY,
-    OWN_SESSION,
-    is_own_stream,
     stays_inside,
 )
 from penstock.guaranteed.messages import (
@@ -52,8 +47,6 @@ from penstock.guaranteed.messages import (
     MoveCursor,
     Nack,
     OpenProducer,
-    ProducerOpened,
-    ProducerRefused,
     Publish,
     PublishReceipt,
     PublishRefused,
@@ -71,21 +64,14 @@ from penstock.guaranteed.messages import (
 )
 from penstock.guaranteed.parameters import GuaranteedParameters
 from penstock.guaranteed.pubend import Pubend
+from penstock.guaranteed.publishers import Publishers
 from penstock.guaranteed.source_holds import HOLDS, SourceHolds
 from penstock.guaranteed.source_relay import SourceRelay
-from penstock.guaranteed.staged_epoch import SINK_PREFIX, is_sink_name
 from penstock.guaranteed.staging import STAGING, Staging
 from penstock.guaranteed.staging_gate import StagingGate
 from penstock.guaranteed.staging_messages import CommitStages, DropStages, StageRows
 from penstock.guaranteed.subscription_explanation import explain_absent, explain_subscription
 from penstock.guaranteed.telemetry import service_records, throttle_record
-
-TAKEN_OVER: Final = (
-    "another publisher named {name!r} was opened after this one; give each its own name"
-)
-
-MOST_OPENING: Final = 100_000
-"""Requests to publish that wait until the log was read: ten from every client."""
 
 
 class GuaranteedBroker:
@@ -116,11 +102,7 @@ class GuaranteedBroker:
             for number, name in enumerate(pubends)
         }
         self._by_log = {pubend.log: pubend for pubend in self._pubends.values()}
-        self._opening: list[tuple[LinkName, OpenProducer]] = []
-        self._producers: dict[tuple[LinkName, str], Pubend] = {}
-        self._sessions_of: dict[tuple[str, str], LinkName] = {}
-        """Where the publisher of a name is connected, for each pubend."""
-        self._producer_counts: Counter[LinkName] = Counter()
+        self._publishers = Publishers(broker, parameters, self._pubends)
         self._sources: dict[str, SourceRelay] = {}
         self._source_of: dict[str, SourceRelay] = {}
         self.edge = Edge(broker, parameters, tokens, saved, now)
@@ -232,7 +214,9 @@ class GuaranteedBroker:
             if source is not None and (source.parent == link or message.answer_for is not None):
                 source.knowledge(message, out)
         elif isinstance(message, Publish):
-            self._publish(link, message, now, out)
+            pubend = self._publishers.publish(link, message, now, out)
+            if pubend is not None:
+                self._moved(pubend)
         elif isinstance(message, Taken):
             self.edge.taken(link, message, now, out)
         elif isinstance(message, Consumed):
@@ -263,7 +247,7 @@ class GuaranteedBroker:
             case ClaimsSaved():
                 self._claims_saved(message, now, out)
             case OpenProducer():
-                self._open_producer(link, message, now, out)
+                self._publishers.open(link, message, now, out)
             case WhyRequest():
                 out.append(Send(link, self._why(message.name, now), Priority.CONTROL))
             case DescribeStreams():
@@ -304,8 +288,8 @@ class GuaranteedBroker:
     def _throttled(self, pubend: Pubend, now: Instant, out: list[Effect]) -> None:
         """Tell everybody who publishes to a pubend how fast they may go, and why."""
         notice = pubend.control.notice(now)
-        sessions = [session for (session, _), used in self._producers.items() if used is pubend]
-        out += [Send(session, notice, Priority.CONTROL) for session in dict.fromkeys(sessions)]
+        sessions = self._publishers.sessions_of(pubend)
+        out += [Send(session, notice, Priority.CONTROL) for session in sessions]
         out.append(Trace(throttle_record(self._broker, notice, now)))
 
     def _steer(self, pubend: Pubend, now: Instant, out: list[Effect]) -> None:
@@ -388,101 +372,10 @@ class GuaranteedBroker:
                 self._control(LOCAL_EDGE, effect.message, now, out)
         return settled
 
-    # -- publishers -------------------------------------------------------------------------
-
-    def _open_producer(
-        self, session: LinkName, message: OpenProducer, now: Instant, out: list[Effect]
-    ) -> None:
-        pubend = self._choose_pubend(session, message)
-        if pubend is not None and not pubend.ready:
-            # Which numbers are stored is not known before the log has been read.
-            if len(self._opening) < MOST_OPENING:
-                self._opening.append((session, message))
-            else:
-                early = ProducerRefused(message.producer, "the broker is still starting; retry")
-                out.append(Send(session, early, Priority.CONTROL))
-            return
-        refusal = self._objection(session, message, pubend)
-        if refusal is not None or pubend is None:
-            out.append(Send(session, refusal, Priority.CONTROL))
-            return
-        self._take_over(session, message.producer, pubend, out)
-        sequence = pubend.next_sequence(message.producer)
-        reply = ProducerOpened(message.producer, pubend.name, sequence)
-        out.append(Send(session, reply, Priority.CONTROL))
-        if pubend.control.limit_msgs_per_s is not None:
-            out.append(Send(session, pubend.control.notice(now), Priority.CONTROL))
-
-    def _objection(
-        self, session: LinkName, message: OpenProducer, pubend: Pubend | None
-    ) -> ProducerRefused | None:
-        producer = message.producer
-        limit = self._parameters.producers_per_session
-        reason = ""
-        if self._producer_counts[session] >= limit and (session, producer) not in self._producers:
-            reason = (
-                f"this connection has {limit} producers, the most allowed (producers_per_session)"
-            )
-        elif pubend is None:
-            hosted = ", ".join(self._open_to_clients()) or "none"
-            wanted = f"no pubend {message.pubend!r}" if message.pubend else "no pubend"
-            reason = f"broker {self._broker!r} hosts {wanted} (it hosts: {hosted})"
-        elif is_sink_name(producer):
-            reason = f"names that begin with {SINK_PREFIX!r} belong to sinks; choose another name"
-        elif not pubend.open(producer, message.instance, resumes=message.resumes):
-            return ProducerRefused(producer, TAKEN_OVER.format(name=producer), taken_over=True)
-        return ProducerRefused(producer, reason) if reason else None
-
-    def _take_over(
-        self, session: LinkName, producer: str, pubend: Pubend, out: list[Effect]
-    ) -> None:
-        """The session's publisher has the name; one that had it on another connection is told."""
-        before = self._sessions_of.get((pubend.name, producer), session)
-        if before != session and self._producers.pop((before, producer), None) is not None:
-            self._producer_counts[before] -= 1
-            pubend.producer_left(before, producer)
-            refusal = ProducerRefused(producer, TAKEN_OVER.format(name=producer), taken_over=True)
-            out.append(Send(before, refusal, Priority.CONTROL))
-        if (session, producer) not in self._producers:
-            self._producer_counts[session] += 1
-        self._producers[session, producer] = pubend
-        self._sessions_of[pubend.name, producer] = session
-
-    def _choose_pubend(self, session: LinkName, message: OpenProducer) -> Pubend | None:
-        """The one that was asked for; otherwise always the same one for the same producer."""
-        if session == OWN_SESSION:
-            return self._pubends.get(message.pubend)
-        names = self._open_to_clients()
-        if not message.pubend and names:
-            return self._pubends[names[crc32(message.producer.encode()) % len(names)]]
-        return self._pubends[message.pubend] if message.pubend in names else None
-
-    def _open_to_clients(self) -> list[str]:
-        return sorted(name for name in self._pubends if not is_own_stream(name))
-
-    def _publish(
-        self, session: LinkName, message: Publish, now: Instant, out: list[Effect]
-    ) -> None:
-        pubend = self._producers.get((session, message.producer))
-        if pubend is None:
-            reason = f"producer {message.producer!r} was not opened on this connection"
-            count = len(message.batch)
-            refusal = PublishRefused(message.producer, message.first_sequence, count, reason)
-            out.append(Send(session, refusal, Priority.CONTROL))
-            return
-        pubend.publish(session, message, now, out)
-        self._deadlines.set(pubend.name, pubend.next_deadline())
-
     def session_closed(self, session: LinkName, now: Instant) -> list[Effect]:
         """A client is gone."""
         out: list[Effect] = []
-        self._opening = [entry for entry in self._opening if entry[0] != session]
-        for key in [key for key in self._producers if key[0] == session]:
-            pubend = self._producers.pop(key)
-            pubend.producer_left(*key)
-            if self._sessions_of.get((pubend.name, key[1])) == session:
-                del self._sessions_of[pubend.name, key[1]]
-        self._producer_counts.pop(session, None)
+        self._publishers.session_closed(session)
         self._staging.session_closed(session)
         self.edge.session_closed(session, now, out)
         return self._settled(out, now)
@@ -520,10 +413,8 @@ class GuaranteedBroker:
         pubend = self._by_log.get(owner or "")
         if pubend is not None:
             answer = pubend.log_read(fact, now, out)
-            if pubend.ready and self._opening:
-                opening, self._opening = self._opening, []
-                for session, message in opening:
-                    self._open_producer(session, message, now, out)
+            if pubend.ready:
+                self._publishers.pubend_ready(now, out)
             if answer is not None:
                 self._sources[self._broker].read(pubend.name, answer, out)
             self._deadlines.set(pubend.name, pubend.next_deadline())

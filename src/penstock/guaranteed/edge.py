@@ -84,9 +84,13 @@ class Edge:
             parameters.durable_subscriptions, tokens, saved, holds_ns=parameters.cursor_holds_ns
         )
         self._claims = EdgeClaims(
-            broker, now, self._durable, self.cursors, return_within=parameters.hold_expiry_ns
+            broker,
+            now,
+            self._durable,
+            self.cursors,
+            self._sources,
+            return_within=parameters.hold_expiry_ns,
         )
-        self._new_cursors: dict[str, list[Send]] = {}
         self._by_session: dict[LinkName, dict[str, Subscription]] = {}
         self._by_key: dict[int, Subscription] = {}
         self._waiting: dict[int, dict[str, int]] = {}
@@ -312,7 +316,7 @@ class Edge:
             return
         if self._waiting[subscription.key]:
             return
-        if not subscription.claimed and self._claim(subscription, now, out):
+        if not subscription.claimed and self._claims.subscription_made(subscription, now, out):
             return
         subscription.announced = True
         subscription.since = subscription.made_at
@@ -327,23 +331,10 @@ class Edge:
         )
         out.append(Send(subscription.session, reply, Priority.CONTROL))
 
-    def _claim(self, subscription: Subscription, now: Instant, out: list[Effect]) -> bool:
-        """Have a new durable subscription's claim saved by the sources; False if it reads none."""
-        views = [
-            view for view in self._sources.values() if any(map(subscription.reads, view.pubends))
-        ]
-        self._claims.await_saved(subscription.key, [view.root for view in views])
-        for view in views:
-            self._state_claims(view, now, out)
-        return bool(views)
-
     def claims_saved(self, message: ClaimsSaved, now: Instant, out: list[Effect]) -> None:
         """A source has saved what this edge claims of its logs."""
-        for holder in self._claims.saved(message):
-            if isinstance(holder, str):
-                out += self._new_cursors.pop(holder)
-                continue
-            subscription = self._by_key.get(holder)
+        for key in self._claims.saved(message, out):
+            subscription = self._by_key.get(key)
             if subscription is not None:
                 self._durable.claims_saved(subscription, now)
                 self._announce(subscription, now, out)
@@ -546,7 +537,7 @@ class Edge:
                 problem = f"it could not be deleted: {failure.reason}"
                 reply = Unsubscribed(name, problem, failure.uncertain)
             out.append(Send(session, reply, Priority.CONTROL))
-            self._acknowledge(now, out)
+            self._claims.state_all(now, out)
         for subscription in self._durable.resolved(token, failure):
             if subscription.session is None:
                 continue
@@ -563,20 +554,8 @@ class Edge:
     ) -> None:
         """A cursor is saved, or was refused; one that is new must be claimed before it counts."""
         moved = self.cursors.resolved(token, failure, out)
-        if moved is None:
-            return
-        confirmation, fresh = moved
-        views = [view for view in self._sources.values() if not set(fresh).isdisjoint(view.pubends)]
-        if not views:
-            out.append(confirmation)
-            if not confirmation.message.ticks:
-                self._acknowledge(now, out)
-            return
-        name = confirmation.message.cursor
-        self._new_cursors.setdefault(name, []).append(confirmation)
-        self._claims.await_saved(name, [view.root for view in views])
-        for view in views:
-            self._state_claims(view, now, out)
+        if moved is not None:
+            self._claims.cursor_moved(*moved, now, out)
 
     # -- time -------------------------------------------------------------------------------
 
@@ -594,7 +573,7 @@ class Edge:
                 subscription.settle(self._horizons(subscription))
                 if subscription.durable:
                     self._durable.changed(subscription, now)
-            self._acknowledge(now, out)
+            self._claims.state_all(now, out)
         self._durable.save_if_due(now, out)
 
     def next_deadline(self) -> Instant | None:
@@ -612,19 +591,6 @@ class Edge:
         return {
             pubend: self._source_of[pubend].streams[pubend].horizon for pubend in subscription.live
         }
-
-    def _acknowledge(self, now: Instant, out: list[Effect]) -> None:
-        for view in self._sources.values():
-            self._state_claims(view, now, out)
-
-    def _state_claims(self, view: SourceView, now: Instant, out: list[Effect]) -> None:
-        """Tell a source what is needed of its logs."""
-        live: dict[str, Tick] = {}
-        if self._wanted:
-            live = {pubend: view.streams[pubend].horizon for pubend in sorted(view.ticks)}
-        statement = self._claims.statement(view, live, now)
-        if statement is not None:
-            self._send(statement, out)
 
     def _send(self, message: object, out: list[Effect]) -> None:
         out.append(Send(LOCAL_RELAY, message, Priority.CONTROL))

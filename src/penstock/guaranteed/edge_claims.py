@@ -14,15 +14,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Tick
+from penstock.core.machine import Effect, Priority, Send
 from penstock.guaranteed.cursors import Cursors
 from penstock.guaranteed.durable import DurableSubscriptions
+from penstock.guaranteed.links import LOCAL_RELAY
 from penstock.guaranteed.messages import Acknowledgement, ClaimsSaved, DurableClaim
 from penstock.guaranteed.sources import SourceView
+from penstock.guaranteed.subscription import Subscription
 
 Holder: TypeAlias = int | str
 """The key of a subscription, or the name of a cursor."""
@@ -37,12 +40,14 @@ class EdgeClaims:
         epoch: int,
         durable: DurableSubscriptions,
         cursors: Cursors,
+        sources: Mapping[str, SourceView],
         *,
         return_within: Duration,
     ) -> None:
         """``epoch`` tells this start of the edge from earlier ones.
 
-        A subscriber without a durable position may come back within ``return_within``.
+        ``sources`` are those that the edge knows at present.  A subscriber without a durable
+        position may come back within ``return_within``.
         """
         self._broker = broker
         self._return_within = return_within
@@ -51,6 +56,9 @@ class EdgeClaims:
         self._epoch = epoch
         self._durable = durable
         self._cursors = cursors
+        self._sources = sources
+        self._new_cursors: dict[str, list[Send]] = {}
+        """The confirmations that are due when the sources have saved a new cursor's claim."""
         self._number = 0
         self._awaited: dict[Holder, dict[str, int]] = {}
         """For each holder that is new: the statement that each source has yet to save."""
@@ -69,14 +77,14 @@ class EdgeClaims:
             lowest, _ = self._left.get(pubend, (tick, now))
             self._left[pubend] = (min(lowest, tick), now + self._return_within)
 
-    def statement(
-        self, view: SourceView, connected: Mapping[str, Tick], now: Instant
-    ) -> Acknowledgement | None:
-        """What to tell a source now; None if it knows already that nothing is claimed.
+    def state_all(self, now: Instant, out: list[Effect]) -> None:
+        """Tell every source what is needed of its logs."""
+        for view in self._sources.values():
+            self._state(view, now, out)
 
-        ``connected`` is where the connected subscribers stand.
-        """
-        live, durable = dict(connected), {}
+    def _state(self, view: SourceView, now: Instant, out: list[Effect]) -> None:
+        """Tell a source, unless it knows already that nothing is claimed."""
+        live, durable = view.standing, {}
         for pubend in view.pubends:
             if pubend in self._left:
                 tick, until = self._left[pubend]
@@ -93,26 +101,54 @@ class EdgeClaims:
             self._released.pop(view.root, None)
             confirm = any(view.root in roots for roots in self._awaited.values())
         elif view.root in self._released:
-            return None
+            return
         else:
             confirm = True
-        return Acknowledgement(
+        statement = Acknowledgement(
             view.root, self._broker, self._epoch, self._number, live, durable, confirm
         )
+        out.append(Send(LOCAL_RELAY, statement, Priority.CONTROL))
 
     def _durable_claim(self, pubend: str, now: Instant) -> DurableClaim | None:
         claims = (self._durable.lowest(pubend, now), self._cursors.lowest(pubend, now))
         made = [claim for claim in claims if claim is not None]
         return min(made, key=lambda claim: claim.tick, default=None)
 
-    def await_saved(self, holder: Holder, roots: Iterable[str]) -> None:
-        """A new holder is confirmed when these sources have saved the next statement."""
-        awaited = self._awaited.setdefault(holder, {})
-        for root in roots:
-            awaited.setdefault(root, self._number + 1)
+    def subscription_made(
+        self, subscription: Subscription, now: Instant, out: list[Effect]
+    ) -> bool:
+        """Have a new subscription's claim saved by the sources; False if it reads none of them."""
+        views = [
+            view for view in self._sources.values() if any(map(subscription.reads, view.pubends))
+        ]
+        self._await_saved(subscription.key, views, now, out)
+        return bool(views)
 
-    def saved(self, message: ClaimsSaved) -> list[Holder]:
-        """A source's word; returns the holders that wait for no source any more."""
+    def cursor_moved(
+        self, confirmation: Send, fresh: tuple[str, ...], now: Instant, out: list[Effect]
+    ) -> None:
+        """A cursor is saved here; where it is new, it is confirmed when the sources hold it too."""
+        views = [view for view in self._sources.values() if not set(fresh).isdisjoint(view.pubends)]
+        if views:
+            name = confirmation.message.cursor
+            self._new_cursors.setdefault(name, []).append(confirmation)
+            self._await_saved(name, views, now, out)
+            return
+        out.append(confirmation)
+        if not confirmation.message.ticks:
+            self.state_all(now, out)
+
+    def _await_saved(
+        self, holder: Holder, views: list[SourceView], now: Instant, out: list[Effect]
+    ) -> None:
+        awaited = self._awaited.setdefault(holder, {})
+        for view in views:
+            awaited.setdefault(view.root, self._number + 1)
+        for view in views:
+            self._state(view, now, out)
+
+    def saved(self, message: ClaimsSaved, out: list[Effect]) -> list[int]:
+        """A source's word; returns the keys of the subscriptions that wait for none any more."""
         if message.epoch != self._epoch:
             return []
         if message.number > self._last_claim.get(message.root, 0):
@@ -123,7 +159,9 @@ class EdgeClaims:
         fulfilled = [holder for holder, awaited in self._awaited.items() if not awaited]
         for holder in fulfilled:
             del self._awaited[holder]
-        return fulfilled
+            if isinstance(holder, str):
+                out += self._new_cursors.pop(holder)
+        return [holder for holder in fulfilled if isinstance(holder, int)]
 
     def forget(self, holder: Holder) -> None:
         """Nobody waits for a holder's claims any more."""

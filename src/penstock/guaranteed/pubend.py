@@ -12,8 +12,7 @@
 5. Requests for old ticks are answered from the log, a bounded piece at a time; ticks that the log
    no longer holds are answered as final.
 6. The log is trimmed below what every edge acknowledged, and not before it is old or large enough
-   that nobody expects to replay it.  After a start nothing is trimmed for a while, unless the log
-   is nearly full: edges that have not been heard yet may need it.
+   that nobody expects to replay it (penstock.guaranteed.log_retention).
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ from penstock.core.tokens import Tokens
 from penstock.core.unsure_numbers import UnsureNumbers
 from penstock.guaranteed.clock_skew import ahead_of, describe_ahead
 from penstock.guaranteed.holds import Holds
+from penstock.guaranteed.log_retention import LogRetention
 from penstock.guaranteed.messages import (
     LogEntry,
     Publish,
@@ -156,8 +156,7 @@ class Pubend:
         self.assigned_end: Tick = end
         self.spoken_end: Tick = end
         self.rows_end: Tick = end
-        self._appended_bytes = size
-        self._trimmed_bytes = 0
+        self.retention = LogRetention(parameters, holds, size, now)
         self._pending: deque[_Pending] = deque()
         self._pending_bytes = 0
         self._by_token: dict[int, _Pending] = {}
@@ -167,9 +166,6 @@ class Pubend:
         self._last_spoken_at: Instant = now
         self._checkpoint_at: Instant = now + parameters.producer_checkpoint_ns
         self._checkpoint_dirty = False
-        self._trim_at: Instant = now + parameters.acknowledge_interval_ns
-        self._trim_from: Instant = now + parameters.hold_expiry_ns
-        self._trim_marks: deque[tuple[Instant, Tick, int]] = deque()
         self._waiting = WaitingPublications()
         self.published_messages = 0
         self.closed_because = ""
@@ -233,7 +229,7 @@ class Pubend:
                 f"{waiting} bytes of {message.producer!r} wait to be published, a quarter of "
                 "submit_limit_bytes, which is its share; wait for receipts"
             )
-        elif self.log_bytes + weight > parameters.log_limit_bytes:
+        elif self.retention.is_full(weight):
             reason = (
                 f"the log of pubend {self.name!r} has reached log_limit_bytes "
                 f"({parameters.log_limit_bytes}) and may not be trimmed: "
@@ -362,7 +358,7 @@ class Pubend:
                 self._unstored(pending, pending.failure)
                 self._answer(pending, 0, out)
                 continue
-            self._appended_bytes += frame.weight
+            self.retention.appended(frame.weight)
             # Ticks of a refused publication before this one are silence from now on.
             spoken.append(Frame(self.spoken_end, frame.high, frame.ticks, frame.batch))
             self.spoken_end = frame.high
@@ -483,8 +479,7 @@ class Pubend:
             self._checkpoint_at = now + parameters.producer_checkpoint_ns
             if self._checkpoint_dirty and self.ready:
                 self._checkpoint(out)
-        if now >= self._trim_at:
-            self._trim_at = now + parameters.acknowledge_interval_ns
+        if now >= self.retention.look_at:
             self._trim(now, out)
 
     def _checkpoint(self, out: list[Effect]) -> None:
@@ -509,40 +504,20 @@ class Pubend:
         control = self.control.next_deadline(waiting=bool(self._waiting) and self.ready)
         quiet = self._pending or self.closed_because
         silence = None if quiet else self._silence_due()
-        return earliest(control, silence, self._checkpoint_at, self._trim_at)
-
-    def claim_released(self, now: Instant) -> None:
-        """An edge needs nothing of the log any more: see at once what can be trimmed."""
-        self._trim_at = min(self._trim_at, now)
+        return earliest(control, silence, self._checkpoint_at, self.retention.look_at)
 
     def _trim(self, now: Instant, out: list[Effect]) -> None:
         """Trim what everybody acknowledged and what is too old or too much to keep for replay."""
-        parameters = self._parameters
-        self._trim_marks.append((now, self.spoken_end, self._appended_bytes))
-        acknowledged = self.holds.lowest(now, parameters.hold_expiry_ns, self.spoken_end)
-        below = self.log_start
-        while self._trim_marks and (now >= self._trim_from or self._is_nearly_full):
-            at, tick, appended = self._trim_marks[0]
-            old = now - at >= parameters.retain_for_ns
-            large = self._appended_bytes - appended > parameters.retain_bytes
-            if tick > acknowledged or not (old or large):
-                break
-            below = tick
-            self._trimmed_bytes = appended
-            self._trim_marks.popleft()
+        below = self.retention.trim_below(self.log_start, self.spoken_end, now)
         if below > self.log_start:
             self.log_start = below
             self.lost.remove(0, below)
             out.append(TrimLog(self.log, below))
 
     @property
-    def _is_nearly_full(self) -> bool:
-        return self.log_bytes * 10 > self._parameters.log_limit_bytes * 9
-
-    @property
     def log_bytes(self) -> int:
         """What the log holds at present."""
-        return self._appended_bytes - self._trimmed_bytes
+        return self.retention.bytes
 
     def problems(self, now: Instant) -> list[str]:
         """What an operator should know, in whole sentences."""

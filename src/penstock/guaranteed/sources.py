@@ -40,6 +40,11 @@ class SourceView:
             self.confirmed_version >= self.restarted_version
         )
 
+    @property
+    def standing(self) -> dict[str, Tick]:
+        """How far the live streams have come; nothing while nobody is connected."""
+        return {pubend: self.streams[pubend].horizon for pubend in sorted(self.ticks)}
+
     def register_all(self) -> SubscriptionUpdate:
         """Everything that is wanted, for a source that knows nothing of it."""
         self.version += 1
