@@ -32,6 +32,7 @@ SPECIMENS: list[Message] = [
     m.WhyRequest("p"),
     m.WhyReply("p", b"{}", "problem"),
     m.OpenProducer("a", "p"),
+    m.CloseProducer("p"),
     m.ProducerOpened("a", "p", 4),
     m.ProducerRefused("a", "reason"),
     m.Publish("a", 4, ROWS),

@@ -7,6 +7,7 @@ from typing import Any
 from penstock.content.batch import Batch
 from penstock.core.clock import SECOND
 from penstock.guaranteed.messages import (
+    CloseProducer,
     OpenProducer,
     ProducerOpened,
     ProducerRefused,
@@ -74,6 +75,18 @@ def test_names_of_sinks_are_not_for_publishers(network: Any) -> None:
     brokers.client("a", "b", OpenProducer("sink/totals", "p", 1))
 
     assert "belong to sinks" in brokers.heard("a", ProducerRefused)[-1].reason
+
+
+def test_a_publisher_that_is_closed_makes_room_for_another(network: Any) -> None:
+    brokers = alone(network, producers_per_session=1)
+    for number in range(3):
+        brokers.client("alice", "b", OpenProducer(f"p{number}"))
+        brokers.client("alice", "b", CloseProducer(f"p{number}"))
+    assert len(brokers.heard("alice", ProducerOpened)) == 3
+
+    brokers.client("alice", "b", Publish("p2", 0, one_row("late")))
+    assert "was not opened" in brokers.heard("alice", PublishRefused)[-1].reason
+    brokers.client("alice", "b", CloseProducer("never opened"))
 
 
 def one_row(side: str) -> Batch:

@@ -250,3 +250,15 @@ async def test_a_durable_subscription_from_the_earliest_message_gets_all_of_ever
             )
             async with subscription:
                 assert sorted(await received(subscription, 80)) == list(range(80))
+
+
+async def test_a_program_that_makes_many_publishers_one_after_another_is_never_refused(
+    start: StartBroker,
+) -> None:
+    url = url_of(start("pb", parameters=GuaranteedParameters(producers_per_session=2)))
+    async with penstock.connect(url, deadline_s=WAIT_S) as client:
+        for number in range(10):
+            async with client.publisher() as publisher:
+                await publisher.publish({"n": number}, b"")
+        async with client.subscribe(start="earliest") as subscription:
+            assert await received(subscription, 10) == list(range(10))

@@ -227,7 +227,8 @@ def test_a_log_that_was_trimmed_is_loss_and_silence_is_not(
 ) -> None:
     broker = start_broker(
         "trimming",
-        'pubends = ["p"]\n[guaranteed]\nretain_bytes = 20000\nacknowledge_interval_ns = 50000000',
+        'pubends = ["p"]\n[guaranteed]\nretain_bytes = 20000\n'
+        "acknowledge_interval_ns = 50000000\nhold_expiry_ns = 100000000",
     )
     host, port = broker.address
     url = f"penstock://{host}:{port}"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from penstock.client.errors import PenstockError, PublishRefusedError
 from penstock.client.parcel import Shipment
-from penstock.client.producer import Producer
+from penstock.client.producer import Phase, Producer
 from penstock.client.publish_limits import PublishLimits
 from penstock.client.receipts import BatchReceipt
 from penstock.core.clock import Instant
@@ -25,6 +25,7 @@ from penstock.guaranteed.messages import (
     PublishRefused,
 )
 from penstock.multicast.messages import (
+    CloseGroupSender,
     GroupSenderOpened,
     GroupSendReceipt,
     GroupSendRefused,
@@ -71,6 +72,10 @@ class GroupProducer(Producer):
     def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
         """What to send now, in a group's words."""
         return [self._to_groups(message) for message in super().outgoing(now, room_bytes)]
+
+    def farewell(self) -> list[Message]:
+        """What to say when nothing more will be sent."""
+        return [CloseGroupSender(self.name)] if self.phase is Phase.OPEN else []
 
     def _to_groups(self, message: Message) -> Message:
         if isinstance(message, Publish):

@@ -42,6 +42,7 @@ from penstock.core.clock import Instant
 from penstock.core.machine import InvariantBroken
 from penstock.core.message import Message
 from penstock.guaranteed.messages import (
+    CloseProducer,
     OpenProducer,
     ProducerOpened,
     ProducerRefused,
@@ -289,6 +290,10 @@ class Producer:
         self._abandon_unsent(Disconnected(f"not published: {reason}"))
         self.phase = Phase.AWAY
         self._window_bytes = 0
+
+    def farewell(self) -> list[Message]:
+        """What to say when nothing more will be published, so that the broker forgets it."""
+        return [CloseProducer(self.name)] if self.phase is Phase.OPEN else []
 
     def check_invariants(self) -> None:
         """The bytes held are those of the rows held, and numbers ascend without overlap."""

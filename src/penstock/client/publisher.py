@@ -255,6 +255,7 @@ class Publisher:
         try:
             await self.flush(deadline_s=deadline_s)
         finally:
+            self._session.say(self._producer.farewell())
             self._session.leave(self._key)
             self.ended(Disconnected(f"publisher {self.name!r} was closed"))
 

@@ -86,6 +86,10 @@ class QueueProducer(Producer):
         """What to send now, in a queue's words."""
         return [self._to_queue(message) for message in super().outgoing(now, room_bytes)]
 
+    def farewell(self) -> list[Message]:
+        """A queue keeps nothing for a connection that sends to it."""
+        return []
+
     def _to_queue(self, message: Message) -> Message:
         if isinstance(message, Publish):
             return SendToQueue(

@@ -170,6 +170,14 @@ class Session:
             self._pump_scheduled = True
             self._loop.call_soon(self._pump)
 
+    def say(self, messages: Iterable[Message]) -> None:
+        """Send small messages of a participant that is about to leave, if there is a connection."""
+        connection = self._connection
+        if connection is not None and not connection.closed:
+            pieces = [piece for message in messages for piece in encode(message)]
+            if pieces:
+                connection.write(pieces, sum(map(len, pieces)))
+
     def send_now(self, key: str) -> None:
         """Send what this participant has to say before this call returns, as far as there is room.
 

@@ -40,6 +40,7 @@ from penstock.guaranteed.links import (
 from penstock.guaranteed.messages import (
     Acknowledgement,
     ClaimsSaved,
+    CloseProducer,
     Consumed,
     DescribeStreams,
     DownstreamCongestionQuery,
@@ -248,6 +249,8 @@ class GuaranteedBroker:
                 self._claims_saved(message, now, out)
             case OpenProducer():
                 self._publishers.open(link, message, now, out)
+            case CloseProducer():
+                self._publishers.close(link, message.producer)
             case WhyRequest():
                 out.append(Send(link, self._why(message.name, now), Priority.CONTROL))
             case DescribeStreams():

@@ -217,6 +217,12 @@ class ProducerRefused(Message, frozen=True):
     taken_over: bool = False
 
 
+class CloseProducer(Message, frozen=True):
+    """The client publishes no more under this name on this connection; nothing is answered."""
+
+    producer: Name
+
+
 class Publish(Message, frozen=True, gc=False):
     """Rows to publish, numbered from ``first_sequence`` by the producer."""
 

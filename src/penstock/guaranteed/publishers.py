@@ -142,10 +142,17 @@ class Publishers:
         """The connections that publish to a pubend."""
         return [session for session, mine in self._by_session.items() if pubend in mine.values()]
 
-    def session_closed(self, session: LinkName) -> None:
-        """A client is gone, with its publishers."""
-        self._early = [entry for entry in self._early if entry[0] != session]
-        for producer, pubend in self._by_session.pop(session, {}).items():
+    def close(self, session: LinkName, producer: str) -> None:
+        """A publisher publishes no more on its connection."""
+        pubend = self._by_session.get(session, {}).pop(producer, None)
+        if pubend is not None:
             pubend.producer_left(session, producer)
             if self._session_of.get((pubend.name, producer)) == session:
                 del self._session_of[pubend.name, producer]
+
+    def session_closed(self, session: LinkName) -> None:
+        """A client is gone, with its publishers."""
+        self._early = [entry for entry in self._early if entry[0] != session]
+        for producer in list(self._by_session.get(session, ())):
+            self.close(session, producer)
+        self._by_session.pop(session, None)

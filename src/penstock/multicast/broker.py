@@ -30,6 +30,7 @@ from penstock.multicast.inbound import Inbound
 from penstock.multicast.members import Members
 from penstock.multicast.messages import (
     AskGroups,
+    CloseGroupSender,
     GroupSendRefused,
     GroupTaken,
     JoinGroup,
@@ -115,6 +116,7 @@ class MulticastBroker:
             SendToGroups: self._send_to_groups,
             GroupTaken: reception.taken,
             OpenGroupSender: reception.open_sender,
+            CloseGroupSender: reception.close_sender,
             JoinGroup: reception.join,
             LeaveGroup: reception.leave,
             AskGroups: reception.ask_groups,

@@ -146,6 +146,12 @@ class OpenGroupSender(Message, frozen=True):
     """What its benefit is multiplied by; the broker cuts it to ``highest_weight``."""
 
 
+class CloseGroupSender(Message, frozen=True):
+    """The client sends no more under this name; nothing is answered."""
+
+    producer: Name
+
+
 class GroupSenderOpened(Message, frozen=True):
     """The sender may send; or why not."""
 

@@ -13,6 +13,7 @@ from penstock.multicast.inbound import Inbound
 from penstock.multicast.members import Members
 from penstock.multicast.messages import (
     AskGroups,
+    CloseGroupSender,
     GroupJoined,
     GroupLeft,
     GroupsAnswer,
@@ -79,6 +80,13 @@ class Reception:
             self._senders.open(message.producer, session, message.weight, now)
             self._senders_changed(out)
         out.append(Send(session, GroupSenderOpened(message.producer, problem), Priority.CONTROL))
+
+    def close_sender(
+        self, session: LinkName, message: CloseGroupSender, now: Instant, out: Out
+    ) -> None:
+        """A client sends no more under a name; what was not bought goes with it."""
+        self._senders.close(message.producer, session)
+        self._senders_changed(out)
 
     # -- members ----------------------------------------------------------------------------
 

@@ -121,6 +121,12 @@ class Senders:
             sender.waiting_bytes = 0
         return sender
 
+    def close(self, producer: str, session: LinkName) -> None:
+        """A sender of this connection sends no more."""
+        sender = self._by_name.get(producer)
+        if sender is not None and sender.session == session:
+            del self._by_name[producer]
+
     def session_closed(self, session: LinkName) -> None:
         """What was not bought goes with its client, who will send it again."""
         for sender in [each for each in self._by_name.values() if each.session == session]:

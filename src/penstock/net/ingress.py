@@ -36,6 +36,7 @@ from penstock.queues import messages as queues
 CLIENT_REQUESTS: Final[frozenset[type[Message]]] = frozenset(
     (
         guaranteed.OpenProducer,
+        guaranteed.CloseProducer,
         guaranteed.Publish,
         guaranteed.Subscribe,
         guaranteed.Taken,
@@ -48,6 +49,7 @@ CLIENT_REQUESTS: Final[frozenset[type[Message]]] = frozenset(
         staging.CommitStages,
         staging.DropStages,
         multicast.OpenGroupSender,
+        multicast.CloseGroupSender,
         multicast.SendToGroups,
         multicast.JoinGroup,
         multicast.LeaveGroup,
