@@ -102,7 +102,17 @@ def test_what_the_application_was_given_is_told_once():
     assert reader.outgoing() == [Given("c", ((1, 3),))]
     assert reader.outgoing() == []
     first.given, second.given = 3, 1
-    assert reader.outgoing() == [Given("c", ((3, 5),))]
+    assert reader.outgoing() == [Given("c", ((3, 4), (4, 5)))]
+
+
+def test_what_was_settled_at_once_need_not_be_told():
+    reader = opened()
+    batch = batch_of(reader, 1, 2, 3)
+    batch.given = 2
+    reader.settle_all(0, range(1, 3), Outcome.ACCEPTED)
+    assert [type(each) for each in reader.outgoing()] == [Settle, Credit]
+    batch.given = 3
+    assert reader.outgoing() == [Given("c", ((3, 4),))]
 
 
 def test_what_came_over_a_lost_connection_is_not_told_on_the_next():

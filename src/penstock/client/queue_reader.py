@@ -79,6 +79,8 @@ class QueueReader:
         self._outcomes: dict[Outcome, list[int]] = {each: [] for each in Outcome}
         self._owed_credit = 0
         self._in_hand: deque[HandedOut] = deque()
+        self._given_messages = 0
+        self._settled_messages = 0
         self._last_number = 0
         self._confirmed_number = 0
         self._closing = False
@@ -132,6 +134,7 @@ class QueueReader:
             self.stale_messages += len(outcomes)
             outcomes.clear()
         self._in_hand.clear()
+        self._given_messages = self._settled_messages = 0
         self._owed_credit = 0
         self._confirmed_number = self._last_number
         self.phase = Phase.OVER if self._closing else Phase.AWAY
@@ -169,26 +172,30 @@ class QueueReader:
                     rejected=part.get(Outcome.REJECTED, ()),
                 )
             )
-        self._owed_credit += sum(high - low for each in runs.values() for low, high in each)
+        settled_messages = sum(high - low for each in runs.values() for low, high in each)
+        self._settled_messages += settled_messages
+        self._owed_credit += settled_messages
         if 2 * self._owed_credit >= self._prefetch and not self._closing:
             out.append(Credit(self.name, self._owed_credit))
             self._owed_credit = 0
 
     def _given_into(self, out: list[Message]) -> None:
-        """Tell what was given since the last time, behind what was settled of it already."""
-        news: list[int] = []
+        """Tell what was given since the last time, unless all of it is settled by now."""
+        news: list[Interval] = []
         while self._in_hand:
             batch = self._in_hand[0]
-            news += batch.positions[batch.told : batch.given]
-            batch.told = batch.given
+            if batch.told < batch.given:
+                self._given_messages += batch.given - batch.told
+                news += _runs_of(batch.positions[batch.told : batch.given])
+                batch.told = batch.given
             if batch.told < len(batch.positions):
                 break
             self._in_hand.popleft()
-        runs = _runs(news) if news else ()
-        out += [
-            Given(self.name, runs[first : first + MOST_INTERVALS])
-            for first in range(0, len(runs), MOST_INTERVALS)
-        ]
+        if self._given_messages > self._settled_messages:
+            out += [
+                Given(self.name, tuple(news[first : first + MOST_INTERVALS]))
+                for first in range(0, len(news), MOST_INTERVALS)
+            ]
 
     def received(self, message: Message) -> None:
         """The broker speaks."""
@@ -204,6 +211,12 @@ class QueueReader:
                 self.phase = Phase.OVER if problem else Phase.OPEN
             case ReceivingStopped():
                 self.phase = Phase.OVER
+
+
+def _runs_of(positions: range | list[int]) -> tuple[Interval, ...]:
+    if isinstance(positions, range):
+        return ((positions.start, positions.stop),)
+    return _runs(positions)
 
 
 def _runs(positions: list[int]) -> tuple[Interval, ...]:

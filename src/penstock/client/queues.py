@@ -311,11 +311,15 @@ class Receiver(Reading):
         """The same; raises ``DeadlineExceeded`` if none comes for so long."""
         if not self._joined:
             await self.open()
+        reader = self._reader
         while (batch := await self.take_batch(deadline_s=deadline_s)) is not None:
-            for message in batch:
-                if not self.is_current(batch):
+            for given, message in enumerate(batch, 1):
+                if batch.generation != reader.generation:
                     break
-                self.give(batch, message.row)
+                if batch.tried or given == 1:
+                    self.give(batch, message.row)
+                # The others are told with the settlements, which wake the session anyway.
+                batch.given = given
                 yield message
                 if self._automatic:
                     message.ack()

@@ -207,11 +207,11 @@ class Pubend:
 
     def publish(self, session: LinkName, message: Publish, now: Instant, out: list[Effect]) -> None:
         """Take a publication in; it is stored when the rate that is allowed permits."""
-        weight = message.batch.wire_size
-        parameters = self._parameters
         if self.closed_because:
             self._decline(session, message, out)
             return
+        weight = message.batch.wire_size
+        parameters = self._parameters
         reason = ""
         if self._producers.forgotten(message.producer, message.first_sequence):
             reason = (
@@ -221,7 +221,7 @@ class Pubend:
             self._refuse(session, message, reason, out)
             return
         limit = parameters.submit_limit_bytes
-        waiting = self._waiting.weight_of(session, message.producer)
+        waiting = self._waiting.weight_of(session, message.producer) if self._waiting else 0
         if self._waiting.weight + self._pending_bytes + weight > limit:
             reason = "the broker's publish buffer is full; retry later"
         elif waiting and (waiting + weight) * SHARE > limit:
@@ -237,6 +237,10 @@ class Pubend:
             )
         if reason and not self._is_repeat(message):
             self._refuse(session, message, reason, out)
+            return
+        if not self._waiting and self.ready and self.control.admission.may_pass(now):
+            # Nobody waits and nothing slows it down, which is the rule.
+            self._store(session, message, 0, now, out)
             return
         self._waiting.add(session, message, now)
         self.admit(now, out)
