@@ -77,6 +77,17 @@ def test_names_of_sinks_are_not_for_publishers(network: Any) -> None:
     assert "belong to sinks" in brokers.heard("a", ProducerRefused)[-1].reason
 
 
+def test_a_publisher_that_went_to_another_pubend_keeps_its_place_there(network: Any) -> None:
+    brokers = alone(network)
+    brokers.client("a", "b", OpenProducer("orders", "p", 1))
+    brokers.client("a", "b", OpenProducer("orders", "q", 1))
+    brokers.client("b2", "b", OpenProducer("orders", "p", 2))
+    assert brokers.heard("a", ProducerRefused) == []
+
+    brokers.client("a", "b", Publish("orders", 0, one_row("at q")))
+    assert brokers.heard("a", PublishReceipt)
+
+
 def test_a_publisher_that_is_closed_makes_room_for_another(network: Any) -> None:
     brokers = alone(network, producers_per_session=1)
     for number in range(3):

@@ -113,7 +113,11 @@ class Publishers:
             pubend.producer_left(before, producer)
             refusal = ProducerRefused(producer, TAKEN_OVER.format(name=producer), taken_over=True)
             out.append(Send(before, refusal, Priority.CONTROL))
-        self._by_session.setdefault(session, {})[producer] = pubend
+        mine = self._by_session.setdefault(session, {})
+        if mine.get(producer, pubend) is not pubend:
+            # It goes on at another pubend, and is not at the one before any more.
+            self.close(session, producer)
+        mine[producer] = pubend
         self._session_of[pubend.name, producer] = session
 
     def pubend_ready(self, now: Instant, out: list[Effect]) -> None:
