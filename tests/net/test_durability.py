@@ -207,3 +207,16 @@ async def test_a_store_belongs_to_one_broker(disk: Disk, tmp_path: Path) -> None
     with pytest.raises(StoreInUse):
         await second.durability.open(tmp_path / "store", SMALL)
     await second.durability.close()
+
+
+async def test_small_orders_count_by_their_number(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flood of them would fill the memory long before their bytes fill the store."""
+    monkeypatch.setattr(durability_module, "MOST_UNANSWERED", 4)
+    disk.durability.persist(Persist(1, LOG, entry(100)))
+    disk.durability.persist_state(PersistState(2, {"key": b"value"}))
+    assert disk.durability.load == 0.5
+
+    await disk.heard(Persisted(2))
+    assert disk.durability.load == 0.0

@@ -50,6 +50,11 @@ READS_UNDER_WAY: Final = 4
 PAST_PAUSE_S: Final = 0.001
 """The shortest sleep of an event loop; most of it passes while what was read before is sent."""
 
+MOST_UNANSWERED: Final = 8192
+"""Orders of the machine that it has not heard of: each takes half a kilobyte beside its own bytes,
+and some 50 µs to be answered, so that the answers of all of them hold the loop up for half a
+second."""
+
 FAILED_READ_PAUSE_S: Final = 1.0
 """A damaged file does not mend itself: once a second is often enough, and keeps the log legible."""
 
@@ -70,6 +75,7 @@ class Durability:
         self._last_own_token = 0
         self._own_orders: dict[int, asyncio.Future[None]] = {}
         self._commit_scheduled = False
+        self._unanswered = 0
 
     async def open(self, directory: Path, options: StoreOptions) -> None:
         """Open the store, recovering what an earlier run left; raises ``StoreError``."""
@@ -126,8 +132,13 @@ class Durability:
 
     @property
     def load(self) -> float:
-        """How much of what the store can hold uncommitted is in use, from 0 to 1."""
-        return self._store.pending_bytes / self._store.max_pending_bytes
+        """How much of what the store may have before it is in use: 1 is too much.
+
+        Small orders count by their number, or a flood of them would fill the memory before it
+        fills the store.
+        """
+        in_bytes = self._store.pending_bytes / self._store.max_pending_bytes
+        return max(in_bytes, self._unanswered / MOST_UNANSWERED)
 
     # -- orders -----------------------------------------------------------------------------
 
@@ -140,6 +151,7 @@ class Durability:
             self._store.append(
                 order.token, order.log, frame.low, frame.high, chunks, note=note, wake=False
             )
+            self._unanswered += 1
             self._commit_soon()
         except StoreError as error:
             self._fail_soon(order.token, error)
@@ -148,6 +160,7 @@ class Durability:
         """Set named values."""
         try:
             self._store.set_state(order.token, order.values, wake=False)
+            self._unanswered += 1
             self._commit_soon()
         except StoreError as error:
             self._fail_soon(order.token, error)
@@ -206,6 +219,7 @@ class Durability:
     def _answer(self, token: int, failed: PersistFailed | None, facts: list[Fact]) -> None:
         own = self._own_orders.pop(token, None)
         if own is None:
+            self._unanswered -= 1
             facts.append(failed or Persisted(token))
         elif failed is not None:
             own.set_exception(StoreError(failed.reason))
