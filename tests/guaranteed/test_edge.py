@@ -20,10 +20,12 @@ from penstock.guaranteed.messages import (
     Acknowledgement,
     ClaimsSaved,
     Consumed,
+    CursorMoved,
     Delivery,
     DownstreamCongestionQuery,
     DurableClaim,
     Knowledge,
+    MoveCursor,
     Nack,
     Subscribe,
     Subscribed,
@@ -807,6 +809,21 @@ def test_a_subscription_is_announced_with_where_it_began_whatever_was_delivered_
     bench.claims_saved()
 
     assert bench.said(Subscribed) == [Subscribed("s", {"p": 900})]
+
+
+def test_a_cursor_that_is_deleted_before_its_claim_is_saved_leaves_nobody_waiting() -> None:
+    bench = Bench()
+    bench.edge.cursors.move("job", MoveCursor("c", {"p": 5}), bench.out)
+    (order,) = bench.ordered(PersistState)
+    bench.edge.cursor_resolved(order.token, None, 0, bench.out)
+    assert bench.said(CursorMoved) == [], "the source has not saved the claim"
+    bench.edge.cursors.move("job", MoveCursor("c", {}, forget=True), bench.out)
+    (order,) = bench.ordered(PersistState)
+    bench.edge.cursor_resolved(order.token, None, 0, bench.out)
+
+    assert bench.said(CursorMoved) == [CursorMoved("c", {"p": 5}), CursorMoved("c", {})]
+    bench.claims_saved()
+    assert bench.said(CursorMoved) == []
 
 
 # -- congestion -----------------------------------------------------------------------------

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from penstock.core.machine import Effect, PersistFailed, PersistState
 from penstock.core.tokens import Tokens
+from penstock.guaranteed import source_holds
 from penstock.guaranteed.holds import Holds
 from penstock.guaranteed.messages import Acknowledgement, ClaimsSaved, DurableClaim
 from penstock.guaranteed.parameters import GuaranteedParameters
@@ -107,3 +110,15 @@ def test_what_could_not_be_saved_is_saved_with_the_next_statement() -> None:
 
     assert bench.state(2, p=CLAIM) is None
     assert bench.save() == [answer(2)]
+
+
+def test_a_source_remembers_only_so_many_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_holds, "MAX_EDGES", 1)
+    bench = Bench()
+    bench.state(1, p=CLAIM)
+    bench.save()
+    liar = Acknowledgement("pb", "made up", 1, 1, {}, {"p": CLAIM}, True)
+
+    assert bench.holds.stated(liar, 0, []) is None
+    assert bench.pubends["p"].holds.durable_of("made up") is None
+    assert bench.state(2, p=CLAIM) == answer(2)

@@ -36,16 +36,17 @@ import asyncio, os, sys, penstock
 async def main():
     async with penstock.connect(sys.argv[1]) as client:
         async with client.queues.receive("work") as receiver:
-            try:
-                async for message in receiver.messages(deadline_s=3):
-                    if message.attributes["n"] == 7:
-                        os._exit(3)
-                    message.ack()
-            except penstock.DeadlineExceeded:
-                pass
+            while (await client.queues.status("work"))[0]["messages"]:
+                try:
+                    async for message in receiver.messages(deadline_s=0.2):
+                        if message.attributes["n"] == 7:
+                            os._exit(3)
+                        message.ack()
+                except penstock.DeadlineExceeded:
+                    pass
 asyncio.run(main())
 """
-"""It ends by itself when nothing is left."""
+"""It ends by itself when the queue is empty."""
 
 
 @pytest.fixture

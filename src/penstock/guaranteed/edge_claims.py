@@ -128,15 +128,18 @@ class EdgeClaims:
         self, confirmation: Send, fresh: tuple[str, ...], now: Instant, out: list[Effect]
     ) -> None:
         """A cursor is saved here; where it is new, it is confirmed when the sources hold it too."""
+        name = confirmation.message.cursor
         views = [view for view in self._sources.values() if not set(fresh).isdisjoint(view.pubends)]
         if views:
-            name = confirmation.message.cursor
             self._new_cursors.setdefault(name, []).append(confirmation)
             self._await_saved(name, views, now, out)
             return
-        out.append(confirmation)
         if not confirmation.message.ticks:
+            # It was deleted: whoever still waits for its claim has nothing to wait for.
+            self.forget(name)
+            out += self._new_cursors.pop(name, [])
             self.state_all(now, out)
+        out.append(confirmation)
 
     def _await_saved(
         self, holder: Holder, views: list[SourceView], now: Instant, out: list[Effect]

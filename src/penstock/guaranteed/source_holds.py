@@ -17,6 +17,7 @@ import msgspec
 from penstock.core.clock import Instant
 from penstock.core.machine import Effect, PersistFailed, PersistState
 from penstock.core.tokens import Tokens
+from penstock.guaranteed.holds import MAX_EDGES
 from penstock.guaranteed.messages import Acknowledgement, ClaimsSaved
 from penstock.guaranteed.pubend import Pubend
 
@@ -53,6 +54,8 @@ class SourceHolds:
         """An edge's word; returns the answer, if there is nothing to wait for."""
         epoch, number = self._latest.get(message.edge, (0, 0))
         if epoch == message.epoch and message.number <= number:
+            return None
+        if message.edge not in self._latest and len(self._latest) >= MAX_EDGES:
             return None
         self._latest[message.edge] = (message.epoch, message.number)
         if not self._take(message, now):
