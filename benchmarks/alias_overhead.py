@@ -3,7 +3,7 @@
     python -m benchmarks.alias_overhead [--messages N] [--rounds N] [--servers 1|2|both]
 
 Each round sends the same messages directly and through an alias queue, there and back again, with
-the same clients, batches and durability (penstock.lab.papers.queues_live).  Beside the rates it
+the same clients, batches and durability (``papers/store_and_forward/live``).  Beside the rates it
 prints the processor time that the brokers spent on a message, which other work disturbs less.
 """
 
@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from benchmarks.harness.usage import cpu_s, family
-from penstock.lab.papers.queues_cluster import reception_time_s
-from penstock.lab.papers.queues_live import GIVE_UP_S, Saturated, saturated_sites
+from penstock.papers.store_and_forward.cluster import reception_time_s
+from penstock.papers.store_and_forward.live import GIVE_UP_S, Saturated, saturated_sites
 
 MICROSECONDS: Final = 1e6
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from penstock.content.batch import Batch, Row
+from penstock.content.rows.batch import Batch, Row
 
 Action: TypeAlias = Callable[[], object]
 

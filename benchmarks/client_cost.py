@@ -15,18 +15,19 @@ from typing import Any, cast
 
 import uvloop
 
-from penstock.client.message import Message
-from penstock.client.producer import Producer
-from penstock.client.publish_limits import PublishLimits
-from penstock.client.publisher import Publisher
-from penstock.client.reader import Reader, ReaderOptions
+from penstock.client.guaranteed.message import Message
+from penstock.client.guaranteed.reader import Reader, ReaderOptions
+from penstock.client.guaranteed.start import Start
+from penstock.client.publishing.limits import PublishLimits
+from penstock.client.publishing.producer import Producer
+from penstock.client.publishing.publisher import Publisher
 from penstock.client.session import Participant, Session
-from penstock.client.start import Start
-from penstock.content.batch import Batch
-from penstock.content.frame import Frame
-from penstock.content.wire import encode
+from penstock.content.codec.wire import encode
+from penstock.content.rows.batch import Batch
+from penstock.content.rows.frame import Frame
 from penstock.core.message import Message as WireMessage
-from penstock.guaranteed.messages import (
+from penstock.overlay.wire import connection_decoder
+from penstock.services.guaranteed.messages import (
     Delivery,
     OpenProducer,
     ProducerOpened,
@@ -34,7 +35,6 @@ from penstock.guaranteed.messages import (
     PublishReceipt,
     Subscribed,
 )
-from penstock.overlay.wire import connection_decoder
 
 MESSAGES = 204_800
 BATCH_ROWS = 512
@@ -42,7 +42,7 @@ REPEATS = 5
 """The best of so many repetitions is the figure: the others are the machine's noise."""
 
 ROOM_BYTES = 256 * 1024
-"""What a connection has room for (penstock.net.connection)."""
+"""What a connection has room for (penstock.net.tcp.connection)."""
 
 PAYLOAD = b"x" * 100
 

@@ -27,11 +27,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from penstock.content.batch import Batch
-from penstock.content.parser import parse
-from penstock.content.rowwise import selects
-from penstock.content.selector import Selector
-from penstock.content.selector_index import KEPT_OUTCOMES, SelectorIndex
+from penstock.content.matching.index import KEPT_OUTCOMES, SelectorIndex
+from penstock.content.rows.batch import Batch
+from penstock.content.selectors.parser import parse
+from penstock.content.selectors.rowwise import selects
+from penstock.content.selectors.selector import Selector
 
 BATCH_ROWS = 512
 DIFFERENT_BATCHES = KEPT_OUTCOMES + 4

@@ -14,13 +14,13 @@ from collections import Counter, deque
 from time import process_time_ns
 from typing import Any, Final
 
-from penstock.content.batch import Batch
+from penstock.content.rows.batch import Batch
 from penstock.core.clock import SECOND
 from penstock.core.machine import Effect, Persist, PersistState, Send
 from penstock.core.tokens import Tokens
-from penstock.queues.broker import QueueBroker
-from penstock.queues.messages import Credit, Deliver, Receive, SendToQueue, Settle
-from penstock.queues.parameters import AliasConfig, QueueConfig, QueueParameters
+from penstock.services.queues.broker import QueueBroker
+from penstock.services.queues.messages import Credit, Deliver, Receive, SendToQueue, Settle
+from penstock.services.queues.parameters import AliasConfig, QueueConfig, QueueParameters
 
 ROWS: Final = 512
 WARM_UP: Final = 200

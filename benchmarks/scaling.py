@@ -20,9 +20,9 @@ from typing import Any, Final
 
 import msgspec
 
-from penstock.lab.run_sim import SimRun
-from penstock.lab.scenario import each_publisher, each_subscriber
-from penstock.lab.scenario_file import parse_scenario
+from penstock.lab.scenario.file import parse_scenario
+from penstock.lab.scenario.model import each_publisher, each_subscriber
+from penstock.lab.worlds.sim import SimRun
 
 WARM_UP_S: Final = 1.0
 """The first messages bring modules and indices into being."""

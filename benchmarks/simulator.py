@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import time
 
-from penstock.lab.run_sim import SimRun
-from penstock.lab.scenario import each_publisher, each_subscriber
-from penstock.lab.scenario_file import parse_scenario
+from penstock.lab.scenario.file import parse_scenario
+from penstock.lab.scenario.model import each_publisher, each_subscriber
+from penstock.lab.worlds.sim import SimRun
 
 BATCHES = ((1, 500), (16, 8_000), (256, 128_000))
 """Rows of a batch, and messages a second of each of four publishers."""

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from penstock.spark.source_read import BATCH_ROWS
+from penstock.spark.source.read import BATCH_ROWS
 
 TASKS: Final = 2
 """As many as the session has cores."""

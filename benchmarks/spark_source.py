@@ -30,8 +30,8 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.harness.usage import cpu_s
 from benchmarks.spark_kafka import NoKafka, kafka, kafka_frame, session_settings
 from benchmarks.spark_memory import memory_frame
-from penstock.client import blocking
-from penstock.content.batch import Batch
+from penstock.client.blocking import client as blocking
+from penstock.content.rows.batch import Batch
 from penstock.core.randomness import random_stream
 from penstock.net.process import BrokerProcess, free_port
 from penstock.spark.session import build_session

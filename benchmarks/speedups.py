@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from penstock.content.batch import Batch
-from penstock.content.row_buffer import PlainRowBuffer
-from penstock.content.speedups import COMPILED, CompiledRowBuffer, extent
+from penstock.content.rows.batch import Batch
+from penstock.content.rows.row_buffer import PlainRowBuffer
+from penstock.content.rows.speedups import COMPILED, CompiledRowBuffer, extent
 
 CASES: Final = ((1, 100), (512, 100), (4096, 100), (1024, 1000))
 """Rows of a batch, and bytes of a payload."""

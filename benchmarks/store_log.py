@@ -15,8 +15,8 @@ from queue import SimpleQueue
 from statistics import median, quantiles
 
 from penstock.store.disk import DiskStore, StoreOptions
-from penstock.store.framing import framed_bytes
 from penstock.store.interface import Commit
+from penstock.store.segments.framing import framed_bytes
 
 WORKLOAD_S = 1.5
 SYNC_SAMPLES = 200

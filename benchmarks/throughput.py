@@ -23,7 +23,7 @@ from pathlib import Path
 import uvloop
 
 import penstock
-from penstock.content.batch import Batch
+from penstock.content.rows.batch import Batch
 from penstock.net.process import BrokerProcess, free_port
 
 BATCH_ROWS = 512

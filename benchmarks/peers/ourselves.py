@@ -16,14 +16,14 @@ from typing import Any, Final
 import penstock
 from benchmarks.harness.server import Server
 from benchmarks.peers.peer import Durability, Peer, Receiver, Selecting, Sender, Variant, nothing
-from penstock.client.publisher import Publisher
-from penstock.client.queues import Receiver as QueueReceiver
-from penstock.client.subscription import Subscription
-from penstock.content.batch import Batch
-from penstock.net.config import BrokerConfig
-from penstock.net.config_file import write_config
+from penstock.client.guaranteed.subscription import Subscription
+from penstock.client.publishing.publisher import Publisher
+from penstock.client.queues.queues import Receiver as QueueReceiver
+from penstock.content.rows.batch import Batch
+from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess
-from penstock.queues.parameters import AliasConfig, QueueConfig
+from penstock.services.queues.parameters import AliasConfig, QueueConfig
 
 PREFETCH: Final = 16_384
 BATCHES_UNDER_WAY: Final = 32

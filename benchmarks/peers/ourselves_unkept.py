@@ -10,9 +10,9 @@ import penstock
 from benchmarks.harness.server import Server
 from benchmarks.peers.ourselves import API, ATTRIBUTES, PATIENCE_S, CallSender, url
 from benchmarks.peers.peer import Durability, Receiver, Sender, Variant, nothing
-from penstock.client.datagram import Datagrams
-from penstock.client.datagram_subscription import DatagramSubscription
-from penstock.client.groups import Group as JoinedGroup
+from penstock.client.datagram.datagram import Datagrams
+from penstock.client.datagram.subscription import DatagramSubscription
+from penstock.client.groups.groups import Group as JoinedGroup
 
 GROUP: Final = "Penstock group"
 DATAGRAM: Final = "Penstock datagram"

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.version import __version__
 
 if TYPE_CHECKING:
-    from penstock.client import blocking, errors
+    from penstock.client import errors
+    from penstock.client.blocking import client as blocking
     from penstock.client.client import Client, ClientOptions, connect
     from penstock.client.errors import (
         ConnectionFailed,
@@ -34,16 +35,16 @@ if TYPE_CHECKING:
         SubscribeRefusedError,
         UnsubscribeFailed,
     )
-    from penstock.client.gossip import EventRefused, GossipGroup, GossipPeer, gossip_peer
-    from penstock.client.message import Message, MessageBatch
-    from penstock.client.publish_limits import PublishLimits
-    from penstock.client.publisher import Publication, Publisher
-    from penstock.client.receipts import BatchReceipt, Receipt
+    from penstock.client.gossip.gossip import EventRefused, GossipGroup, GossipPeer, gossip_peer
+    from penstock.client.guaranteed.message import Message, MessageBatch
+    from penstock.client.guaranteed.subscription import Subscription
+    from penstock.client.publishing.limits import PublishLimits
+    from penstock.client.publishing.publisher import Publication, Publisher
+    from penstock.client.publishing.receipts import BatchReceipt, Receipt
     from penstock.client.session import SessionOptions
-    from penstock.client.subscription import Subscription
-    from penstock.content.batch import Batch
-    from penstock.gossip.parameters import GossipParameters
-    from penstock.guaranteed.messages import ThrottleNotice
+    from penstock.content.rows.batch import Batch
+    from penstock.services.gossip.parameters import GossipParameters
+    from penstock.services.guaranteed.messages import ThrottleNotice
 
 _HOMES = {
     "penstock.client.client": ("Client", "ClientOptions", "connect"),
@@ -64,19 +65,19 @@ _HOMES = {
         "SubscribeRefusedError",
         "UnsubscribeFailed",
     ),
-    "penstock.client.gossip": ("EventRefused", "GossipGroup", "GossipPeer", "gossip_peer"),
-    "penstock.client.message": ("Message", "MessageBatch"),
-    "penstock.client.publish_limits": ("PublishLimits",),
-    "penstock.client.publisher": ("Publication", "Publisher"),
-    "penstock.client.receipts": ("BatchReceipt", "Receipt"),
+    "penstock.client.gossip.gossip": ("EventRefused", "GossipGroup", "GossipPeer", "gossip_peer"),
+    "penstock.client.guaranteed.message": ("Message", "MessageBatch"),
+    "penstock.client.publishing.limits": ("PublishLimits",),
+    "penstock.client.publishing.publisher": ("Publication", "Publisher"),
+    "penstock.client.publishing.receipts": ("BatchReceipt", "Receipt"),
     "penstock.client.session": ("SessionOptions",),
-    "penstock.client.subscription": ("Subscription",),
-    "penstock.content.batch": ("Batch",),
-    "penstock.gossip.parameters": ("GossipParameters",),
-    "penstock.guaranteed.messages": ("ThrottleNotice",),
+    "penstock.client.guaranteed.subscription": ("Subscription",),
+    "penstock.content.rows.batch": ("Batch",),
+    "penstock.services.gossip.parameters": ("GossipParameters",),
+    "penstock.services.guaranteed.messages": ("ThrottleNotice",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = {"blocking": "penstock.client.blocking", "errors": "penstock.client.errors"}
+_MODULES = {"blocking": "penstock.client.blocking.client", "errors": "penstock.client.errors"}
 
 __all__ = [
     "Batch",

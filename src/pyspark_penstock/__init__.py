@@ -5,6 +5,6 @@ Spark looks for importable top-level modules named ``pyspark_*`` with a class ``
 
 from __future__ import annotations
 
-from penstock.spark.source import PenstockSource as DefaultSource
+from penstock.spark.source.data_source import PenstockSource as DefaultSource
 
 __all__ = ["DefaultSource"]

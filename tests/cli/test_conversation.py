@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock import blocking as penstock_blocking
-from penstock.net.config import BrokerConfig
-from penstock.net.config_file import write_config
+from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess
 
 COMMAND = [sys.executable, "-c", "from penstock.cli.main import run; run()"]

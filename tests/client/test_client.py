@@ -11,7 +11,7 @@ import pytest
 
 import penstock
 from penstock.client.client import Client, ClientOptions
-from penstock.content.batch import Batch
+from penstock.content.rows.batch import Batch
 
 DEADLINE_S = 20.0
 """Longer than anything takes on a busy machine; only a failing test waits for it."""

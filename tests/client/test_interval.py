@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import penstock
-from penstock.client import blocking
+from penstock.client.blocking import client as blocking
 from penstock.net.process import BrokerProcess
 
 

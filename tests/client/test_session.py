@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 import penstock
-from penstock.content.batch import Batch
-from penstock.content.frame import Frame
+from penstock.content.rows.batch import Batch
+from penstock.content.rows.frame import Frame
 from penstock.core.message import Message
-from penstock.guaranteed.messages import (
+from penstock.net.tcp.connection import Connection
+from penstock.overlay.messages import Hello, Status, StatusRequest
+from penstock.services.guaranteed.messages import (
     Delivery,
     DescribeStreams,
     OpenProducer,
@@ -28,8 +30,6 @@ from penstock.guaranteed.messages import (
     WhyReply,
     WhyRequest,
 )
-from penstock.net.connection import Connection
-from penstock.overlay.messages import Hello, Status, StatusRequest
 
 DEADLINE_S = 20.0
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from penstock.content.expressions import (
+from penstock.content.selectors.expressions import (
     ORDERING_OPERATORS,
     And,
     Arithmetic,
@@ -27,8 +27,8 @@ from penstock.content.expressions import (
     Or,
     StringLiteral,
 )
-from penstock.content.like_pattern import parse_pattern
-from penstock.content.selector import Selector
+from penstock.content.selectors.like_pattern import parse_pattern
+from penstock.content.selectors.selector import Selector
 
 INTEGERS = (0, 1, -1, 2, 3, 7, -7, 2**53, 2**53 + 1, 2**62, 2**63 - 1, -(2**63))
 FLOATS = (0.0, 0.5, -0.5, 1.0, 2.5, -7.0, 2.0**53, 2.0**63, -(2.0**63), 1e308, -1e308, 5e-324)

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.lab.expectations import judge_expectations
 from penstock.lab.result import RunResult
 from penstock.lab.run import World, run
-from penstock.lab.run_net import NetRun
-from penstock.lab.run_sim import SimRun
-from penstock.lab.scenario import Scenario
-from penstock.lab.scenario_file import parse_scenario
+from penstock.lab.scenario.expectations import judge_expectations
+from penstock.lab.scenario.file import parse_scenario
+from penstock.lab.scenario.model import Scenario
+from penstock.lab.worlds.net import NetRun
+from penstock.lab.worlds.sim import SimRun
 
 MakeWorld = Callable[[Scenario, int], World]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.lab.namespaces import NoNamespaces, check_possible
-from penstock.lab.papers.gryphon_live import run_live_job
-from penstock.lab.papers.gryphon_runs import Job, Kept, largest
+from penstock.lab.worlds.namespaces import NoNamespaces, check_possible
+from penstock.papers.gryphon.live import run_live_job
+from penstock.papers.gryphon.runs import Job, Kept, largest
 
 SHARE = 0.04
 """Of the paper's durations: an outage of 5 s, phases of 5 s."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.lab.scenario_file import ScenarioError
+from penstock.lab.scenario.file import ScenarioError
 from penstock.lab.service_runs import SERVICE_RUNS, prepare, service_of
 
 

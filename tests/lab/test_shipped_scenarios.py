@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.lab.expectations import judge_expectations
 from penstock.lab.run import run
-from penstock.lab.run_net import NetRun
-from penstock.lab.run_sim import SimRun
-from penstock.lab.scenario_file import load_scenario
+from penstock.lab.scenario.expectations import judge_expectations
+from penstock.lab.scenario.file import load_scenario
+from penstock.lab.worlds.net import NetRun
+from penstock.lab.worlds.sim import SimRun
 
 SHIPPED = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 

@@ -11,9 +11,14 @@ import msgspec
 import pytest
 import uvloop
 
-from penstock.content.batch import Batch
+from penstock.content.rows.batch import Batch
 from penstock.core.message import Message
-from penstock.guaranteed.messages import (
+from penstock.net.broker.config import BrokerConfig, TelemetryConfig
+from penstock.net.broker.server import BrokerServer
+from penstock.net.broker.status import BrokerStatus
+from penstock.net.tcp.transport import Connection, ConnectionOptions, connect
+from penstock.overlay.messages import Hello, Status, StatusRequest
+from penstock.services.guaranteed.messages import (
     Delivery,
     OpenProducer,
     ProducerOpened,
@@ -23,11 +28,6 @@ from penstock.guaranteed.messages import (
     Subscribed,
     Taken,
 )
-from penstock.net.config import BrokerConfig, TelemetryConfig
-from penstock.net.server import BrokerServer
-from penstock.net.status import BrokerStatus
-from penstock.net.transport import Connection, ConnectionOptions, connect
-from penstock.overlay.messages import Hello, Status, StatusRequest
 
 PATIENCE_S = 60  # only a hung broker waits this long
 

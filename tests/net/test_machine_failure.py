@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from penstock.core.machine import Fact, Received
-from penstock.guaranteed.messages import WhyRequest
-from penstock.net import serve as serving
-from penstock.net.config import BrokerConfig, TelemetryConfig
-from penstock.net.serve import Ready
+from penstock.net.broker import serve as serving
+from penstock.net.broker.config import BrokerConfig, TelemetryConfig
+from penstock.net.broker.serve import Ready
 from penstock.overlay.node import BrokerNode
+from penstock.services.guaranteed.messages import WhyRequest
 
 PATIENCE_S = 60
 
@@ -45,7 +45,7 @@ async def test_the_failure_is_told_with_its_sender(
 ) -> None:
     server = await brokers.start("pb")
     client = await brokers.client(server)
-    with caplog.at_level(logging.CRITICAL, logger="penstock.net.server"):
+    with caplog.at_level(logging.CRITICAL, logger="penstock.net.broker.server"):
         client.send(WhyRequest("boom"))
         async with asyncio.timeout(PATIENCE_S):
             failure = await server.failure
@@ -78,7 +78,7 @@ def serve_until_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int
 ) -> tuple[list[Ready], int]:
     """Run ``serve`` with a machine that raises at its first deadline, so many times."""
-    monkeypatch.setattr("penstock.net.restarts.FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("penstock.net.broker.restarts.FIRST_PAUSE_S", 0.0)
     handle = BrokerNode.handle
     handled = 0
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from penstock.content.batch import Batch
-from penstock.guaranteed.messages import (
+from penstock.content.rows.batch import Batch
+from penstock.net.broker import server as server_module
+from penstock.net.broker.config import NeighbourConfig
+from penstock.services.guaranteed.messages import (
     Delivery,
     OpenProducer,
     ProducerOpened,
@@ -20,9 +22,7 @@ from penstock.guaranteed.messages import (
     WhyReply,
     WhyRequest,
 )
-from penstock.net import server as server_module
-from penstock.net.config import NeighbourConfig
-from penstock.queues.messages import (
+from penstock.services.queues.messages import (
     Deliver,
     ListQueues,
     OpenSender,
@@ -32,7 +32,7 @@ from penstock.queues.messages import (
     SendReceipt,
     SendToQueue,
 )
-from penstock.queues.parameters import QueueConfig
+from penstock.services.queues.parameters import QueueConfig
 
 DAY_NS = 86_400 * 10**9
 

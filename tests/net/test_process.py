@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from penstock.net.config import BrokerConfig
-from penstock.net.config_file import write_config
+from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerFailed, BrokerProcess, free_port
 
 

@@ -9,11 +9,16 @@ from typing import Any
 
 import pytest
 
-from penstock.content.batch import Batch
-from penstock.guaranteed.messages import OpenProducer, ProducerOpened, Publish, PublishReceipt
-from penstock.net.config import BrokerConfig, DialConfig, NeighbourConfig
-from penstock.net.config_file import write_config
+from penstock.content.rows.batch import Batch
+from penstock.net.broker.config import BrokerConfig, DialConfig, NeighbourConfig
+from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
+from penstock.services.guaranteed.messages import (
+    OpenProducer,
+    ProducerOpened,
+    Publish,
+    PublishReceipt,
+)
 
 PATIENCE_S = 60
 NAMES = ("left", "middle", "right")

@@ -1,8 +1,8 @@
 """Real brokers, each killed in turn in mid-traffic: nothing lost, twice or out of order."""
 
 from penstock.lab.run import run
-from penstock.lab.run_net import NetRun
-from penstock.lab.scenario import Broker, Fault, Link, Publishers, Scenario, Subscribers
+from penstock.lab.scenario.model import Broker, Fault, Link, Publishers, Scenario, Subscribers
+from penstock.lab.worlds.net import NetRun
 from penstock.sim.history import Outcome
 
 MESSAGES = 100_000

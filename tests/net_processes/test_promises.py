@@ -15,10 +15,10 @@ import pytest
 
 import penstock
 from penstock.core.clock import SECOND
-from penstock.guaranteed.parameters import GuaranteedParameters
-from penstock.net.config import BrokerConfig, NeighbourConfig
-from penstock.net.config_file import write_config
+from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
+from penstock.services.guaranteed.parameters import GuaranteedParameters
 
 FORGETFUL = GuaranteedParameters(
     retain_for_ns=SECOND // 10,

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.net.config import BrokerConfig
-from penstock.net.config_file import write_config
+from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
-from penstock.queues.parameters import QueueConfig
+from penstock.services.queues.parameters import QueueConfig
 
 MESSAGES = 20
 WAIT_S = 60.0

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.client.queue_message import QueueMessage
-from penstock.client.queue_producer import SendRefusedError
-from penstock.client.queues import Queues, Receiver
-from penstock.net.config import BrokerConfig, NeighbourConfig
-from penstock.net.config_file import write_config
+from penstock.client.queues.message import QueueMessage
+from penstock.client.queues.producer import SendRefusedError
+from penstock.client.queues.queues import Queues, Receiver
+from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
-from penstock.queues.parameters import AliasConfig, QueueConfig
+from penstock.services.queues.parameters import AliasConfig, QueueConfig
 
 PAYLOAD = bytes(100_000)
 MOST_MESSAGES = 20_000

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import penstock
-from penstock.guaranteed.parameters import GuaranteedParameters
-from penstock.net.config import BrokerConfig, NeighbourConfig
-from penstock.net.config_file import write_config
+from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
+from penstock.services.guaranteed.parameters import GuaranteedParameters
 
 ROWS = 64
 PAYLOAD = bytes(1000)

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from penstock.content.batch import Batch
-from penstock.content.frame import Frame
-from penstock.content.parser import parse
+from penstock.content.rows.batch import Batch
+from penstock.content.rows.frame import Frame
+from penstock.content.selectors.parser import parse
 from penstock.core.limits import FILTER_MARK, INTERVAL_MARK, SELECTOR_MARK
 
 NOW = 1_700_000_000_000_000_000

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock.content.batch import Batch
+from penstock.content.rows.batch import Batch
 from penstock.core.clock import SECOND
 from penstock.core.machine import (
     Effect,
@@ -23,11 +23,11 @@ from penstock.core.machine import (
     SessionOpened,
 )
 from penstock.core.message import Message
-from penstock.guaranteed import messages as guaranteed
-from penstock.guaranteed import staging_messages as staging
 from penstock.overlay.node import BrokerNode, NodeConfig
-from penstock.queues import messages as queues
-from penstock.queues.parameters import AliasConfig, QueueConfig
+from penstock.services.guaranteed import messages as guaranteed
+from penstock.services.guaranteed.staging import messages as staging
+from penstock.services.queues import messages as queues
+from penstock.services.queues.parameters import AliasConfig, QueueConfig
 
 NOW = 1_000 * SECOND
 CLIENT = "client/1"

@@ -3,17 +3,14 @@ from __future__ import annotations
 import pytest
 from xxhash import xxh3_64_intdigest
 
-from penstock.content.batch import Batch
-from penstock.content.block import CHECKSUM, MalformedBlock
-from penstock.content.frame import Frame
-from penstock.content.parser import parse
-from penstock.content.wire import encode
+from penstock.content.codec.wire import encode
+from penstock.content.rows.batch import Batch
+from penstock.content.rows.block import CHECKSUM, MalformedBlock
+from penstock.content.rows.frame import Frame
+from penstock.content.selectors.parser import parse
 from penstock.core.limit_check import unbounded_fields
 from penstock.core.limits import LARGEST_NUMBER, LATEST_INSTANT
 from penstock.core.message import Message
-from penstock.datagram.messages import DATAGRAMS
-from penstock.gossip.messages import GOSSIP_MESSAGES
-from penstock.guaranteed.messages import LIVE_FILTER, Knowledge, Nack, Publish, SubscriptionUpdate
 from penstock.overlay.gate import objection
 from penstock.overlay.wire import (
     DATAGRAM_MESSAGES,
@@ -23,7 +20,16 @@ from penstock.overlay.wire import (
     QUEUES_MESSAGES,
     connection_decoder,
 )
-from penstock.queues.messages import Decision, Settle
+from penstock.services.datagram.messages import DATAGRAMS
+from penstock.services.gossip.messages import GOSSIP_MESSAGES
+from penstock.services.guaranteed.messages import (
+    LIVE_FILTER,
+    Knowledge,
+    Nack,
+    Publish,
+    SubscriptionUpdate,
+)
+from penstock.services.queues.messages import Decision, Settle
 
 EVERY_MESSAGE = (
     *OVERLAY_MESSAGES,

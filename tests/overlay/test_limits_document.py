@@ -6,14 +6,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.content.parser import DEFAULT_LIMITS
+from penstock.content.selectors.parser import DEFAULT_LIMITS
 from penstock.core import limits
-from penstock.guaranteed.parameters import GuaranteedParameters
-from penstock.guaranteed.producers import MOST_INTERVALS
-from penstock.multicast.parameters import MulticastParameters
-from penstock.net.config import Limits
-from penstock.net.work_turns import SLICE_S
-from penstock.queues.parameters import QueueParameters
+from penstock.net.broker.config import Limits
+from penstock.net.broker.work_turns import SLICE_S
+from penstock.services.guaranteed.parameters import GuaranteedParameters
+from penstock.services.guaranteed.source.producers import MOST_INTERVALS
+from penstock.services.multicast.parameters import MulticastParameters
+from penstock.services.queues.parameters import QueueParameters
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "reference" / "limits.md").read_text()
 TABLES = {

@@ -13,10 +13,8 @@ import pytest
 
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.core.machine import LinkDown, LinkUp, Received, SessionClosed, SessionOpened
-from penstock.guaranteed.messages import OpenProducer, Subscribe
-from penstock.multicast.messages import JoinGroup, OpenGroupSender
-from penstock.net.config import Limits
-from penstock.net.ingress import (
+from penstock.net.broker.config import Limits
+from penstock.net.broker.ingress import (
     CLIENT_REQUESTS,
     NOT_BETWEEN_BROKERS,
     Breach,
@@ -24,12 +22,14 @@ from penstock.net.ingress import (
     Refused,
     check_neighbour,
 )
-from penstock.net.server import OPERATIONS
+from penstock.net.broker.server import OPERATIONS
 from penstock.overlay.messages import Goodbye, Heartbeat, LinkState
 from penstock.overlay.node import NodeConfig
 from penstock.overlay.wire import SERVICE_OF_MESSAGE
-from penstock.queues.messages import OpenSender, Receive
-from penstock.queues.parameters import AliasConfig, QueueConfig
+from penstock.services.guaranteed.messages import OpenProducer, Subscribe
+from penstock.services.multicast.messages import JoinGroup, OpenGroupSender
+from penstock.services.queues.messages import OpenSender, Receive
+from penstock.services.queues.parameters import AliasConfig, QueueConfig
 from penstock.sim.world import SimWorld
 
 from .lying_messages import Liar

@@ -22,9 +22,14 @@ from penstock.core.machine import (
     SessionOpened,
     Trace,
 )
-from penstock.guaranteed.messages import OpenProducer, ProducerOpened, Subscribe, Subscribed
 from penstock.overlay.messages import LinkState
 from penstock.overlay.node import SETTLE_WITHIN, BrokerNode, NodeConfig
+from penstock.services.guaranteed.messages import (
+    OpenProducer,
+    ProducerOpened,
+    Subscribe,
+    Subscribed,
+)
 
 START = 50 * SECOND
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from penstock.content.batch import Batch
+from penstock.content.rows.batch import Batch
 from penstock.core.clock import SECOND
 from penstock.core.machine import Received, Send, SessionOpened
-from penstock.guaranteed.messages import MoveCursor, OpenProducer, Subscribe
-from penstock.guaranteed.parameters import GuaranteedParameters
-from penstock.guaranteed.staging_messages import StageRows
-from penstock.multicast.messages import JoinGroup, OpenGroupSender
-from penstock.multicast.parameters import MulticastParameters
 from penstock.overlay.node import NodeConfig
-from penstock.queues.messages import Receive
-from penstock.queues.parameters import QueueConfig, QueueParameters
+from penstock.services.guaranteed.messages import MoveCursor, OpenProducer, Subscribe
+from penstock.services.guaranteed.parameters import GuaranteedParameters
+from penstock.services.guaranteed.staging.messages import StageRows
+from penstock.services.multicast.messages import JoinGroup, OpenGroupSender
+from penstock.services.multicast.parameters import MulticastParameters
+from penstock.services.queues.messages import Receive
+from penstock.services.queues.parameters import QueueConfig, QueueParameters
 from penstock.sim.world import SimWorld
 
 MOST = 3

@@ -6,13 +6,9 @@ from types import ModuleType
 
 import pytest
 
-from penstock.content.envelope import MalformedMessage
-from penstock.content.wire import encode
+from penstock.content.codec.envelope import MalformedMessage
+from penstock.content.codec.wire import encode
 from penstock.core.message import Message
-from penstock.datagram import messages as datagram
-from penstock.datagram.messages import DATAGRAMS
-from penstock.guaranteed import messages as guaranteed
-from penstock.multicast import messages as multicast
 from penstock.overlay import messages as overlay
 from penstock.overlay.wire import (
     DATAGRAM_MESSAGES,
@@ -25,7 +21,11 @@ from penstock.overlay.wire import (
     connection_decoder,
     log_decoder,
 )
-from penstock.queues import messages as queues
+from penstock.services.datagram import messages as datagram
+from penstock.services.datagram.messages import DATAGRAMS
+from penstock.services.guaranteed import messages as guaranteed
+from penstock.services.multicast import messages as multicast
+from penstock.services.queues import messages as queues
 
 INSIDE = {
     queues.Routed,

@@ -26,9 +26,9 @@ from random import Random
 
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.core.machine import Priority
-from penstock.lab.random_scenario import random_scenario
+from penstock.lab.scenario.random_scenario import random_scenario
 from penstock.lab.run import run
-from penstock.lab.run_sim import SimRun
+from penstock.lab.worlds.sim import SimRun
 from penstock.overlay import drop_tail, link_queue
 from penstock.sim import link, scheduler
 from penstock.version import version_line

@@ -1,8 +1,8 @@
 """A stream so dense that a unit of requests exceeds every queue and window on the way."""
 
 from penstock.lab.run import run
-from penstock.lab.run_sim import SimRun
-from penstock.lab.scenario_file import parse_scenario
+from penstock.lab.scenario.file import parse_scenario
+from penstock.lab.worlds.sim import SimRun
 
 OVERFLOWING = {
     "name": "dense",

@@ -5,9 +5,9 @@ import sys
 import pytest
 
 PROGRAM = """
-from penstock.lab.random_scenario import random_scenario
+from penstock.lab.scenario.random_scenario import random_scenario
 from penstock.lab.run import run
-from penstock.lab.run_sim import SimRun
+from penstock.lab.worlds.sim import SimRun
 
 for seed in (3, 14, 159):
     scenario = random_scenario(seed)
@@ -31,9 +31,9 @@ def test_the_same_seed_gives_the_same_digest_under_different_hash_seeds() -> Non
 
 @pytest.mark.parametrize("seed", [2, 7])
 def test_another_seed_gives_another_history(seed: int) -> None:
-    from penstock.lab.random_scenario import random_scenario
     from penstock.lab.run import run
-    from penstock.lab.run_sim import SimRun
+    from penstock.lab.scenario.random_scenario import random_scenario
+    from penstock.lab.worlds.sim import SimRun
 
     scenario = random_scenario(seed)
     runs = [run(scenario, SimRun(scenario, other, digested=True)) for other in (seed, seed + 1)]

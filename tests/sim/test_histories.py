@@ -1,15 +1,15 @@
 """Random histories with crashes, cuts, loss, full disks, failed syncs, damaged logs, and clients
 that come and go.
 
-Each seed is a scenario of its own (penstock.lab.random_scenario).  All invariants of all machines
+Each seed is a scenario of its own (``random_scenario``).  All invariants of all machines
 are checked after every fact, and the independent judge looks at what the applications saw.
 """
 
 import pytest
 
-from penstock.lab.random_scenario import random_scenario
 from penstock.lab.run import run
-from penstock.lab.run_sim import SimRun
+from penstock.lab.scenario.random_scenario import random_scenario
+from penstock.lab.worlds.sim import SimRun
 from penstock.sim.history import Outcome
 
 HISTORIES = 300

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.content.batch import Batch
-from penstock.content.frame import Frame
+from penstock.content.rows.batch import Batch
+from penstock.content.rows.frame import Frame
 from penstock.sim.history import History, Outcome, PublisherHistory, SubscriberHistory
 from penstock.sim.judgement import Judgement, judge
 from penstock.sim.message_source import Identity, MessageSource, SourceSpec

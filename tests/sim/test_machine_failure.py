@@ -9,11 +9,11 @@ import pytest
 from penstock.core.clock import SECOND
 from penstock.core.machine import Fact, Received
 from penstock.core.machine_failure import MachineFailed
-from penstock.guaranteed.messages import Publish
 from penstock.lab.run import run
-from penstock.lab.run_sim import SimRun
-from penstock.lab.scenario_file import parse_scenario
+from penstock.lab.scenario.file import parse_scenario
+from penstock.lab.worlds.sim import SimRun
 from penstock.overlay.node import BrokerNode
+from penstock.services.guaranteed.messages import Publish
 from penstock.sim.history import Outcome
 
 SCENARIO = {

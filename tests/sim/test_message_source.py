@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.content.frame import Frame
-from penstock.content.wire import encode
-from penstock.guaranteed.messages import Knowledge
+from penstock.content.codec.wire import encode
+from penstock.content.rows.frame import Frame
+from penstock.services.guaranteed.messages import Knowledge
 from penstock.sim.message_source import (
     POOLED_BATCHES,
     USUAL_TICK,

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from penstock.guaranteed.subscription import Subscription
 from penstock.lab.result import RunResult
 from penstock.lab.run import run
-from penstock.lab.run_sim import SimRun
-from penstock.lab.scenario import Scenario
-from penstock.lab.scenario_file import parse_scenario
+from penstock.lab.scenario.file import parse_scenario
+from penstock.lab.scenario.model import Scenario
+from penstock.lab.worlds.sim import SimRun
+from penstock.services.guaranteed.edge.subscription import Subscription
 
 BUFFER = 20_000
 WINDOW = 10_000

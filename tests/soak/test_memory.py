@@ -19,13 +19,14 @@ import pytest
 
 import penstock
 from penstock.core.clock import SECOND
-from penstock.guaranteed import rate_meter, relay_cache
-from penstock.guaranteed.parameters import GuaranteedParameters
-from penstock.lab.run_sim import SimRun
-from penstock.lab.scenario import Broker, Link, Parameters, Publishers, Scenario, Subscribers
-from penstock.net.config import BrokerConfig
-from penstock.net.server import BrokerServer
-from penstock.queues.parameters import QueueConfig
+from penstock.lab.scenario.model import Broker, Link, Parameters, Publishers, Scenario, Subscribers
+from penstock.lab.worlds.sim import SimRun
+from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.server import BrokerServer
+from penstock.services.guaranteed.parameters import GuaranteedParameters
+from penstock.services.guaranteed.relay import cache as relay_cache
+from penstock.services.guaranteed.source import rate_meter
+from penstock.services.queues.parameters import QueueConfig
 
 OPERATIONS = 60
 """In one round."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.client import blocking
+from penstock.client.blocking import client as blocking
 from penstock.net.process import BrokerProcess
 from penstock.spark.session import build_session
 

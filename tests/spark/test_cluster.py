@@ -14,10 +14,10 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from penstock.client import blocking
+from penstock.client.blocking import client as blocking
 from penstock.net.process import free_port
 from penstock.spark.java_home import find_java_home
-from penstock.spark.lake import open_lake
+from penstock.spark.lake.lake import open_lake
 
 from .conftest import StartBroker, url_of
 

@@ -16,7 +16,7 @@ from types import ModuleType
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.client import blocking
+from penstock.client.blocking import client as blocking
 from penstock.net.process import BrokerProcess
 
 pytestmark = pytest.mark.xdist_group("spark")

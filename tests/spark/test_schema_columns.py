@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.content.batch import Batch
-from penstock.content.frame import Frame
+from penstock.content.rows.batch import Batch
+from penstock.content.rows.frame import Frame
 from penstock.spark.schema import default_schema
 from penstock.spark.schema_columns import ArrowRows, TypeMismatch
-from penstock.spark.sink_rows import MAX_ROWS, batch_of, batches_of
+from penstock.spark.sink.rows import MAX_ROWS, batch_of, batches_of
 
 TICK = 1_700_000_000_000_000_000
 TYPES = {"s": "string", "i": "bigint", "f": "double", "b": "boolean", "r": "binary"}

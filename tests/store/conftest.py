@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from penstock.store.framing import framed_bytes
 from penstock.store.interface import Commit, Failure
 from penstock.store.orders import Append
-from penstock.store.segment_log import SegmentLog
-from penstock.store.spares import SparePool
+from penstock.store.segments.framing import framed_bytes
+from penstock.store.segments.log import SegmentLog
+from penstock.store.segments.spares import SparePool
 
 PATIENCE_S = 60  # only a hung store waits this long
 

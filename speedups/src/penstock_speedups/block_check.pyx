@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Whether the bytes of a block are a batch, without making anything of them.
 
-``extent`` says yes only to blocks to which ``penstock.content.block`` would say yes; where it is
+``extent`` says yes only to blocks to which ``penstock.content.rows.block`` would say yes; where it is
 not sure it returns None, and whoever asked reads the block in Python, which names what is wrong.
 The header and the checksum were checked before (``sound_rows``).
 """

@@ -1,4 +1,4 @@
-# How the bytes of a block lie (penstock/content/block.py), for both modules that look at them.
+# How the bytes of a block lie (penstock/content/rows/block.py), for both modules that look at them.
 
 cdef enum:
     STRING = 1

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The envelope of a message, put on and taken off (penstock/content/envelope.py).
+"""The envelope of a message, put on and taken off (penstock/content/codec/envelope.py).
 
 Where something is unusual both return None, and whoever asked does it in Python, which names what
 is wrong.

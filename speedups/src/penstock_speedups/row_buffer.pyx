@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Rows that become the bytes of a block while they are added.
 
-The bytes are those of ``penstock.content.batch.Batch.from_rows(rows).encode()`` for the same rows
-(``penstock/content/block.py`` describes them), without a dictionary, a tuple or an array for each
+The bytes are those of ``penstock.content.rows.batch.Batch.from_rows(rows).encode()`` for the same rows
+(``penstock/content/rows/block.py`` describes them), without a dictionary, a tuple or an array for each
 row in between.
 
 1. A column is found by the place that its attribute had in the last row, or by name and type.

@@ -27,28 +27,46 @@ from penstock.cli.errors import FAILED, INTERRUPTED, MISUSED, UserError
 from penstock.version import version_line
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "up": ("penstock.cli.up:up", "Start three brokers here, with a sample workload to look at."),
-    "serve": ("penstock.cli.serve:serve", "Run one broker."),
-    "pub": ("penstock.cli.pub:pub", "Publish a message, or one for each line of input."),
-    "sub": ("penstock.cli.sub:sub", "Print the messages that a selector selects."),
-    "send": ("penstock.cli.queues:send", "Put messages into a queue, or send them to groups."),
-    "receive": ("penstock.cli.queues:receive", "Take messages out of a queue."),
-    "join": ("penstock.cli.groups:join", "Join groups, and print what they are sent."),
-    "queue": ("penstock.cli.queues:queue", "Look after queues."),
-    "gossip": ("penstock.cli.gossip:gossip", "Become a peer that broadcasts without a broker."),
-    "log": ("penstock.cli.log:log", "Check, trim and mend the logs of a stopped broker."),
-    "why": ("penstock.cli.why:why", "Say what slows a publisher down."),
+    "up": (
+        "penstock.cli.operations.up:up",
+        "Start three brokers here, with a sample workload to look at.",
+    ),
+    "serve": ("penstock.cli.operations.serve:serve", "Run one broker."),
+    "pub": ("penstock.cli.messaging.pub:pub", "Publish a message, or one for each line of input."),
+    "sub": ("penstock.cli.messaging.sub:sub", "Print the messages that a selector selects."),
+    "send": (
+        "penstock.cli.messaging.queues:send",
+        "Put messages into a queue, or send them to groups.",
+    ),
+    "receive": ("penstock.cli.messaging.queues:receive", "Take messages out of a queue."),
+    "join": ("penstock.cli.messaging.groups:join", "Join groups, and print what they are sent."),
+    "queue": ("penstock.cli.messaging.queues:queue", "Look after queues."),
+    "gossip": (
+        "penstock.cli.messaging.gossip:gossip",
+        "Become a peer that broadcasts without a broker.",
+    ),
+    "log": (
+        "penstock.cli.operations.log:log",
+        "Check, trim and mend the logs of a stopped broker.",
+    ),
+    "why": ("penstock.cli.operations.why:why", "Say what slows a publisher down."),
     "subscriptions": (
-        "penstock.cli.subscriptions:subscriptions",
+        "penstock.cli.operations.subscriptions:subscriptions",
         "List the durable subscriptions of a broker, or delete one.",
     ),
-    "explain": ("penstock.cli.explain:explain", "Say how a selector is matched."),
-    "bench": ("penstock.cli.bench:bench", "Measure the throughput and latency of a broker."),
-    "run": ("penstock.cli.run:run", "Run a scenario, simulated or real."),
-    "papers": ("penstock.cli.papers:papers", "Run the experiments of the five papers."),
-    "lake": ("penstock.cli.lake:lake", "Land telemetry in a lake, and look after it."),
-    "report": ("penstock.cli.report:report", "Report on runs in a lake, with figures."),
-    "sweep": ("penstock.cli.sweep:sweep", "Run a scenario with many parameters and seeds."),
+    "explain": ("penstock.cli.operations.explain:explain", "Say how a selector is matched."),
+    "bench": (
+        "penstock.cli.operations.bench:bench",
+        "Measure the throughput and latency of a broker.",
+    ),
+    "run": ("penstock.cli.laboratory.run:run", "Run a scenario, simulated or real."),
+    "papers": ("penstock.cli.laboratory.papers:papers", "Run the experiments of the five papers."),
+    "lake": ("penstock.cli.laboratory.lake:lake", "Land telemetry in a lake, and look after it."),
+    "report": ("penstock.cli.laboratory.report:report", "Report on runs in a lake, with figures."),
+    "sweep": (
+        "penstock.cli.laboratory.sweep:sweep",
+        "Run a scenario with many parameters and seeds.",
+    ),
 }
 """Where each command is, and what it is for."""
 

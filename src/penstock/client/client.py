@@ -21,33 +21,38 @@ import msgspec
 
 from penstock.client.addresses import Address, parse_addresses
 from penstock.client.errors import Disconnected, InvalidAttribute, OutcomeUncertain, PenstockError
-from penstock.client.instance import new_instance
+from penstock.client.guaranteed.reader import MAX_UNFINISHED, WINDOW_BYTES, ReaderOptions
+from penstock.client.guaranteed.sink import Sink
+from penstock.client.guaranteed.start import StartWish, parse_start
+from penstock.client.guaranteed.subscription import Subscription
 from penstock.client.limits import check_name, check_selector
-from penstock.client.producer import Producer
-from penstock.client.publish_limits import PublishLimits
-from penstock.client.publisher import OnThrottle, Publication, Publisher
+from penstock.client.publishing.instance import new_instance
+from penstock.client.publishing.limits import PublishLimits
+from penstock.client.publishing.producer import Producer
+from penstock.client.publishing.publisher import OnThrottle, Publication, Publisher
+from penstock.client.publishing.receipts import BatchReceipt, Receipt
+from penstock.client.publishing.row import Attributes
 from penstock.client.questions import Question, Questions
-from penstock.client.reader import MAX_UNFINISHED, WINDOW_BYTES, ReaderOptions
-from penstock.client.receipts import BatchReceipt, Receipt
-from penstock.client.row import Attributes
 from penstock.client.session import Session, SessionOptions
-from penstock.client.sink import Sink
-from penstock.client.start import StartWish, parse_start
-from penstock.client.subscription import Subscription
-from penstock.content.batch import Batch, Row
-from penstock.content.columns import Buffer
+from penstock.content.rows.batch import Batch, Row
+from penstock.content.rows.columns import Buffer
 from penstock.core.intervals import Tick
-from penstock.datagram.messages import DatagramWhyRequest
-from penstock.datagram.parameters import DatagramParameters
-from penstock.guaranteed.messages import DescribeStreams, MoveCursor, StreamBounds, WhyRequest
-from penstock.guaranteed.subscription import NOTHING
 from penstock.overlay.messages import LinkControl, StatusRequest
+from penstock.services.datagram.messages import DatagramWhyRequest
+from penstock.services.datagram.parameters import DatagramParameters
+from penstock.services.guaranteed.edge.subscription import NOTHING
+from penstock.services.guaranteed.messages import (
+    DescribeStreams,
+    MoveCursor,
+    StreamBounds,
+    WhyRequest,
+)
 
 if TYPE_CHECKING:
-    from penstock.client.datagram import Datagrams
-    from penstock.client.gossip import GossipPeer
-    from penstock.client.groups import Group, Groups
-    from penstock.client.queues import Queues
+    from penstock.client.datagram.datagram import Datagrams
+    from penstock.client.gossip.gossip import GossipPeer
+    from penstock.client.groups.groups import Group, Groups
+    from penstock.client.queues.queues import Queues
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +178,7 @@ class Client:
     def queues(self) -> Queues:
         """The queues and alias queues of the broker (docs/reference/queues.md)."""
         # Imported here because it stands on this module's options, and most clients use no queue.
-        from penstock.client.queues import Queues
+        from penstock.client.queues.queues import Queues
 
         if self._queues is None:
             self._queues = Queues(self._session, self.name, self._options)
@@ -182,7 +187,7 @@ class Client:
     @property
     def groups(self) -> Groups:
         """Named groups with reliable multicast (docs/reference/multicast.md)."""
-        from penstock.client.groups import Groups
+        from penstock.client.groups.groups import Groups
 
         if self._groups is None:
             self._groups = Groups(self._session, self.name, self._options)
@@ -196,7 +201,7 @@ class Client:
         self, listen: str = "127.0.0.1:0", *, peers: Sequence[str] = (), **options: Any
     ) -> GossipPeer:
         """This process as a gossip peer too: ``penstock.gossip_peer``, which needs no broker."""
-        from penstock.client.gossip import gossip_peer
+        from penstock.client.gossip.gossip import gossip_peer
 
         return gossip_peer(listen, peers=peers, **options)
 
@@ -211,7 +216,7 @@ class Client:
 
         A client has one at a time; use it as an ``async with`` block.
         """
-        from penstock.client.datagram import Datagrams
+        from penstock.client.datagram.datagram import Datagrams
 
         return Datagrams(
             self._session,

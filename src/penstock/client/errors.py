@@ -6,7 +6,7 @@ as attributes for programs.
 
 from __future__ import annotations
 
-from penstock.content.columns import InvalidAttribute
+from penstock.content.rows.columns import InvalidAttribute
 from penstock.core.intervals import Tick
 
 __all__ = [

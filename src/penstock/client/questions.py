@@ -12,8 +12,9 @@ from penstock.client.session import QUESTIONS, Session
 from penstock.client.waiting import deadline
 from penstock.core.clock import Instant
 from penstock.core.message import Message
-from penstock.datagram.messages import DatagramWhyReply, DatagramWhyRequest
-from penstock.guaranteed.messages import (
+from penstock.overlay.messages import LinkControl, LinkControlled, Status, StatusRequest
+from penstock.services.datagram.messages import DatagramWhyReply, DatagramWhyRequest
+from penstock.services.guaranteed.messages import (
     CursorMoved,
     DescribeStreams,
     MoveCursor,
@@ -21,7 +22,7 @@ from penstock.guaranteed.messages import (
     WhyReply,
     WhyRequest,
 )
-from penstock.guaranteed.staging_messages import (
+from penstock.services.guaranteed.staging.messages import (
     CommitStages,
     DropStages,
     RowsStaged,
@@ -29,7 +30,6 @@ from penstock.guaranteed.staging_messages import (
     StagesCommitted,
     StagesDropped,
 )
-from penstock.overlay.messages import LinkControl, LinkControlled, Status, StatusRequest
 
 Question: TypeAlias = (
     StatusRequest

@@ -22,26 +22,26 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from penstock.client.addresses import Address
-from penstock.client.back_off import BackOff
 from penstock.client.errors import ConnectionFailed, Disconnected, PenstockError, ProtocolViolation
-from penstock.content.columns import Buffer
-from penstock.content.wire import encode
+from penstock.content.codec.wire import encode
+from penstock.content.rows.columns import Buffer
 from penstock.core.clock import NEVER, SECOND, Instant, in_seconds
-from penstock.core.deadlines import Deadlines
 from penstock.core.message import Message
 from penstock.core.randomness import random_stream
-from penstock.datagram.messages import (
+from penstock.mechanisms.back_off import BackOff
+from penstock.mechanisms.deadlines import Deadlines
+from penstock.net.tcp.transport import Connection, ConnectionOptions, connect
+from penstock.net.wall_clock import WallClock
+from penstock.overlay.messages import Hello
+from penstock.services.datagram.messages import (
     DatagramOpened,
     DatagramSocketOffer,
     DatagramsSubscribed,
     DatagramWhyQuestion,
 )
-from penstock.guaranteed.messages import ThrottleNotice
-from penstock.multicast.messages import GroupDelivery, GroupsAnswer
-from penstock.net.transport import Connection, ConnectionOptions, connect
-from penstock.net.wall_clock import WallClock
-from penstock.overlay.messages import Hello
-from penstock.queues.messages import Browsed, QueueAnswer
+from penstock.services.guaranteed.messages import ThrottleNotice
+from penstock.services.multicast.messages import GroupDelivery, GroupsAnswer
+from penstock.services.queues.messages import Browsed, QueueAnswer
 from penstock.version import __version__
 
 logger = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 Messages are frozen structs that encode as MessagePack arrays with a tag.  Values that are large
 and columnar (a batch, a frame) stand in fields of their own types; the wire format carries them
-beside the head, as attachments, without copying them into it (penstock.content.wire).
+beside the head, as attachments, without copying them into it (penstock.content.codec.wire).
 """
 
 from __future__ import annotations

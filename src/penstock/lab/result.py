@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from penstock.core.clock import Instant, seconds
-from penstock.lab.scenario import Scenario
-from penstock.lab.telemetry import Telemetry
+from penstock.lab.scenario.model import Scenario
+from penstock.lab.telemetry.telemetry import Telemetry
 from penstock.sim.history import History
 from penstock.sim.judgement import Judgement
 

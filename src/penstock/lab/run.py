@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from penstock.lab.result import RunResult
-from penstock.lab.scenario import (
+from penstock.lab.scenario.model import (
     Fault,
     Publishers,
     Scenario,

@@ -16,15 +16,15 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from penstock.lab.expectations import Verdict
-from penstock.lab.scenario_file import ScenarioError, explained
-from penstock.lab.telemetry import Telemetry
+from penstock.lab.scenario.expectations import Verdict
+from penstock.lab.scenario.file import ScenarioError, explained
+from penstock.lab.telemetry.telemetry import Telemetry
 
 SERVICE_RUNS: Final = {
-    "datagram": "penstock.lab.papers.datagram_run:prepare",
-    "gossip": "penstock.lab.papers.gossip_run:prepare",
-    "multicast": "penstock.lab.papers.multicast_run:prepare",
-    "queues": "penstock.lab.papers.queues_run:prepare",
+    "datagram": "penstock.papers.content_aware.run:prepare",
+    "gossip": "penstock.papers.adaptive_gossip.run:prepare",
+    "multicast": "penstock.papers.cost_benefit.run:prepare",
+    "queues": "penstock.papers.store_and_forward.run:prepare",
 }
 """By service, module and function; imported when it is needed."""
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from penstock.core.machine_failure import MachineFailed
-from penstock.net.config import ConfigError, load_config
-from penstock.net.restarts import FAILED_STATUS
-from penstock.net.serve import Ready, serve
+from penstock.net.broker.config import ConfigError, load_config
+from penstock.net.broker.restarts import FAILED_STATUS
+from penstock.net.broker.serve import Ready, serve
 from penstock.store.interface import StoreError
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

@@ -21,7 +21,7 @@ from typing import Final, Self
 
 import msgspec
 
-from penstock.net.serve import Ready
+from penstock.net.broker.serve import Ready
 
 START_TIMEOUT_S: Final = 60.0
 """Recovery of a large log takes its time on a busy machine; a broker that hangs takes longer."""

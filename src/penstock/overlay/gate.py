@@ -18,14 +18,14 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec import inspect
 
-from penstock.content.batch import Batch
-from penstock.content.block import MalformedBlock
-from penstock.content.frame import NO_ROWS, Frame
-from penstock.content.parser import parse
-from penstock.content.selector_error import SelectorError
+from penstock.content.rows.batch import Batch
+from penstock.content.rows.block import MalformedBlock
+from penstock.content.rows.frame import NO_ROWS, Frame
+from penstock.content.selectors.error import SelectorError
+from penstock.content.selectors.parser import parse
 from penstock.core.limits import FILTER_MARK, INTERVAL_MARK, ROWS_MARK, SELECTOR_MARK
 from penstock.core.message import Message
-from penstock.guaranteed.messages import LIVE_FILTER
+from penstock.services.guaranteed.messages import LIVE_FILTER
 
 Check: TypeAlias = Callable[[Any], str]
 """What is wrong with a value, or nothing."""

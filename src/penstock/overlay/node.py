@@ -29,16 +29,16 @@ from penstock.core.machine import (
 )
 from penstock.core.service import Service
 from penstock.core.tokens import Tokens
-from penstock.datagram.broker import DatagramBroker
-from penstock.guaranteed.broker import GuaranteedBroker
-from penstock.guaranteed.parameters import GuaranteedParameters
-from penstock.multicast.broker import MulticastBroker
-from penstock.multicast.parameters import MulticastParameters
 from penstock.overlay.messages import LinkState
 from penstock.overlay.routing import LinkStateDatabase, next_hops_of, trees_of
 from penstock.overlay.wire import SERVICE_OF_MESSAGE
-from penstock.queues.broker import QueueBroker
-from penstock.queues.parameters import AliasConfig, QueueConfig, QueueParameters
+from penstock.services.datagram.broker import DatagramBroker
+from penstock.services.guaranteed.broker import GuaranteedBroker
+from penstock.services.guaranteed.parameters import GuaranteedParameters
+from penstock.services.multicast.broker import MulticastBroker
+from penstock.services.multicast.parameters import MulticastParameters
+from penstock.services.queues.broker import QueueBroker
+from penstock.services.queues.parameters import AliasConfig, QueueConfig, QueueParameters
 
 SETTLE_WITHIN: Duration = 2 * SECOND
 """After its start a broker waits so long for its neighbours before it goes on without them."""

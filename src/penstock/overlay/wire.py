@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from penstock.content.wire import Decoder
+from penstock.content.codec.wire import Decoder
 from penstock.core.message import Message
-from penstock.datagram import messages as datagram
-from penstock.guaranteed import messages as guaranteed
-from penstock.guaranteed import staging_messages as staging
-from penstock.multicast import messages as multicast
 from penstock.overlay import messages as overlay
-from penstock.queues import messages as queues
+from penstock.services.datagram import messages as datagram
+from penstock.services.guaranteed import messages as guaranteed
+from penstock.services.guaranteed.staging import messages as staging
+from penstock.services.multicast import messages as multicast
+from penstock.services.queues import messages as queues
 
 OVERLAY_MESSAGES: tuple[type[Message], ...] = (
     overlay.LinkState,

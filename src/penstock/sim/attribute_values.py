@@ -19,7 +19,7 @@ from typing import TypeAlias, TypeVar
 
 from xxhash import xxh3_64_intdigest
 
-from penstock.content.columns import AttributeValue
+from penstock.content.rows.columns import AttributeValue
 
 ValueOf: TypeAlias = Callable[[int], AttributeValue]
 

@@ -11,8 +11,8 @@ from array import array
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
-from penstock.content.columns import AttributeValue, Buffer
-from penstock.content.frame import Frame
+from penstock.content.rows.columns import AttributeValue, Buffer
+from penstock.content.rows.frame import Frame
 from penstock.core.clock import Instant
 from penstock.core.intervals import IntervalSet, Tick
 from penstock.sim.message_source import MessageSource, fingerprint, identity_of

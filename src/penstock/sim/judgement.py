@@ -18,7 +18,7 @@ The rules, for each subscriber, in terms of what the applications saw:
 A publisher and a subscriber between whom all is well, as between nearly all of them, are recognised
 with arrays (penstock.sim.screening); for the others the rules are applied message by message.
 
-Selectors are evaluated by the definition (penstock.content.rowwise), not by the index that brokers
+Selectors are evaluated by the definition (``selectors/rowwise``), not by the index that brokers
 use.  A loss that was announced to the subscriber excuses the messages of that interval: those whose
 receipts say that they lie in it, and those whose receipts tell no tick and whose neighbours leave
 it open.  It is counted by itself.  A message whose outcome is uncertain may be received or not.
@@ -31,7 +31,7 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from penstock.content.parser import parse
+from penstock.content.selectors.parser import parse
 from penstock.core.intervals import IntervalSet, Tick
 from penstock.sim.history import History, Outcome, PublisherHistory, SubscriberHistory
 from penstock.sim.message_source import fingerprint

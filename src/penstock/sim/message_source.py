@@ -17,12 +17,12 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-from penstock.content.batch import Batch, Row
-from penstock.content.columns import AttributeValue, Buffer
-from penstock.content.frame import Frame
-from penstock.content.wire import encoded_size
+from penstock.content.codec.wire import encoded_size
+from penstock.content.rows.batch import Batch, Row
+from penstock.content.rows.columns import AttributeValue, Buffer
+from penstock.content.rows.frame import Frame
 from penstock.core.clock import SECOND
-from penstock.guaranteed.messages import Knowledge
+from penstock.services.guaranteed.messages import Knowledge
 from penstock.sim.attribute_values import value_function
 
 Identity: TypeAlias = Literal["payload", "tick"]

@@ -11,9 +11,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from penstock.content.columns import Array, AttributeValue
-from penstock.content.rowwise import selects
-from penstock.content.selector import Selector
+from penstock.content.rows.columns import Array, AttributeValue
+from penstock.content.selectors.rowwise import selects
+from penstock.content.selectors.selector import Selector
 from penstock.core.clock import NEVER
 from penstock.sim.history import Outcome, PublisherHistory, SubscriberHistory
 from penstock.sim.message_source import MessageSource

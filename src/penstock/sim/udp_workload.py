@@ -16,10 +16,10 @@ import msgspec
 from penstock.core.clock import SECOND, Instant, in_seconds
 from penstock.core.datagrams import SendBestEffort
 from penstock.core.machine import DeadlineReached, Effect, Fact
-from penstock.datagram.messages import Attribute, Publication
-from penstock.datagram.parameters import DatagramParameters
-from penstock.datagram.peer import DatagramPeer, DeliverPublication, NotOpen
-from penstock.datagram.publisher_control import QueueFull
+from penstock.services.datagram.messages import Attribute, Publication
+from penstock.services.datagram.parameters import DatagramParameters
+from penstock.services.datagram.peer import DatagramPeer, DeliverPublication, NotOpen
+from penstock.services.datagram.publisher.control import QueueFull
 
 
 class RatePoint(msgspec.Struct, frozen=True, array_like=True):

@@ -13,18 +13,18 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from penstock.client.errors import DataLoss, PenstockError, PublishRefusedError
-from penstock.client.message import MessageBatch
-from penstock.client.parcel import Parcel
-from penstock.client.producer import Producer
-from penstock.client.publish_limits import PublishLimits
-from penstock.client.reader import Phase, Reader, ReaderOptions
-from penstock.client.start import Start
-from penstock.content.frame import Frame
+from penstock.client.guaranteed.message import MessageBatch
+from penstock.client.guaranteed.reader import Phase, Reader, ReaderOptions
+from penstock.client.guaranteed.start import Start
+from penstock.client.publishing.limits import PublishLimits
+from penstock.client.publishing.parcel import Parcel
+from penstock.client.publishing.producer import Producer
+from penstock.content.rows.frame import Frame
 from penstock.core.clock import NEVER, SECOND, Duration, Instant, earliest
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Priority, Received, Send
 from penstock.core.message import Message
-from penstock.guaranteed.messages import Publish
+from penstock.services.guaranteed.messages import Publish
 from penstock.sim.history import Outcome, PublisherHistory, SubscriberHistory
 
 Pattern: TypeAlias = Literal["even", "poisson"]

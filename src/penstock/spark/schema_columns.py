@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import MapType, StructType
 
-from penstock.content.columns import Array, AttributeType, Column
-from penstock.content.frame import Frame
+from penstock.content.rows.columns import Array, AttributeType, Column
+from penstock.content.rows.frame import Frame
 from penstock.core.clock import MICROSECOND
 from penstock.spark.schema import PAYLOAD, PUBEND, TICK, TIME
 

@@ -31,7 +31,6 @@ import msgspec
 from penstock.core.clock import NEVER, SECOND, Instant
 from penstock.core.intervals import Interval, Tick
 from penstock.store.files import PRIVATE_DIRECTORY, PRIVATE_FILE, make_directory, make_private
-from penstock.store.framing import MAX_SEGMENT_BYTES, Chunk, framed_bytes
 from penstock.store.group_commit import CommitCounters, GroupCommit
 from penstock.store.interface import (
     Commit,
@@ -46,12 +45,13 @@ from penstock.store.interface import (
     StoreInUse,
     Token,
 )
-from penstock.store.log_account import NO_ACCOUNT, LogAccount
 from penstock.store.orders import Append, state_change
-from penstock.store.recovery import Verify
-from penstock.store.segment import SEGMENT_OVERHEAD_BYTES, SEGMENT_SUFFIX
-from penstock.store.segment_log import SegmentLog
-from penstock.store.spares import SparePool
+from penstock.store.repair.recovery import Verify
+from penstock.store.segments.framing import MAX_SEGMENT_BYTES, Chunk, framed_bytes
+from penstock.store.segments.log import SegmentLog
+from penstock.store.segments.log_account import NO_ACCOUNT, LogAccount
+from penstock.store.segments.segment import SEGMENT_OVERHEAD_BYTES, SEGMENT_SUFFIX
+from penstock.store.segments.spares import SparePool
 from penstock.store.state import StateDatabase, StateFailed
 
 logger = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from penstock.store.framing import Chunk
+from penstock.store.segments.framing import Chunk
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@
    state change never becomes durable before an append that was ordered earlier.
 3. Without a bound on a commit its time would grow with the load, and with it everybody's latency.
 4. With every transaction of the state the ends are written down of the logs that have grown since
-   the last one (penstock.store.log_account).
+   the last one (penstock.store.segments.log_account).
 5. Trimmed segments are given back before the next commit, which may need their space.  The trims
    themselves go to the state database with the next transaction, or when there is nothing else to
    do; until then a crash leaves the log starting lower than it need, which is harmless.
@@ -31,8 +31,8 @@ import msgspec
 
 from penstock.store.interface import Commit, Failure, LogName, StoreClosed, StoreOverloaded
 from penstock.store.orders import Append, Order, StateChange
-from penstock.store.segment_log import SegmentLog
-from penstock.store.spares import SparePool
+from penstock.store.segments.log import SegmentLog
+from penstock.store.segments.spares import SparePool
 from penstock.store.state import StateDatabase, StateFailed
 
 logger = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 import msgspec
 
 from penstock.core.intervals import Tick
-from penstock.store.framing import Chunk
 from penstock.store.interface import LogName, Token
+from penstock.store.segments.framing import Chunk
 
 STATE_CHANGE_OVERHEAD_BYTES: Final = 64
 """What a state change counts for besides its keys and values, so that empty ones are bounded."""
@@ -20,7 +20,7 @@ class Append(msgspec.Struct, frozen=True, gc=False):
 
     ``epoch`` is the log's when the record was accepted, ``length`` that of the data, and
     ``size_bytes`` the room that it takes in a segment.  A ``note`` may use the room that is kept
-    free on the disk (penstock.store.segment).
+    free on the disk (penstock.store.segments.segment).
     """
 
     token: Token

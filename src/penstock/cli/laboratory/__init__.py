@@ -1,0 +1,1 @@
+"""Commands that run scenarios, papers, sweeps and Spark jobs."""

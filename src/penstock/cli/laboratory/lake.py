@@ -1,0 +1,224 @@
+"""``penstock lake``: the job that lands telemetry, and what looks after the files."""
+
+from __future__ import annotations
+
+import signal
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from cyclopts import App
+from rich.console import Console
+from rich.table import Table
+
+from penstock.cli.errors import MISUSED, UserError, told_in_one_line
+from penstock.cli.laboratory.spark_session import need_spark, spark_session, spark_told_in_one_line
+from penstock.client.addresses import parse_addresses
+from penstock.client.blocking import client as blocking
+from penstock.client.errors import InvalidAddress, PenstockError
+from penstock.core.clock import SECOND, in_seconds
+from penstock.net.broker.config import telemetry_pubend
+from penstock.spark.lake.lake import (
+    REMOVED_STAY_S,
+    Lake,
+    LakeError,
+    Snapshot,
+    create_lake,
+    open_lake,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from penstock.spark.lake.landing import Landed
+
+lake = App(name="lake", help="Land telemetry in a lake of Parquet files, and look after it.")
+
+ANSWER_WITHIN_S: Final = 30.0
+"""How long a broker may take to say which streams there are."""
+
+LOOK_EVERY_S: Final = 0.5
+"""How soon a signal is noticed: Python hears it only between two calls of the JVM."""
+
+
+@lake.default
+def land(
+    *,
+    path: Path,
+    url: str | None = None,
+    once: bool = False,
+    every: float = 5.0,
+    skip_lost: bool = False,
+    json: bool = False,
+    master: str = "local[*]",
+) -> None:
+    """Land what brokers publish of themselves (telemetry.publish = true) until Ctrl-C.
+
+    The job goes on where it stood: every row is in the lake exactly once.
+
+    Parameters
+    ----------
+    path
+        The lake's directory; made if it does not exist.
+    url
+        A broker of the overlay, penstock://host:port; PENSTOCK_URL without it.
+    once
+        Land what there is now, and end.
+    every
+        Seconds from one micro-batch to the next.
+    skip_lost
+        Go on behind rows that the brokers no longer keep, instead of failing.
+    json
+        Print a line of JSON for each micro-batch.
+    master
+        Where Spark runs.
+    """
+    if every <= 0:
+        raise UserError("--every is more than 0", MISUSED)
+    need_spark("lake")
+    with told_in_one_line(InvalidAddress, status=MISUSED):
+        where = "penstock://" + ",".join(map(str, parse_addresses(url)))
+    with told_in_one_line(LakeError, OSError, status=MISUSED):
+        opened = create_lake(path)
+    _check_published(where)
+    told = _print_json if json else _print_line
+    with spark_session("lake", master) as spark:
+        from penstock.spark.lake.landing import Landing, telemetry_stream
+
+        landing = Landing(spark, opened, told)
+        with spark_told_in_one_line(), told_in_one_line(LakeError):
+            stream = telemetry_stream(spark, where, skip_lost=skip_lost)
+            query = landing.start(stream, every_s=None if once else every)
+            _wait(query)
+        if not json:
+            rows = opened.snapshot().rows
+            print(f"{landing.total_rows:,} rows landed; {path} holds {rows:,}")
+
+
+def _check_published(url: str) -> None:
+    """Ask before Spark starts whether there is anything to land."""
+    with (
+        told_in_one_line(PenstockError),
+        blocking.connect(url, deadline_s=ANSWER_WITHIN_S) as client,
+    ):
+        streams = client.streams()
+    if not any(fnmatchcase(pubend, telemetry_pubend("*")) for pubend in streams):
+        raise UserError(
+            f"no broker that {url} knows publishes telemetry; set publish = true in [telemetry] "
+            "of its configuration"
+        )
+
+
+def _wait(query: StreamingQuery) -> None:
+    """Until the query ends by itself, fails, or somebody wants it to stop."""
+    stopping = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal stopping
+        stopping = True
+
+    before = [(number, signal.signal(number, stop)) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        while not stopping and not query.awaitTermination(LOOK_EVERY_S):  # type: ignore[arg-type]
+            pass
+        query.stop()
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def _print_json(landed: Landed) -> None:
+    print(msgspec.json.encode(landed).decode(), flush=True)
+
+
+def _print_line(landed: Landed) -> None:
+    if landed.rows:
+        lag = f"{landed.lag_s:.1f} s behind the brokers"
+        print(f"batch {landed.batch}: {landed.rows:,} rows, {lag}", flush=True)
+
+
+@lake.command
+def compact(*, path: Path, json: bool = False, master: str = "local[*]") -> None:
+    """Make few files of many small ones; readers notice nothing.
+
+    Files that are out of use are deleted when nobody can be reading them any more.
+
+    Parameters
+    ----------
+    path
+        The lake's directory.
+    json
+        Print what was done as JSON.
+    master
+        Where Spark runs.
+    """
+    opened = _opened(path)
+    with (
+        spark_session("lake compact", master) as spark,
+        spark_told_in_one_line(),
+        told_in_one_line(LakeError, OSError),
+    ):
+        from penstock.spark.lake.compaction import compact as compact_lake
+
+        done = compact_lake(spark, opened)
+    if json:
+        print(msgspec.json.encode(done).decode())
+        return
+    print(
+        f"{done.files_before} files of {done.folders} folders became {done.files_after} "
+        f"({done.rows:,} rows); {done.unused_removed} unused files removed "
+        f"(they stay for {REMOVED_STAY_S / 60:.0f} minutes)"
+    )
+
+
+@lake.command
+def runs(*, path: Path, json: bool = False) -> None:
+    """List the runs in a lake; this needs no Spark.
+
+    Parameters
+    ----------
+    path
+        The lake's directory.
+    json
+        Print them as JSON.
+    """
+    snapshot = _opened(path).snapshot()
+    listed = [_run(snapshot, run) for run in snapshot.runs()]
+    if json:
+        print(msgspec.json.encode(listed).decode())
+        return
+    table = Table("run", "began (UTC)", box=None, header_style="bold")
+    for column in ("seconds", "rows", "files", "kB"):
+        table.add_column(column, justify="right")
+    for each in listed:
+        began = datetime.fromtimestamp(each["began_ns"] / SECOND, UTC)
+        table.add_row(
+            each["run"],
+            f"{began:%Y-%m-%d %H:%M:%S}",
+            f"{each['seconds']:,.1f}",
+            f"{each['rows']:,}",
+            f"{each['files']:,}",
+            f"{each['size_bytes'] / 1000:,.1f}",
+        )
+    Console().print(table)
+
+
+def _opened(path: Path) -> Lake:
+    with told_in_one_line(LakeError, OSError, status=MISUSED):
+        return open_lake(path)
+
+
+def _run(snapshot: Snapshot, run: str) -> dict[str, Any]:
+    files = snapshot.of_runs([run])
+    began, ended = min(file.low_ns for file in files), max(file.high_ns for file in files)
+    return {
+        "run": run,
+        "began_ns": began,
+        "seconds": in_seconds(ended - began),
+        "rows": sum(file.rows for file in files),
+        "files": len(files),
+        "size_bytes": sum(file.size_bytes for file in files),
+    }

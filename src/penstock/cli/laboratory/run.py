@@ -1,0 +1,116 @@
+"""``penstock run``: a scenario, in the simulator or as processes on this machine."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from rich.console import Console
+
+from penstock.cli.errors import EXPECTATION_FAILED, MISUSED, told_in_one_line
+from penstock.cli.laboratory.run_display import verdict_table, with_progress
+from penstock.cli.laboratory.run_service import Wish, run_service
+from penstock.lab.result import RunResult
+from penstock.lab.run import UnsupportedFault, World
+from penstock.lab.run import run as run_scenario
+from penstock.lab.scenario.expectations import Verdict, judge_expectations
+from penstock.lab.scenario.file import ScenarioError, load_scenario
+from penstock.lab.scenario.model import Scenario
+from penstock.lab.service_runs import service_of
+from penstock.lab.telemetry.run_records import run_name, run_records
+from penstock.lab.telemetry.telemetry import RecordSink, Telemetry, TelemetryFile
+from penstock.lab.worlds.net import NetRun
+from penstock.lab.worlds.sim import SimRun
+from penstock.net.process import BrokerFailed
+from penstock.spark.lake.lake import LakeError, create_lake
+from penstock.spark.lake.writer import RunLanding
+
+
+def run(
+    scenario: Path,
+    /,
+    *,
+    world: Literal["sim", "net"] = "sim",
+    seed: int = 1,
+    out: Path | None = None,
+    lake: Path | None = None,
+    json: bool = False,
+) -> int:
+    """Run a scenario, print what happened, and fail if an expectation of it failed.
+
+    Parameters
+    ----------
+    scenario
+        A scenario file (docs/reference/scenario.md).
+    world
+        sim for virtual time, net for real processes on this machine.
+    seed
+        What a simulated run depends on.
+    out
+        A directory for the telemetry (Parquet).
+    lake
+        A telemetry lake to land the run in, for penstock report; made if it does not exist.
+    json
+        Print the outcome as JSON.
+    """
+    service = service_of(scenario)
+    if service is not None:
+        return run_service(service, scenario, Wish(world, seed, out, lake, json))
+    with told_in_one_line(ScenarioError, status=MISUSED):
+        plan = load_scenario(scenario)
+    name = run_name(plan.name, world, seed)
+    with told_in_one_line(UnsupportedFault, BrokerFailed, LakeError, OSError), ExitStack() as stack:
+        sinks: list[RecordSink] = []
+        if out is not None:
+            facts = {"scenario": plan.name, "world": world, "seed": str(seed)}
+            sinks.append(TelemetryFile(out / f"{name}.parquet", name, facts))
+        landing = None
+        if lake is not None:
+            landing = stack.enter_context(RunLanding(create_lake(lake), name))
+            sinks.append(landing)
+        result = _run(plan, world, seed, Telemetry(*sinks))
+        if landing is not None:
+            landing.commit(run_records(result))
+    verdicts = judge_expectations(result)
+    if json:
+        print(msgspec.json.encode(_document(result, verdicts)).decode())
+    else:
+        _show(result, verdicts, out)
+        if lake is not None:
+            Console().print(f"landed; look at it with: penstock report {name} --lake {lake}")
+    return 0 if all(verdict.held for verdict in verdicts) else EXPECTATION_FAILED
+
+
+def _run(plan: Scenario, world: str, seed: int, telemetry: Telemetry) -> RunResult:
+    made: World = SimRun(plan, seed, telemetry) if world == "sim" else NetRun(plan, seed, telemetry)
+    return with_progress(
+        plan.name, plan.duration_s, lambda progress: run_scenario(plan, made, progress)
+    )
+
+
+def _document(result: RunResult, verdicts: list[Verdict]) -> dict[str, Any]:
+    return {
+        "scenario": result.scenario.name,
+        "world": result.world,
+        "seed": result.seed,
+        "held": all(verdict.held for verdict in verdicts),
+        "delivered": result.history.delivered,
+        "violations": result.judgement.violations,
+        "expectations": verdicts,
+    }
+
+
+def _show(result: RunResult, verdicts: list[Verdict], out: Path | None) -> None:
+    console = Console()
+    judgement = result.judgement
+    console.print(
+        f"[bold]{result.scenario.name}[/] in the {result.world} world, seed {result.seed}: "
+        f"{result.history.delivered} messages delivered, {judgement.lost} lost, "
+        f"{judgement.duplicated} twice, {judgement.out_of_order} out of order"
+    )
+    if verdicts:
+        console.print(verdict_table(verdicts))
+    if out is not None:
+        console.print(f"telemetry in {out}")

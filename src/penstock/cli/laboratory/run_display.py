@@ -1,0 +1,34 @@
+"""How a run is shown to the person who waits for it: its progress, then its verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from penstock.lab.scenario.expectations import Verdict
+
+Result = TypeVar("Result")
+
+
+def with_progress(
+    name: str, duration_s: float, run: Callable[[Callable[[float], None]], Result]
+) -> Result:
+    """Call ``run`` with a function that hears at which second the run is, and show that."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(name, total=duration_s)
+        return run(lambda at_s: progress.update(task, completed=at_s))
+
+
+def verdict_table(verdicts: Iterable[Verdict]) -> Table:
+    """Every expectation beside what was measured."""
+    table = Table("expectation", "bound", "measured", "")
+    for verdict in verdicts:
+        measured = "–" if verdict.value is None else f"{verdict.value:g}"
+        mark = "[green]held[/]" if verdict.held else f"[red]failed[/] {verdict.problem}"
+        table.add_row(verdict.what, verdict.bound, measured, mark)
+    return table

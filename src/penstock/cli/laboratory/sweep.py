@@ -1,0 +1,173 @@
+"""``penstock sweep``: a scenario at many points and seeds, simulated by Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from penstock.cli.errors import MISUSED, UserError, told_in_one_line
+from penstock.cli.laboratory.spark_session import need_spark, spark_session, spark_told_in_one_line
+from penstock.lab.scenario.file import NAME, ScenarioError
+from penstock.spark.lake.lake import Lake, LakeError, create_lake
+from penstock.spark.sweep.grid import MAX_RUNS, Grid, SweepError, build_grid
+from penstock.spark.sweep.measures import MEASURES
+
+if TYPE_CHECKING:
+    from penstock.spark.sweep.summary import Estimate, SweepSummary
+
+SHOWN: Final = (
+    "recovery_s",
+    "published_msgs_per_s",
+    "delivered_msgs_per_s",
+    "most_queued_bytes",
+    "pubend_jain",
+    "violations",
+)
+"""The measures of brokers that are printed, and of another service its own; the JSON has all."""
+
+
+def sweep(
+    scenario: Path,
+    /,
+    *,
+    param: tuple[str, ...] = (),
+    seeds: int = 5,
+    master: str = "local[*]",
+    lake: Path = Path("out/lake"),
+    name: str = "",
+    measure: str = "",
+    out: Path = Path("out/sweeps"),
+    json: bool = False,
+) -> None:
+    """Simulate a scenario at every combination of parameters, with several seeds, by Spark.
+
+    Medians over the seeds are printed and drawn; the telemetry of every run is in the lake.
+
+    Parameters
+    ----------
+    scenario
+        A scenario file (docs/reference/scenario.md).
+    param
+        PATH=a,b,c or PATH=first:last:step, such as congestion.recovering_threshold=0:2:0.5; may
+        be given several times (docs/reference/lake.md).
+    seeds
+        How many times each point is run.
+    master
+        Where Spark runs: local[*] for this machine, spark://host:port for a cluster.
+    lake
+        The telemetry lake that the runs land in; made if it does not exist.
+    name
+        What the sweep is called; the scenario's name with "-sweep" without it.
+    measure
+        What is drawn; recovery_s without it, or what a service's scenario is about.
+    out
+        Where the figure goes.
+    json
+        Print everything as JSON.
+    """
+    with told_in_one_line(ScenarioError, SweepError, status=MISUSED):
+        grid = build_grid(scenario, param)
+    called = name or f"{grid.name}-sweep"
+    measure = measure or next(iter(grid.measures()))
+    _check(called, seeds, measure, grid)
+    need_spark("sweep")
+    with told_in_one_line(LakeError, OSError, status=MISUSED):
+        opened = create_lake(lake)
+
+    summary = _run(opened, called, grid, seeds, master)
+    from penstock.spark.sweep.figure import draw_sweep
+
+    figures = draw_sweep(called, measure, summary.estimates, grid.parameters, out)
+    if json:
+        print(msgspec.json.encode(summary).decode())
+    else:
+        _show(summary, grid, figures)
+    if summary.failed:
+        run, reason = next(iter(summary.failed.items()))
+        raise UserError(f"{len(summary.failed)} of {summary.runs} runs failed; {run}: {reason}")
+
+
+def _run(lake: Lake, called: str, grid: Grid, seeds: int, master: str) -> SweepSummary:
+    """Simulate and reduce, with a bar that counts the runs."""
+    from penstock.spark.sweep.summary import summarise
+    from penstock.spark.sweep.sweep import jobs_of, run_sweep
+
+    jobs = jobs_of(called, grid, seeds)
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("starting Spark", total=len(jobs))
+
+        def tell(done: int) -> None:
+            progress.update(task, completed=done)
+
+        with (
+            spark_session("sweep", master) as spark,
+            spark_told_in_one_line(),
+            told_in_one_line(LakeError, OSError),
+        ):
+            progress.update(task, description=f"{len(grid.points)} points × {seeds} seeds")
+            run_sweep(spark, lake, called, grid, jobs, tell)
+            progress.update(task, description="medians")
+            return summarise(spark, lake, called, [job.run for job in jobs])
+
+
+def _check(called: str, seeds: int, measure: str, grid: Grid) -> None:
+    """What can be wrong before Spark starts, apart from the parameters themselves."""
+    if not NAME.fullmatch(called):
+        raise UserError(f"--name {called}: use letters, digits, dots, dashes, underscores", MISUSED)
+    if seeds < 1:
+        raise UserError(f"--seeds {seeds}: it is at least 1", MISUSED)
+    count = len(grid.points) * seeds
+    if count > MAX_RUNS:
+        raise UserError(
+            f"{len(grid.points)} points × {seeds} seeds are {count} runs; {MAX_RUNS} at most: "
+            "give fewer values or seeds",
+            MISUSED,
+        )
+    known = grid.measures()
+    if measure not in known:
+        raise UserError(f"--measure {measure}: it is one of {', '.join(known)}", MISUSED)
+
+
+def _show(summary: SweepSummary, grid: Grid, figures: list[Path]) -> None:
+    console = Console()
+    console = Console(width=None if console.is_terminal else 160)
+    found = {each.measure for each in summary.estimates}
+    shown = SHOWN if grid.service is None else set(grid.measures()) - set(MEASURES)
+    measures = [measure for measure in grid.measures() if measure in shown and measure in found]
+    varied = [path for path, values in grid.parameters.items() if len(values) > 1]
+    fixed = [
+        f"{path} = {values[0]}" for path, values in grid.parameters.items() if path not in varied
+    ]
+    table = Table(title=f"{summary.sweep}: {summary.runs} runs", title_justify="left")
+    for path in varied:
+        table.add_column(path.rpartition(".")[2], overflow="fold")
+    for measure in measures:
+        table.add_column(measure, justify="right", overflow="fold")
+    for point in grid.points:
+        own = {each.measure: each for each in summary.estimates if each.parameters == point}
+        cells = [str(point[path]) for path in varied]
+        table.add_row(*cells, *(_cell(own.get(measure)) for measure in measures))
+    console.print(table)
+    console.print("[dim]medians (from … to 5 and 95 % of the seeds)[/]")
+    if fixed:
+        console.print(f"[dim]everywhere: {', '.join(fixed)}[/]")
+    for figure in figures:
+        console.print(f"figure: {figure}")
+
+
+def _cell(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return "–"
+    median, low, high = map(_number, (estimate.median, estimate.low, estimate.high))
+    return median if low == high else f"{median} ({low} … {high})"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

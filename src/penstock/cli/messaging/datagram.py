@@ -1,0 +1,103 @@
+"""``penstock pub`` and ``penstock sub`` with ``--service datagram``, and ``penstock why``."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from penstock.client.client import connect
+from penstock.client.datagram.subscription import DatagramMessage
+
+SETTLING_S = 0.5
+"""A publisher that has just come is announced to the overlay and hears who wants what; a message
+sent before that goes nowhere, and the command sends nothing twice."""
+
+
+async def publish(
+    rows: Iterable[tuple[dict[str, Any], bytes]],
+    name: str | None,
+    url: str | None,
+    deadline_s: float,
+) -> None:
+    """Publish each row, as fast as the flows allow."""
+    async with connect(url, deadline_s=deadline_s) as client, client.datagram(name) as datagrams:
+        await asyncio.sleep(SETTLING_S)
+        lines = iter(rows)
+        # Standard input may keep us waiting; the control and ``penstock why`` must not wait too.
+        while (row := await asyncio.to_thread(next, lines, None)) is not None:
+            await datagrams.publish(*row, deadline_s=deadline_s)
+
+
+async def print_messages(
+    selector: str,
+    count: float,
+    for_s: float,
+    url: str | None,
+    deadline_s: float,
+    show: Callable[[DatagramMessage], str],
+) -> None:
+    """Print messages until there were enough."""
+    async with (
+        connect(url, deadline_s=deadline_s) as client,
+        client.datagram(publishes=False) as datagrams,
+        datagrams.subscribe(selector) as subscription,
+    ):
+        try:
+            async with asyncio.timeout(None if math.isinf(for_s) else for_s):
+                async for message in subscription:
+                    print(show(message), flush=True)
+                    count -= 1
+                    if count <= 0:
+                        return
+        except TimeoutError:
+            return
+
+
+def text(message: DatagramMessage) -> str:
+    """A message as a line for people."""
+    attributes = " ".join(f"{name}={value!r}" for name, value in message.attributes.items())
+    body = message.payload.decode(errors="replace")
+    return f"{message.time:%H:%M:%S.%f} {message.publisher} {attributes} | {body}"
+
+
+def json_line(body: Callable[[bytes], dict[str, str]]) -> Callable[[DatagramMessage], str]:
+    """How a message is written as a line of JSON; ``body`` writes its payload."""
+
+    def write(message: DatagramMessage) -> str:
+        document = {
+            "publisher": message.publisher,
+            "sequence": message.sequence,
+            "time": message.time.isoformat(),
+            "attributes": message.attributes,
+            **body(message.payload),
+        }
+        return msgspec.json.encode(document).decode()
+
+    return write
+
+
+def explanation_text(document: dict[str, Any]) -> str:
+    """A publisher's account of its flows, for people."""
+    name, rate = document["publisher"], document["publish_rate_msgs_per_s"]
+    flows = document["flows"]
+    if not flows:
+        return f"{name}: nothing slows it down; it publishes {rate:.0f} msg/s"
+    lines = [
+        f"{name}: publishes {rate:.1f} msg/s; {len(flows)} of its flows are controlled",
+        f"  rule: {document['rule']}",
+    ]
+    return "\n".join([*lines, *map(_flow_text, flows)])
+
+
+def _flow_text(flow: dict[str, Any]) -> str:
+    return (
+        f"  {flow['selector'] or 'everything'}: {flow['quota_msgs_per_s']:.1f} msg/s for "
+        f"{flow['limiting_receiver']}, which receives {flow['reception_msgs_per_s']:.1f} at a loss "
+        f"event rate of {flow['loss_event_rate']:.2g} and a round trip of "
+        f"{1000 * flow['round_trip_s']:.0f} ms; {flow['waiting_messages']} messages wait, "
+        f"controlled for {flow['controlled_for_s']:.0f} s"
+    )

@@ -1,0 +1,196 @@
+"""``penstock gossip``: this terminal becomes a peer; and why its publications wait."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from stat import S_ISFIFO, S_ISSOCK
+from typing import Annotated, Literal
+
+import msgspec
+from cyclopts import Parameter
+
+from penstock.cli.errors import MISUSED, told_in_one_line
+from penstock.cli.messaging.attributes import parse_attributes, shown
+from penstock.client.errors import PenstockError
+from penstock.client.gossip.gossip import DEFAULT_BUFFER_EVENTS, GossipGroup, GossipPeer
+from penstock.client.gossip.why import ask_why
+from penstock.client.publishing.row import Attributes
+from penstock.lab.telemetry.telemetry import TelemetryDirectory
+from penstock.net.udp.datagrams import parse_address
+from penstock.services.gossip.messages import Event, Why
+from penstock.services.gossip.parameters import GossipParameters
+
+
+def gossip(
+    *,
+    listen: str = "127.0.0.1:0",
+    peer: tuple[str, ...] = (),
+    group: str = "default",
+    advertise: str | None = None,
+    buffer: int = DEFAULT_BUFFER_EVENTS,
+    period: float = 5.0,
+    fanout: int = 4,
+    law: Literal["improved", "paper", "none"] = "improved",
+    datagram_bytes: int = 1400,
+    attr: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    count: int | None = None,
+    deadline: float | None = None,
+    telemetry: Path | None = None,
+    json: bool = False,
+) -> None:
+    """Be a peer of a gossip group: publish the lines of standard input, print what arrives.
+
+    Parameters
+    ----------
+    listen
+        Where to listen, host:port with a numeric host; port 0 takes any.
+    peer
+        A member of the group, host:port; may be given several times.
+    group
+        Which group to join.
+    advertise
+        The address by which others reach this peer, if it is not the one it listens on.
+    buffer
+        How many events this peer keeps to pass them on; the group adapts to the poorest.
+    period
+        Seconds between two rounds of gossip; the same at every peer.
+    fanout
+        How many members each round's gossip goes to; the same at every peer.
+    law
+        How senders adapt their rate; the same at every peer.
+    datagram_bytes
+        No datagram is larger.
+    attr
+        An attribute of every published event: name=text or name:type=value.
+    count
+        Stop after so many received events.
+    deadline
+        Stop after so many seconds.
+    telemetry
+        A directory for what this peer records of itself (Parquet).
+    json
+        Print events as JSON, one in a line.
+    """
+    parameters = GossipParameters(
+        group=group, law=law, fanout=fanout, buffer_events=buffer, datagram_bytes=datagram_bytes
+    ).with_period(period)
+    with told_in_one_line(ValueError, status=MISUSED):
+        parameters.checked()
+        for address in (listen, *peer):
+            parse_address(address)
+    attributes = parse_attributes(attr)
+    with told_in_one_line(PenstockError, OSError, ValueError), ExitStack() as stack:
+        stack.enter_context(suppress(TimeoutError))
+        sink = None
+        if telemetry is not None:
+            sink = stack.enter_context(TelemetryDirectory(telemetry, f"gossip-{os.getpid()}"))
+        here = GossipPeer(
+            listen,
+            peers=peer,
+            advertise=advertise,
+            buffer_events=buffer,
+            on_trace=None if sink is None else sink.add_all,
+        )
+        life = _be_a_peer(here, parameters, attributes, count, as_json=json)
+        asyncio.run(asyncio.wait_for(life, deadline))
+
+
+async def _be_a_peer(
+    peer: GossipPeer,
+    parameters: GossipParameters,
+    attributes: Attributes,
+    count: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    async with peer:
+        joined = await peer.join(parameters.group, parameters=parameters)
+        print(f"peer {peer.address} in group {joined.name!r}", file=sys.stderr, flush=True)
+        publishing = asyncio.create_task(_publish_lines(joined, attributes))
+        printing = asyncio.create_task(_print_events(joined, count, as_json=as_json))
+        try:
+            # The end of standard input ends the publishing; the peer goes on passing on.
+            done, _ = await asyncio.wait(
+                (publishing, printing), return_when=asyncio.FIRST_EXCEPTION
+            )
+            for task in done:
+                task.result()
+        finally:
+            publishing.cancel()
+            printing.cancel()
+            await asyncio.gather(publishing, printing, return_exceptions=True)
+
+
+async def _publish_lines(group: GossipGroup, attributes: Attributes) -> None:
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if not (S_ISFIFO(mode) or S_ISSOCK(mode) or sys.stdin.isatty()):
+        # A file, or /dev/null, can be read at any time, and not be waited for.
+        for line in sys.stdin.buffer:
+            await group.publish(attributes, line.rstrip(b"\r\n"))
+        return
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+    )
+    try:
+        while line := await reader.readline():
+            await group.publish(attributes, line.rstrip(b"\r\n"))
+    finally:
+        transport.close()
+
+
+async def _print_events(group: GossipGroup, count: int | None, *, as_json: bool) -> None:
+    printed = 0
+    async for event in group:
+        print(_event_text(event, as_json=as_json), flush=True)
+        printed += 1
+        if count is not None and printed >= count:
+            raise _EnoughError
+
+
+class _EnoughError(TimeoutError):
+    """As many events came as were asked for."""
+
+
+def _event_text(event: Event, *, as_json: bool) -> str:
+    if not as_json:
+        return event.payload.decode(errors="replace")
+    document = {
+        "id": event.id.hex(),
+        "payload": event.payload.decode(errors="replace"),
+        "attributes": {name: shown(value) for name, value in event.attributes.items()},
+    }
+    return msgspec.json.encode(document).decode()
+
+
+async def explain_peer(
+    address: str, group: str, deadline_s: float
+) -> tuple[dict[str, object], str]:
+    """What a peer on this machine says holds its publications back; for people too."""
+    answer = await ask_why(address, group, deadline_s=deadline_s)
+    document = msgspec.structs.asdict(answer)
+    del document["token"]
+    return document, why_text(answer)
+
+
+def why_text(answer: Why) -> str:
+    """The answer for people."""
+    lines = [
+        f"{answer.peer} in group {answer.group!r}: may publish "
+        f"{answer.allowed_rate_msgs_per_s:.3g} msg/s and publishes "
+        f"{answer.published_rate_msgs_per_s:.3g}; {answer.waiting} publications wait",
+        f"  cause:    {answer.cause}",
+        f"  buffers:  the poorest has {answer.minimum_buffer} events, this one {answer.own_buffer}",
+        f"  age:      {answer.average_age:.2f} at the drops of the poorest; marks "
+        f"{answer.low_age_mark:.1f} and {answer.high_age_mark:.1f}",
+        f"  tokens:   {answer.average_tokens:.1f} of {answer.bucket_tokens} on average",
+        f"  copies:   {answer.copies_for_each_event:.2f} for each event, "
+        f"{answer.copies_target:.2f} wanted",
+        f"  receipt:  {answer.receipt:.1%} of the events reach a peer",
+        f"  group:    about {answer.group_size:.0f} peers, {answer.members_known} known here",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""The client for programs without an event loop."""

@@ -1,0 +1,1 @@
+"""Best-effort publish/subscribe, as the application sees it."""

@@ -1,0 +1,1 @@
+"""A process as a gossip peer."""

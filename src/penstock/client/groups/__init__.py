@@ -1,0 +1,1 @@
+"""Named groups, as the application sees them."""

@@ -1,0 +1,1 @@
+"""Subscriptions and sinks of the guaranteed service."""

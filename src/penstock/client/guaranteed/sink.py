@@ -1,0 +1,123 @@
+"""Publishing in steps that happen whole or not at all, once, whoever repeats them.
+
+    sink = client.sink("daily totals")
+    stage = sink.stage(epoch=17, name="part-0")
+    await stage.write(rows)
+    await sink.commit(17, {stage.name: stage.rows})
+
+Rows that are staged are durable and visible to nobody.  A commit publishes the stages that it
+names, and nothing else of the epoch.  A program that is not sure whether it came that far does the
+whole epoch again, under other stage names: an epoch that was committed stays as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Final
+
+from penstock.client.errors import AnswerLost, OutcomeUncertain, PenstockError
+from penstock.client.questions import Question
+from penstock.client.waiting import deadline
+from penstock.content.rows.batch import Batch, Row
+from penstock.services.guaranteed.staging.messages import CommitStages, DropStages, StageRows
+
+COMMIT_WITHIN_S: Final = 600.0
+"""How long a commit may take unless told otherwise: the rate that the pubend allows its publishers
+holds for it too."""
+
+Ask = Callable[[Question, float], Awaitable[Any]]
+
+
+class SinkRefusedError(PenstockError):
+    """The broker did not stage or commit, and said why; nothing of the epoch was published."""
+
+
+class SinkUncertain(OutcomeUncertain):
+    """Whether the broker staged or committed cannot be found out at present.
+
+    Staging and committing the same again is safe.
+    """
+
+
+class Sink:
+    """One sink of a client.  Made by ``Client.sink``."""
+
+    def __init__(
+        self, ask: Ask, turn: asyncio.Lock, name: str, pubend: str, *, deadline_s: float
+    ) -> None:
+        """``turn`` is shared by all sinks of a client: answers of a kind come in order."""
+        self.name = name
+        self.pubend = pubend
+        self._ask = ask
+        self._turn = turn
+        self._deadline_s = deadline_s
+
+    def stage(self, epoch: int, name: str) -> Stage:
+        """One writer's part of an epoch; a name is used once."""
+        return Stage(self, epoch, name)
+
+    async def commit(
+        self, epoch: int, stages: Mapping[str, int], *, deadline_s: float = COMMIT_WITHIN_S
+    ) -> int:
+        """Publish these stages with so many rows each; returns how many rows that were.
+
+        0 if the epoch was committed before.  Raises ``SinkRefusedError`` if a stage is not there
+        any more, and ``DeadlineExceeded`` if it takes too long; then it may yet happen, and
+        committing again is safe.
+        """
+        question = CommitStages(self.name, epoch, tuple(sorted(stages.items())), self.pubend)
+        answer = await self.ask_until_answered(question, deadline_s)
+        rows: int = answer.rows
+        return rows
+
+    async def drop(self, epoch: int) -> None:
+        """Nobody will commit what was staged for this epoch."""
+        await self.ask_until_answered(DropStages(self.name, epoch), self._deadline_s)
+
+    async def ask_until_answered(self, question: Question, deadline_s: float | None = None) -> Any:
+        """Ask, again after every lost connection: whatever a sink says may be repeated."""
+        limit_s = self._deadline_s if deadline_s is None else deadline_s
+        async with deadline(limit_s, lambda: f"sink {self.name!r}: no answer"), self._turn:
+            while True:
+                try:
+                    answer = await self._ask(question, limit_s)
+                except AnswerLost:
+                    # Asking again waits until the session is connected anew.
+                    continue
+                problem = getattr(answer, "problem", "")
+                if getattr(answer, "uncertain", False):
+                    raise SinkUncertain(
+                        f"sink {self.name!r}: {problem}; ask for the same again when the broker "
+                        "has been started again"
+                    )
+                if problem:
+                    raise SinkRefusedError(f"sink {self.name!r}: {problem}")
+                return answer
+
+
+class Stage:
+    """Rows of one writer for one epoch."""
+
+    def __init__(self, sink: Sink, epoch: int, name: str) -> None:
+        """Empty at first."""
+        self.name = name
+        self.rows = 0
+        self.is_committed = False
+        self._sink = sink
+        self._epoch = epoch
+
+    async def write(self, rows: Batch | Iterable[Row]) -> None:
+        """Stage rows; they are durable when this returns.
+
+        ``is_committed`` tells afterwards that the epoch was committed before, and that nothing
+        needs to be written.
+        """
+        batch = rows if isinstance(rows, Batch) else Batch.from_rows(list(rows))
+        if not len(batch) or self.is_committed:
+            return
+        question = StageRows(self._sink.name, self._epoch, self.name, self.rows, batch)
+        answer = await self._sink.ask_until_answered(question)
+        self.is_committed = answer.decided
+        if not answer.decided:
+            self.rows = answer.rows

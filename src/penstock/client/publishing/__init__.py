@@ -1,0 +1,1 @@
+"""Publishing: numbering, batches, repetition and receipts."""

@@ -1,0 +1,1 @@
+"""Work queues, as the application sees them."""

@@ -1,0 +1,1 @@
+"""Bloom encodings of selectors and messages."""

@@ -1,0 +1,1 @@
+"""Many selectors at once: normal forms, covering and the index."""

@@ -1,0 +1,1 @@
+"""Rows as columns: batches, blocks, frames and knowledge."""

@@ -1,0 +1,1 @@
+"""Selectors: text, syntax tree and meaning."""

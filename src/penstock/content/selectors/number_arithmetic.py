@@ -1,0 +1,62 @@
+"""Arithmetic of single numbers, as selectors mean it.
+
+Two 64-bit integers give an integer; where it does not fit, and wherever a float takes part, the
+operation is the one of IEEE 754 floats.  The vectorised evaluator does the same on columns.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+from penstock.content.rows.columns import INTEGER_MAX, INTEGER_MIN
+from penstock.content.selectors.expressions import ArithmeticOperator
+
+Number: TypeAlias = int | float
+
+
+def negate(number: Number) -> Number:
+    """Unary minus."""
+    if isinstance(number, float):
+        return -number
+    return -number if number != INTEGER_MIN else -float(number)
+
+
+def combine(operator: ArithmeticOperator, left: Number, right: Number) -> Number | None:
+    """Two numbers combined; None, which is NULL, for an integer divided by zero."""
+    if isinstance(left, int) and isinstance(right, int):
+        if operator is ArithmeticOperator.DIVIDE and right == 0:
+            return None
+        exact = _combine_integers(operator, left, right)
+        if INTEGER_MIN <= exact <= INTEGER_MAX:
+            return exact
+    return _combine_floats(operator, float(left), float(right))
+
+
+def _combine_integers(operator: ArithmeticOperator, left: int, right: int) -> int:
+    match operator:
+        case ArithmeticOperator.ADD:
+            return left + right
+        case ArithmeticOperator.SUBTRACT:
+            return left - right
+        case ArithmeticOperator.MULTIPLY:
+            return left * right
+        case ArithmeticOperator.DIVIDE:
+            quotient = abs(left) // abs(right)
+            return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def _combine_floats(operator: ArithmeticOperator, left: float, right: float) -> float:
+    match operator:
+        case ArithmeticOperator.ADD:
+            return left + right
+        case ArithmeticOperator.SUBTRACT:
+            return left - right
+        case ArithmeticOperator.MULTIPLY:
+            return left * right
+        case ArithmeticOperator.DIVIDE:
+            if right != 0.0:
+                return left / right
+            if left == 0.0 or math.isnan(left):
+                return math.nan
+            return math.copysign(math.inf, left) * math.copysign(1.0, right)

@@ -1,1 +1,0 @@
-"""The papers' experiments: what each paper reports, and what this implementation does."""

@@ -1,0 +1,1 @@
+"""Scenario files: what they say, and how they are read."""

@@ -1,0 +1,1 @@
+"""The two worlds that run a scenario."""

@@ -1,0 +1,216 @@
+"""Publishers and subscribers of a run in the network world: applications of the client library."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from random import Random
+from typing import Any
+
+from penstock.client.client import Client, ClientOptions, connect
+from penstock.client.errors import DataLoss, PenstockError, PublishRefusedError
+from penstock.client.guaranteed.start import StartWish
+from penstock.client.session import SessionOptions
+from penstock.content.rows.frame import Frame
+from penstock.core.clock import SECOND, in_seconds
+from penstock.lab.scenario.model import Subscribers
+from penstock.sim.history import Outcome, PublisherHistory, SubscriberHistory
+from penstock.sim.workload import Pace, PacedSlots
+
+OPTIONS = ClientOptions(
+    deadline_s=math.inf, session=SessionOptions(connect_within_s=60.0, reconnect_for_s=None)
+)
+"""A client of a run waits out whatever happens to its broker."""
+
+FAREWELL_S = 5.0
+"""How long a client may take to close before it is left alone."""
+
+
+class NetPublisher:
+    """A publisher with a pace; the same pace as in the simulated world."""
+
+    def __init__(
+        self,
+        history: PublisherHistory,
+        pace: Pace,
+        random: Random,
+        url: str,
+        *,
+        producer: str = "",
+    ) -> None:
+        """Nothing happens before ``run``; ``producer`` is the name to publish under."""
+        self.history = history
+        self._producer = producer or history.source.spec.producer
+        self._pace = pace
+        self._slots = PacedSlots(pace, random)
+        self._url = url
+        self._in_flight: set[asyncio.Task[None]] = set()
+        self._in_flight_messages = 0
+        self._room = asyncio.Event()
+        self._present = asyncio.Event()
+        self._present.set()
+
+    def leave(self) -> None:
+        """Publish nothing until ``come_back``."""
+        self._present.clear()
+
+    def come_back(self) -> None:
+        """Go on."""
+        self._present.set()
+
+    async def run(self) -> None:
+        """Publish at the pace, and wait for what became of everything."""
+        spec = self.history.source.spec
+        client = await connect(self._url, name=spec.producer, options=OPTIONS)
+        try:
+            publisher = client.publisher(self._producer, pubend=spec.pubend)
+            while not self._finished:
+                await self._until_due()
+                if not self._finished:
+                    self._publish(publisher)
+            if self._in_flight:
+                await asyncio.wait(self._in_flight)
+        finally:
+            for task in self._in_flight:
+                task.cancel()
+            await _close(client)
+
+    @property
+    def _finished(self) -> bool:
+        limit = self._pace.messages
+        done = bool(limit) and len(self.history) >= limit
+        return done or time.time_ns() >= self._pace.stop_at
+
+    async def _until_due(self) -> None:
+        """Wait for the next slot, for room, and for the publisher to be there."""
+        await self._present.wait()
+        limit = self._pace.max_in_flight
+        while limit and self._in_flight_messages + self._pace.batch_rows > limit:
+            self._room.clear()
+            left_s = in_seconds(self._pace.stop_at - time.time_ns())
+            if left_s <= 0:
+                return
+            try:
+                await asyncio.wait_for(self._room.wait(), left_s)
+            except TimeoutError:
+                return
+        now = time.time_ns()
+        if self._pace.rate_msgs_per_s:
+            # Slots that passed while the publisher was blocked are not made up for.
+            while self._slots.next_at < now - SECOND:
+                self._slots.advance()
+            due = min(self._slots.next_at, self._pace.stop_at)
+            await asyncio.sleep(max(0.0, in_seconds(due - now)))
+            self._slots.advance()
+        else:
+            await asyncio.sleep(0)
+
+    def _publish(self, publisher: Any) -> None:
+        count = self._pace.batch_rows
+        if self._pace.messages:
+            count = min(count, self._pace.messages - len(self.history))
+        first = self.history.submitted(count, time.time_ns())
+        self._in_flight_messages += count
+        task = asyncio.get_running_loop().create_task(self._settled(publisher, first, count))
+        self._in_flight.add(task)
+        task.add_done_callback(self._in_flight.discard)
+
+    async def _settled(self, publisher: Any, first: int, count: int) -> None:
+        history = self.history
+        try:
+            receipts = await publisher.publish_batch(history.source.batch(first, count))
+        except PublishRefusedError as error:
+            history.failed(first, count, Outcome.REFUSED, error.reason, time.time_ns())
+        except PenstockError as error:
+            history.failed(first, count, Outcome.UNCERTAIN, str(error), time.time_ns())
+        else:
+            at = first
+            for receipt in receipts:
+                history.pubends.add(receipt.pubend)
+                history.acknowledged(at, receipt.count, receipt.first_tick, time.time_ns())
+                at += receipt.count
+        finally:
+            self._in_flight_messages -= count
+            self._room.set()
+
+
+class NetSubscriber:
+    """A subscriber that reads at its pace."""
+
+    def __init__(self, history: SubscriberHistory, subscriber: Subscribers, url: str) -> None:
+        """Nothing happens before ``run``."""
+        self.history = history
+        self._subscriber = subscriber
+        self._url = url
+        self._leaving = asyncio.Event()
+        self._present = asyncio.Event()
+        self._present.set()
+        self._start: StartWish = subscriber.start
+
+    def leave(self) -> None:
+        """Close the subscription, remembering where it stood, until ``come_back``."""
+        self._present.clear()
+        self._leaving.set()
+
+    def come_back(self) -> None:
+        """Subscribe again, behind what was read."""
+        self._leaving.clear()
+        self._present.set()
+
+    async def run(self) -> None:
+        """Subscribe and read until cancelled, with breaks where the subscriber is away."""
+        while True:
+            await self._present.wait()
+            client = await connect(self._url, name=self.history.name, options=OPTIONS)
+            try:
+                await self._attend(client)
+            finally:
+                await _close(client)
+
+    async def _attend(self, client: Client) -> None:
+        wish = self._subscriber
+        subscription = client.subscribe(
+            wish.selector,
+            durable=wish.name if wish.durable else None,
+            start=self._start,
+            ack="explicit",
+            window_bytes=wish.window_bytes,
+        )
+        reading = asyncio.get_running_loop().create_task(self._read(subscription))
+        leaving = asyncio.get_running_loop().create_task(self._leaving.wait())
+        try:
+            await asyncio.wait((reading, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                reading.result()
+        finally:
+            reading.cancel()
+            leaving.cancel()
+            await asyncio.gather(reading, leaving, return_exceptions=True)
+            if not wish.durable and subscription.positions:
+                self._start = subscription.positions
+
+    async def _read(self, subscription: Any) -> None:
+        history = self.history
+        async with subscription:
+            history.in_force(time.time_ns(), subscription.positions)
+            while True:
+                try:
+                    batch = await subscription.next_batch()
+                except DataLoss as loss:
+                    lost = Frame(loss.low, loss.high, final=True)
+                    history.received(loss.pubend, lost, time.time_ns())
+                    continue
+                history.received(batch.pubend, batch.frame, time.time_ns())
+                # At once: whoever is cancelled between the two would be given it again.
+                batch.ack()
+                if self._subscriber.read_msgs_per_s:
+                    await asyncio.sleep(len(batch) / self._subscriber.read_msgs_per_s)
+
+
+async def _close(client: Client) -> None:
+    """Say goodbye; what is left unsaid by a broker that is down is judged by the history."""
+    try:
+        await client.close(deadline_s=FAREWELL_S)
+    except PenstockError:
+        return

@@ -1,0 +1,1 @@
+"""Small mechanisms that several services and drivers share: one of each."""

@@ -1,0 +1,285 @@
+"""The machine's orders to the store, and the store's answers as facts.
+
+1. Appends and state changes of one turn of the loop are ordered together.  Little of it on a quick
+   disk is committed at the end of the turn, here; else it is the store's commit thread that does
+   it, and its word comes back to the event loop.  Both become ``Persisted`` or ``PersistFailed``.
+2. Reads may wait for the disk, so they run on a thread of their own, a few at a time: what was
+   read and not yet handed to the machine is bounded by ``READS_UNDER_WAY`` answers.
+3. What the store refuses at once (overload, too large a record) fails in the same way as what it
+   refuses later, never inside the call that gave the order.
+4. Between two reads for those who read the past the loop has a moment to sleep.  A thread that
+   never sleeps is made to wait by the scheduler when others have work, and so is live traffic.
+5. What is damaged is answered as lost.  A read that fails in another way (no file descriptor is
+   left, for instance) is answered after a pause, as one that got nowhere: whoever asked will ask
+   again, and the log of the broker says why meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from penstock.content.codec.envelope import MalformedMessage
+from penstock.content.codec.wire import encode
+from penstock.core.intervals import IntervalSet, Tick
+from penstock.core.machine import (
+    Fact,
+    LogRead,
+    Persist,
+    Persisted,
+    PersistFailed,
+    PersistState,
+    ReadLog,
+    TrimLog,
+)
+from penstock.overlay.wire import log_decoder
+from penstock.store.disk import DiskStore, StoreOptions
+from penstock.store.interface import Commit, StoreError
+
+logger = logging.getLogger(__name__)
+
+READS_UNDER_WAY: Final = 4
+"""One that is read, one that is handed over, and two so that neither side waits for the other."""
+
+PAST_PAUSE_S: Final = 0.001
+"""The shortest sleep of an event loop; most of it passes while what was read before is sent."""
+
+MOST_UNANSWERED: Final = 8192
+"""Orders of the machine that it has not heard of: each takes half a kilobyte beside its own bytes,
+and some 50 µs to be answered, so that the answers of all of them hold the loop up for half a
+second."""
+
+FAILED_READ_PAUSE_S: Final = 1.0
+"""A damaged file does not mend itself: once a second is often enough, and keeps the log legible."""
+
+
+class Durability:
+    """One broker's store, driven from the event loop."""
+
+    def __init__(self, on_facts: Callable[[list[Fact]], None]) -> None:
+        """``on_facts`` hears the store's answers, on the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._on_facts = on_facts
+        self._opened: DiskStore | None = None
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="penstock-read")
+        self._log_decoder = log_decoder()
+        self._waiting_reads: deque[ReadLog] = deque()
+        self._reads_under_way = 0
+        self._past_rests = False
+        self._last_own_token = 0
+        self._own_orders: dict[int, asyncio.Future[None]] = {}
+        self._commit_scheduled = False
+        self._unanswered = 0
+
+    async def open(self, directory: Path, options: StoreOptions) -> None:
+        """Open the store, recovering what an earlier run left; raises ``StoreError``."""
+        self._opened = await self._loop.run_in_executor(
+            self._reader, DiskStore, directory, self._commit_thread_reports, options
+        )
+
+    @property
+    def _store(self) -> DiskStore:
+        assert self._opened is not None, "the store is not open"
+        return self._opened
+
+    async def close(self) -> None:
+        """Commit what was ordered, and let go."""
+        if self._opened is not None:
+            await self._loop.run_in_executor(self._reader, self._opened.close)
+            self._opened = None
+        self._reader.shutdown(wait=False)
+
+    # -- what was found ---------------------------------------------------------------------
+
+    def saved(self) -> dict[str, bytes]:
+        """The named values."""
+        return self._store.load_state()
+
+    def logs(self) -> dict[str, tuple[Tick, Tick, int]]:
+        """First tick, end and size of each log.
+
+        A log that was never trimmed begins with its first record: below that nothing was ever said,
+        and nobody should have to ask for it.
+        """
+        store = self._store
+        found = {}
+        for name in store.log_names():
+            bounds = store.bounds(name)
+            if not bounds.end_high:
+                # Created by an append that never became durable: nothing was ever said in it.
+                continue
+            beginning = store.read(name, bounds.first_low, bounds.end_high, 0)
+            lows = [record.low for record in beginning.records]
+            lows += [low for low, _ in beginning.lost]
+            first = max(bounds.first_low, min(lows, default=bounds.first_low))
+            found[name] = (first, bounds.end_high, bounds.stored_bytes)
+        return found
+
+    def problems(self) -> list[str]:
+        """What is wrong with the store, in whole sentences."""
+        return [
+            f"log {name!r} is damaged: "
+            + ", ".join(f"[{low}, {high})" for low, high in lost)
+            + f" {'is' if len(lost) == 1 else 'are'} lost; see penstock log check"
+            for name, lost in self._store.lost().items()
+        ]
+
+    @property
+    def load(self) -> float:
+        """How much of what the store may have before it is in use: 1 is too much.
+
+        Small orders count by their number, or a flood of them would fill the memory before it
+        fills the store.
+        """
+        in_bytes = self._store.pending_bytes / self._store.max_pending_bytes
+        return max(in_bytes, self._unanswered / MOST_UNANSWERED)
+
+    # -- orders -----------------------------------------------------------------------------
+
+    def persist(self, order: Persist) -> None:
+        """Append an entry to a log."""
+        frame = order.frame.frame
+        chunks = encode(order.frame)
+        try:
+            note = not len(frame)
+            self._store.append(
+                order.token, order.log, frame.low, frame.high, chunks, note=note, wake=False
+            )
+            self._unanswered += 1
+            self._commit_soon()
+        except StoreError as error:
+            self._fail_soon(order.token, error)
+
+    def persist_state(self, order: PersistState) -> None:
+        """Set named values."""
+        try:
+            self._store.set_state(order.token, order.values, wake=False)
+            self._unanswered += 1
+            self._commit_soon()
+        except StoreError as error:
+            self._fail_soon(order.token, error)
+
+    def trim(self, order: TrimLog) -> None:
+        """Give space back."""
+        self._store.trim(order.log, order.below)
+
+    async def save(self, values: Mapping[str, bytes | None]) -> None:
+        """Set named values of the driver's own, and wait until they are durable."""
+        # The machine's tokens are positive.
+        self._last_own_token -= 1
+        saved = self._own_orders[self._last_own_token] = self._loop.create_future()
+        self._store.set_state(self._last_own_token, dict(values))
+        await saved
+
+    def _fail_soon(self, token: int, error: StoreError) -> None:
+        failed: list[Fact] = [PersistFailed(token, str(error))]
+        self._loop.call_soon(self._on_facts, failed)
+
+    # -- commits ----------------------------------------------------------------------------
+
+    def _commit_soon(self) -> None:
+        if not self._commit_scheduled:
+            self._commit_scheduled = True
+            self._loop.call_soon(self._commit)
+
+    def _commit(self) -> None:
+        self._commit_scheduled = False
+        if self._opened is not None:
+            commit = self._opened.commit()
+            if commit is not None:
+                self._committed(commit)
+
+    def _commit_thread_reports(self, commit: Commit) -> None:
+        self._loop.call_soon_threadsafe(self._committed, commit)
+
+    def _committed(self, commit: Commit) -> None:
+        facts: list[Fact] = []
+        for failure in commit.failed:
+            where = failure.log or "the state"
+            what = "cannot tell whether it wrote" if failure.uncertain else "refused to write"
+            logger.error("the store %s to %s: %s", what, where, failure.reason)
+            if self._opened is not None:
+                self._opened.resume_after(failure)
+            self._answer(
+                failure.token,
+                PersistFailed(failure.token, failure.reason, failure.uncertain),
+                facts,
+            )
+        for token in commit.durable:
+            self._answer(token, None, facts)
+        if facts:
+            self._on_facts(facts)
+
+    def _answer(self, token: int, failed: PersistFailed | None, facts: list[Fact]) -> None:
+        own = self._own_orders.pop(token, None)
+        if own is None:
+            self._unanswered -= 1
+            facts.append(failed or Persisted(token))
+        elif failed is not None:
+            own.set_exception(StoreError(failed.reason))
+        else:
+            own.set_result(None)
+
+    # -- reads ------------------------------------------------------------------------------
+
+    def read(self, order: ReadLog) -> None:
+        """Read a piece of a log."""
+        self._waiting_reads.append(order)
+        self._start_reads()
+
+    def _start_reads(self) -> None:
+        while self._waiting_reads and self._reads_under_way < READS_UNDER_WAY:
+            if self._past_rests and self._waiting_reads[0].max_frames:
+                return
+            order = self._waiting_reads.popleft()
+            self._reads_under_way += 1
+            reading = self._loop.run_in_executor(self._reader, self._read, order)
+            reading.add_done_callback(partial(self._read_done, order))
+
+    def _read(self, order: ReadLog) -> LogRead:
+        """On the reading thread, which alone uses the decoder."""
+        limits = (order.max_bytes, order.max_frames)
+        found = self._store.read(order.log, order.low, order.high, *limits)
+        entries, lost = [], IntervalSet(found.lost)
+        for record in found.records:
+            try:
+                entries.append(self._log_decoder.decode(record.data))
+            except MalformedMessage as error:
+                logger.error(
+                    "log %s: [%d, %d) cannot be understood and is lost: %s",
+                    order.log,
+                    record.low,
+                    record.high,
+                    error,
+                )
+                lost.add(record.low, record.high)
+        return LogRead(
+            order.token, tuple(entries), found.complete_to, found.complete_from, tuple(lost)
+        )
+
+    def _read_done(self, order: ReadLog, done: asyncio.Future[LogRead]) -> None:
+        self._reads_under_way -= 1
+        if order.max_frames and not self._past_rests:
+            self._past_rests = True
+            self._loop.call_later(PAST_PAUSE_S, self._past_rested)
+        try:
+            answer = done.result()
+        except (StoreError, OSError) as error:
+            logger.error("log %s: [%d, %d): %s", order.log, order.low, order.high, error)
+            nothing: list[Fact] = [LogRead(order.token, (), order.low)]
+            self._loop.call_later(FAILED_READ_PAUSE_S, self._on_facts, nothing)
+        else:
+            self._on_facts([answer])
+        if self._opened is not None:
+            self._start_reads()
+
+    def _past_rested(self) -> None:
+        self._past_rests = False
+        if self._opened is not None:
+            self._start_reads()

@@ -1,0 +1,78 @@
+"""Looks at the links at fixed intervals: for the telemetry, and for the machine.
+
+1. The machine is told what waits on each link twenty times a second, while anything waits and once
+   more when nothing does: from this a broker knows which link holds its publishers back, and what
+   a link should cost.
+2. The telemetry gets every link's counts at its own interval.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from penstock.core.machine import LinkName, QueuesMeasured
+from penstock.net.broker.link import Link
+from penstock.net.broker.sessions import Feed
+from penstock.net.broker.telemetry import LinkMeasure, Telemetry
+from penstock.net.wall_clock import WallClock
+
+MEASURE_QUEUES_EVERY_S: Final = 0.05
+"""As often as links are priced (T_min of the multicast service)."""
+
+
+class LinkMonitor:
+    """Measures all links of a broker until it is stopped."""
+
+    def __init__(
+        self,
+        links: Mapping[LinkName, Link],
+        clock: WallClock,
+        telemetry: Telemetry,
+        telemetry_interval_s: float,
+        feed: Feed,
+    ) -> None:
+        """``telemetry_interval_s`` of 0 means that nobody wants the counts."""
+        self._links = links
+        self._clock = clock
+        self._telemetry = telemetry
+        self._telemetry_interval_s = telemetry_interval_s
+        self._feed = feed
+        self._loop = asyncio.get_running_loop()
+        self._any_waited = False
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def start(self) -> None:
+        """Measure now, and from now on."""
+        if not self._links:
+            return
+        self._tell_machine()
+        if self._telemetry_interval_s:
+            self._tell_telemetry()
+
+    def stop(self) -> None:
+        """Measure no more."""
+        for timer in self._timers.values():
+            timer.cancel()
+
+    def _tell_machine(self) -> None:
+        self._timers["machine"] = self._loop.call_later(MEASURE_QUEUES_EVERY_S, self._tell_machine)
+        waiting = {
+            name: link.outbox.queued_bytes
+            for name, link in self._links.items()
+            if link.outbox.queued_bytes
+        }
+        if waiting or self._any_waited:
+            self._any_waited = bool(waiting)
+            self._feed((QueuesMeasured(waiting),))
+
+    def _tell_telemetry(self) -> None:
+        self._timers["telemetry"] = self._loop.call_later(
+            self._telemetry_interval_s, self._tell_telemetry
+        )
+        measures = [
+            LinkMeasure(name, link.outbox.statistics(), link.outbox.rate_bytes_per_s)
+            for name, link in self._links.items()
+        ]
+        self._telemetry.measure_links(measures, self._clock.now())

@@ -1,0 +1,308 @@
+"""The links to a broker's neighbours.
+
+1. A broker knows its neighbours by name, and no stranger becomes one.
+2. Whoever has the other's address dials.  If both dial, the connection that the smaller name
+   dialled stays: both ends come to the same choice without a word.  A connection of a peer that
+   was started anew always replaces the old one.
+3. While the link to a broker is up, another broker of the same name is refused: one with another
+   data directory (``Hello.identity``).  Both ends say so; whoever is refused is not part of the
+   overlay, and its clients are told.
+4. When a link goes down, what was queued on it is gone; the machine hears of it and makes up for
+   it.
+5. An operator can change a link's bandwidth, and cut it: the connection is dropped as if the cable
+   had been, and none is made or taken until the cut is mended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from random import Random
+
+from penstock.content.rows.columns import Buffer
+from penstock.core.machine import Fact, LinkDown, LinkName, LinkUp, Received, Send
+from penstock.core.message import Message
+from penstock.net.broker.config import Address, BrokerConfig, NeighbourConfig, parse_address
+from penstock.net.broker.ingress import Breach, check_neighbour
+from penstock.net.broker.link import Link
+from penstock.net.broker.sessions import Feed
+from penstock.net.tcp.connection import Connection
+from penstock.net.tcp.dialling import BackOff
+from penstock.net.tcp.outbox import Outbox
+from penstock.net.tcp.transport import connect
+from penstock.net.wall_clock import WallClock
+from penstock.overlay.link_queue import LinkQueue
+from penstock.overlay.messages import NAME_TAKEN, Hello
+
+logger = logging.getLogger(__name__)
+
+
+class Neighbours:
+    """All links of a broker."""
+
+    def __init__(
+        self, config: BrokerConfig, hello: Hello, clock: WallClock, feed: Feed, random: Random
+    ) -> None:
+        """All links are down."""
+        self._config = config
+        self._hello = hello
+        self._clock = clock
+        self._feed = feed
+        self._links = {
+            name: Link(name, each, self._outbox(each), BackOff(config.dial, random), clock, self)
+            for name, each in sorted(config.neighbours.items())
+        }
+        self._tasks: list[asyncio.Task[None]] = []
+        self._rivals: dict[LinkName, str] = {}
+        self._taken: dict[LinkName, str] = {}
+
+    @property
+    def name_taken(self) -> str:
+        """Why this broker is no part of the overlay, if another one has its name; else nothing."""
+        taken = self._taken
+        if not taken or any(link.up for link in self._links.values() if link.name not in taken):
+            return ""
+        return next(iter(self._taken.values()))
+
+    def problems(self) -> list[str]:
+        """What an operator should know about names."""
+        return [*self._rivals.values(), *self._taken.values()]
+
+    def _outbox(self, config: NeighbourConfig) -> Outbox:
+        queue: LinkQueue[list[Buffer]] = LinkQueue(
+            data_limit_bytes=config.queue_bytes,
+            fair=self._config.guaranteed.congestion.links_are_fair,
+        )
+        return Outbox(self._clock, queue, config.bandwidth_bytes_per_s)
+
+    @property
+    def links(self) -> Mapping[LinkName, Link]:
+        """The links by neighbour."""
+        return self._links
+
+    def start(self) -> None:
+        """Begin to dial."""
+        for link in self._links.values():
+            if link.config.address:
+                address = parse_address(link.config.address, f"neighbours.{link.name}.address")
+                self._tasks.append(asyncio.create_task(self._keep_dialling(link, address)))
+
+    async def stop(self, reason: str) -> list[Connection]:
+        """Dial no more and say goodbye; returns the connections that are closing."""
+        await self._stop_dialling()
+        closing = []
+        for link in self._links.values():
+            if link.connection is not None:
+                link.outbox.pump_all()
+                link.connection.close(reason)
+                closing.append(link.connection)
+        return closing
+
+    async def _stop_dialling(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def abort_all(self, reason: str) -> list[Connection]:
+        """Dial no more and cut every connection without a word; returns the connections."""
+        await self._stop_dialling()
+        connections = [each.connection for each in self._links.values() if each.connection]
+        for connection in connections:
+            connection.abort(reason)
+        return connections
+
+    def described(self, name: LinkName) -> str:
+        """A link and who is behind it, for the log; empty if there is no such link."""
+        link = self._links.get(name)
+        if link is None:
+            return ""
+        where = link.connection.peer_address if link.connection else "not connected"
+        return f"neighbour {name!r} ({where})"
+
+    def send(self, effect: Send) -> None:
+        """Queue a message for a neighbour."""
+        self._links[effect.link].send(effect)
+
+    def control(self, name: LinkName, bandwidth_bytes_per_s: int, *, cut: bool) -> str:
+        """Change a link; returns what is wrong with that, or nothing."""
+        link = self._links.get(name)
+        if link is None:
+            known = ", ".join(self._links) or "none"
+            return f"broker {self._config.name!r} has no link {name!r} (its links: {known})"
+        if bandwidth_bytes_per_s < 0:
+            return f"a bandwidth of {bandwidth_bytes_per_s} bytes/s; use 0 for no limit"
+        logger.info("link %s: %d bytes/s, cut: %s", name, bandwidth_bytes_per_s, cut)
+        link.outbox.set_rate(bandwidth_bytes_per_s)
+        link.set_cut(cut)
+        return ""
+
+    # -- connections ------------------------------------------------------------------------
+
+    def accept(self, connection: Connection) -> None:
+        """A broker has connected to this one."""
+        assert connection.peer is not None
+        name = connection.peer.name
+        link = self._links.get(name)
+        if link is None:
+            logger.warning("broker %r (%s) is not a neighbour", name, connection.peer_address)
+            connection.close(
+                f"broker {name!r} is not a neighbour of {self._config.name!r}; add "
+                f"[neighbours.{name}] to the configuration of {self._config.name!r}"
+            )
+            return
+        self._offer(link, connection, dialled_by=name)
+
+    def _offer(self, link: Link, connection: Connection, *, dialled_by: str) -> None:
+        """Take a new connection for a link, or not."""
+        if link.cut:
+            connection.close(f"the link {link.name} is cut by an operator")
+            return
+        old = link.connection
+        if old is not None and _is_another_broker(old, connection):
+            self._refuse_rival(link, old, connection)
+            return
+        if old is not None:
+            if not self._preferred(connection, dialled_by, old, link.dialled_by):
+                connection.close(f"the link {link.name} has a better connection")
+                return
+            self.lost(link, "replaced by a better connection")
+            old.close("replaced by a better connection")
+        link.attach(connection, dialled_by)
+        self._feed((LinkUp(link.name),))
+
+    def _refuse_rival(self, link: Link, old: Connection, new: Connection) -> None:
+        """Another broker has the name of a neighbour that is connected."""
+        name = link.name
+        problem = (
+            f"two brokers are called {name!r}: one at {old.peer_address}, which broker "
+            f"{self._config.name!r} is linked to, and one at {_host_of(new)}, which is refused; "
+            "give one of them another name, or stop it"
+        )
+        if name not in self._rivals:
+            logger.error("%s", problem)
+        self._rivals[name] = problem
+        reason = (
+            f"another broker called {name!r} is in the overlay: broker {self._config.name!r} is "
+            f"linked to the one at {old.peer_address}; give one of them another name, or stop it"
+        )
+        new.close(reason, NAME_TAKEN)
+
+    @staticmethod
+    def _preferred(new: Connection, new_dialler: str, old: Connection, old_dialler: str) -> bool:
+        """Whether a new connection replaces the one that the link has."""
+        assert new.peer is not None
+        assert old.peer is not None
+        if new.peer.incarnation != old.peer.incarnation:
+            return new.peer.incarnation > old.peer.incarnation
+        # The same dialler calls again only when it has given up the connection before.
+        return new_dialler <= old_dialler
+
+    # -- a link's calls ---------------------------------------------------------------------
+
+    def received(self, link: Link, messages: list[Message]) -> None:
+        """Messages of one read."""
+        # Whoever is refused hears no message but the farewell.
+        self._taken.pop(link.name, None)
+        facts: list[Fact] = []
+        breach = ""
+        for message in messages:
+            try:
+                check_neighbour(message)
+            except Breach as error:
+                breach = str(error)
+                break
+            facts.append(Received(link.name, message))
+        self._feed(facts)
+        if breach and link.connection is not None:
+            logger.error("link %s: %s", link.name, breach)
+            link.connection.close(breach)
+
+    def lost(self, link: Link, reason: str) -> None:
+        """A link's connection has ended."""
+        connection = link.connection
+        if connection is not None and connection.farewell_code == NAME_TAKEN:
+            if link.name not in self._taken:
+                logger.error("link %s: %s", link.name, reason)
+            self._taken[link.name] = reason
+        else:
+            # Whoever is refused calls again soon; if it does not, there is no other any more.
+            self._rivals.pop(link.name, None)
+        link.detach(reason)
+        self._feed((LinkDown(link.name),))
+
+    # -- dialling ---------------------------------------------------------------------------
+
+    async def _keep_dialling(self, link: Link, address: Address) -> None:
+        """Connect whenever the link is down, for as long as the broker runs."""
+        problem = ""
+        while True:
+            await link.dial_wanted.wait()
+            link.dial_now.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(link.back_off.pause_s()):
+                    await link.dial_now.wait()
+            if not link.dial_wanted.is_set():
+                continue
+            before, problem = problem, await self._dial(link, address)
+            if problem and problem != before:
+                logger.warning("link %s: %s; trying again", link.name, problem)
+
+    async def _dial(self, link: Link, address: Address) -> str:
+        """Try once; returns what went wrong, or nothing."""
+        dialled = _Dialled(lambda connection: self._answered(link, connection))
+        try:
+            await connect(
+                address.host, address.port, self._hello, dialled, options=self._config.connection
+            )
+        except (OSError, TimeoutError) as error:
+            return f"{address} cannot be reached: {str(error) or 'no answer in time'}"
+        return dialled.problem
+
+    def _answered(self, link: Link, connection: Connection) -> str:
+        """Somebody answered the call; returns what is wrong with that, or nothing."""
+        peer = connection.peer
+        assert peer is not None
+        if peer.role != "broker" or peer.name != link.name:
+            problem = (
+                f"at {connection.peer_address} answers the {peer.role} {peer.name!r}, not "
+                f"{link.name!r}; correct neighbours.{link.name}.address"
+            )
+            connection.close(problem)
+            return problem
+        self._offer(link, connection, dialled_by=self._config.name)
+        return ""
+
+
+def _is_another_broker(old: Connection, new: Connection) -> bool:
+    """Whether two connections under one name come from different data directories."""
+    assert old.peer is not None
+    assert new.peer is not None
+    here, there = old.peer.identity, new.peer.identity
+    return bool(here and there) and here != there
+
+
+def _host_of(connection: Connection) -> str:
+    """Where a broker called from; the port of the call says nothing."""
+    return connection.peer_address.rpartition(":")[0]
+
+
+class _Dialled:
+    """The handler of a connection that was dialled, until a link takes it."""
+
+    def __init__(self, on_answer: Callable[[Connection], str]) -> None:
+        self._on_answer = on_answer
+        self.problem = ""
+
+    def on_open(self, connection: Connection) -> None:
+        self.problem = self._on_answer(connection)
+
+    def on_messages(self, connection: Connection, messages: list[Message]) -> None:
+        """No link wanted the connection, and it is being closed."""
+
+    def on_writable(self, connection: Connection) -> None:
+        """Nothing waits."""
+
+    def on_closed(self, connection: Connection, reason: str) -> None:
+        """No link wanted the connection."""

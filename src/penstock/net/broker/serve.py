@@ -1,0 +1,111 @@
+"""Running a broker until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+import uvloop
+
+from penstock.core.machine_failure import MachineFailed
+from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.restarts import Restarts
+from penstock.net.broker.server import BrokerServer
+from penstock.net.broker.telemetry import TraceSink
+
+logger = logging.getLogger(__name__)
+
+SWITCH_INTERVAL_S: Final = 0.0005
+"""How long a thread that has work waits for the interpreter at most.  The commit thread needs it
+three times for a commit, for which everybody waits; Python's own 5 ms are longer than the disk
+takes."""
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """What a broker process says on its standard output, once, when it listens."""
+
+    name: str
+    host: str
+    port: int
+    process: int
+
+
+def serve(
+    config: BrokerConfig,
+    *,
+    on_ready: Callable[[Ready], None],
+    on_trace: TraceSink | None = None,
+) -> None:
+    """Run a broker in this process until SIGTERM or SIGINT.
+
+    A broker whose machine raises starts again from its disk, on an event loop of its own, so that
+    nothing of the failed one is left; raises ``MachineFailed`` when it has failed too often.
+    """
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    restarts = Restarts()
+    pause_s = 0.0
+    while True:
+        ended = uvloop.run(_serve(config, on_ready, on_trace, pause_s))
+        if ended.failure is None:
+            return
+        again_s = restarts.pause_s(time.monotonic())
+        if again_s is None:
+            logger.critical("the broker failed too often and gives up: %s", ended.failure)
+            raise ended.failure
+        logger.warning("the broker starts again in %g s", again_s)
+        pause_s = again_s
+        # Neighbours and clients come back to where the broker was.
+        config = msgspec.structs.replace(config, listen=ended.listened_at)
+        on_ready = _already_said
+        gc.unfreeze()
+        gc.collect()
+
+
+class _Ended(msgspec.Struct, frozen=True):
+    """How a run ended: with the failure of the machine, or because it was told to stop."""
+
+    listened_at: str
+    failure: MachineFailed | None = None
+
+
+async def _serve(
+    config: BrokerConfig,
+    on_ready: Callable[[Ready], None],
+    on_trace: TraceSink | None,
+    pause_s: float,
+) -> _Ended:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    if pause_s:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), pause_s)
+            return _Ended(config.listen)
+    server = BrokerServer(config, on_trace)
+    await server.start()
+    # Modules and types stay: looking through them would hold up everybody for 30 ms now and then.
+    gc.freeze()
+    address = server.address
+    on_ready(Ready(config.name, address.host, address.port, os.getpid()))
+    stopped = asyncio.ensure_future(stopping.wait())
+    await asyncio.wait((stopped, server.failure), return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if server.failure.done():
+        await server.abandon()
+        return _Ended(str(address), server.failure.result())
+    await server.stop()
+    return _Ended(str(address))
+
+
+def _already_said(ready: Ready) -> None:
+    """The first start has said it; the address is the same."""

@@ -1,0 +1,368 @@
+"""A broker as a process: the machine, its disk, its neighbours and its clients.
+
+1. Everything happens on one event loop.  The only other threads are the store's: one commits, one
+   reads.
+2. The incarnation is a clock reading that no earlier run of this broker has used, even if the time
+   of day was set back in between; it is durable before anybody hears of it.
+3. Stopping is done in an order that breaks no promise: nobody new is accepted, nobody is read any
+   more, what was read becomes durable and is acknowledged, everybody is told goodbye, and only
+   then the disk is let go.
+4. If the machine raises, the broker stops without any of that order: connections are cut as in a
+   crash and nothing more is acknowledged.  ``failure`` tells whoever runs the broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from penstock.core.clock import Instant, in_seconds
+from penstock.core.datagrams import BestEffort
+from penstock.core.machine import CloseSession, Fact, LinkName, Send
+from penstock.core.machine_failure import MachineFailed, sender_of
+from penstock.core.message import Message
+from penstock.core.randomness import random_stream
+from penstock.net.broker.config import Address, BrokerConfig
+from penstock.net.broker.driver import Driver
+from penstock.net.broker.durability import Durability
+from penstock.net.broker.link_monitor import LinkMonitor
+from penstock.net.broker.neighbours import Neighbours
+from penstock.net.broker.rights import ADMINISTRATIVE, refusal
+from penstock.net.broker.sessions import SESSION_PREFIX, Sessions
+from penstock.net.broker.status import (
+    MAX_LISTED_SUBSCRIPTIONS,
+    BrokerStatus,
+    durable_statuses,
+    link_statuses,
+    pubend_statuses,
+    subscription_statuses,
+)
+from penstock.net.broker.telemetry import Telemetry, TraceSink
+from penstock.net.broker.telemetry_stream import TelemetryStream
+from penstock.net.tcp.connection import Connection
+from penstock.net.tcp.receive_budget import ReceiveBudget
+from penstock.net.udp.broker_socket import DatagramSocket
+from penstock.net.wall_clock import WallClock
+from penstock.overlay.messages import Hello, LinkControl, LinkControlled, Status, StatusRequest
+from penstock.overlay.node import BrokerNode
+from penstock.services.datagram.messages import DatagramSocketRequest
+from penstock.services.guaranteed.links import OWN_SESSION
+from penstock.services.guaranteed.source.clock_skew import TOLERATED, span
+from penstock.store.disk import StoreOptions
+from penstock.store.interface import StoreError
+from penstock.version import __version__
+
+logger = logging.getLogger(__name__)
+
+INCARNATION_KEY: Final = "net/incarnation"
+IDENTITY_KEY: Final = "net/identity"
+IDENTITY_BYTES: Final = 8
+
+PROBLEMS_EVERY_S: Final = 2.0
+"""How often the broker looks for problems that nobody has logged yet."""
+
+OPERATIONS: Final = frozenset((StatusRequest, DatagramSocketRequest, LinkControl))
+"""What clients ask of the broker itself."""
+
+LISTEN_BACKLOG: Final = 1024
+"""Connections that the kernel holds while the loop is busy: a whole fleet may reconnect at once."""
+
+CRASHED: Final = "the broker failed and starts again"
+
+STOP_TIMEOUT_S: Final = 10.0
+"""How long a stopping broker waits for the disk before it gives up on acknowledging."""
+
+
+class BrokerServer:
+    """One broker, from ``start`` to ``stop``."""
+
+    def __init__(self, config: BrokerConfig, on_trace: TraceSink | None = None) -> None:
+        """Nothing is opened yet; ``on_trace`` gets the telemetry."""
+        self.config = config
+        self._telemetry = Telemetry(config.name)
+        if on_trace is not None:
+            self._telemetry.add_sink(on_trace)
+        self._stream: TelemetryStream | None = None
+        self._durability = Durability(self._store_answered)
+        self._clock = WallClock()
+        self._listener: asyncio.Server | None = None
+        self._address = config.listen_address
+        self.failure: asyncio.Future[MachineFailed] = asyncio.get_running_loop().create_future()
+        """Resolves when the machine has raised; ``abandon`` is all that can be done then."""
+
+    # -- life -------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Recover, listen, dial; raises ``StoreError`` or ``OSError`` if that is impossible."""
+        try:
+            await self._durability.open(Path(self.config.data_dir), StoreOptions())
+            await self._build()
+            listener = await self._bind()
+            self._driver.start(self.node.start(now=self._clock.now()))
+            # Nobody is told of a stream before it is safe where the stream begins.
+            await self._durability.save({})
+            await listener.start_serving()
+        except BaseException:
+            await self._durability.close()
+            raise
+        if self._stream is not None:
+            self._stream.start()
+        self._neighbours.start()
+        self._monitor.start()
+        self._watch = asyncio.create_task(self._watch_problems())
+        logger.info("broker %s listens at %s", self.config.name, self.address)
+
+    async def _build(self) -> None:
+        config = self.config
+        saved = self._durability.saved()
+        last = int.from_bytes(saved.get(INCARNATION_KEY, b""), "big")
+        self._clock = WallClock(not_before=last + 1)
+        incarnation = self._clock.now()
+        identity = saved.get(IDENTITY_KEY) or secrets.token_bytes(IDENTITY_BYTES)
+        await self._durability.save(
+            {INCARNATION_KEY: incarnation.to_bytes(8, "big"), IDENTITY_KEY: identity}
+        )
+        self.node = BrokerNode(
+            config.node_config(), saved=saved, logs=self._durability.logs(), now=incarnation
+        )
+        self.node.guaranteed.clock_measured(self._clock.ahead_ns)
+        self._started_at: Instant = incarnation
+        software = f"penstock {__version__}"
+        self._hello = Hello("broker", config.name, incarnation, software, identity.hex())
+        self._driver = Driver(self.node, self._clock, self._durability, self, self._telemetry.add)
+        self._datagrams = DatagramSocket(self._clock, self._driver.feed)
+        self._sessions = Sessions(
+            config.limits, self._clock, self._overheard, self._operate, self._store_load
+        )
+        if config.telemetry.publish:
+            run = config.telemetry.run or config.name
+            self._stream = TelemetryStream(config.name, run, self._driver.feed)
+            self._telemetry.add_sink(self._stream.add)
+        random = random_stream(incarnation, config.name, "dialling")
+        self._neighbours = Neighbours(config, self._hello, self._clock, self._overheard, random)
+        self._datagrams.watch(self._neighbours.links)
+        self._monitor = LinkMonitor(
+            self._neighbours.links,
+            self._clock,
+            self._telemetry,
+            config.telemetry.interval_s,
+            self._driver.feed,
+        )
+
+    async def _bind(self) -> asyncio.Server:
+        """Take the addresses; nobody is served yet."""
+        loop = asyncio.get_running_loop()
+        host, port = self._address.host, self._address.port
+        budget = ReceiveBudget(self.config.limits.receive_buffers_bytes)
+        listener = self._listener = await loop.create_server(
+            lambda: Connection(self._hello, self, self.config.connection, budget),
+            host,
+            port,
+            backlog=LISTEN_BACKLOG,
+            start_serving=False,
+        )
+        self._address = Address(host, listener.sockets[0].getsockname()[1])
+        wanted = self.config.datagram_port
+        await self._datagrams.open(host, wanted or self._address.port, required=bool(wanted))
+        return listener
+
+    async def stop(self, reason: str = "the broker is stopping") -> None:
+        """Stop in good order."""
+        logger.info("broker %s stops: %s", self.config.name, reason)
+        if self._listener is not None:
+            self._listener.close()
+        self._monitor.stop()
+        self._watch.cancel()
+        self._sessions.pause_all()
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                # Complete only after everything that was ordered before it.
+                await self._durability.save({})
+        except TimeoutError:
+            logger.error("the disk did not answer for %g s; stopping without it", STOP_TIMEOUT_S)
+        except StoreError as error:
+            logger.error("the disk refuses: %s; stopping without it", error)
+        closing = [*self._sessions.close_all(reason), *await self._neighbours.stop(reason)]
+        await asyncio.gather(*(connection.wait_closed() for connection in closing))
+        self._driver.stop()
+        self._datagrams.close()
+        await self._durability.close()
+        self._telemetry.flush()
+
+    async def abandon(self) -> None:
+        """Let go of everything after the machine raised; nobody is told anything any more."""
+        if self._listener is not None:
+            self._listener.close()
+        self._monitor.stop()
+        self._driver.stop()
+        self._datagrams.close()
+        lost = [*self._sessions.abort_all(CRASHED), *await self._neighbours.abort_all(CRASHED)]
+        await asyncio.gather(*(connection.wait_closed() for connection in lost))
+        # What facts before the failure ordered may still be committed, as in any crash.
+        await self._durability.close()
+        self._telemetry.flush()
+
+    @property
+    def address(self) -> Address:
+        """Where the broker listens."""
+        return self._address
+
+    # -- connections that come in -----------------------------------------------------------
+
+    def on_open(self, connection: Connection) -> None:
+        """Somebody has introduced itself."""
+        assert connection.peer is not None
+        role = connection.peer.role
+        if role == "client" and self._neighbours.name_taken:
+            connection.close(self._neighbours.name_taken)
+        elif role == "client":
+            self._sessions.accept(connection)
+        elif role == "broker":
+            self._neighbours.accept(connection)
+        else:
+            connection.close(f"the role {role!r} is not known here; it is client or broker")
+
+    def on_messages(self, connection: Connection, messages: list[Message]) -> None:
+        """The connection was refused and is closing."""
+
+    def on_writable(self, connection: Connection) -> None:
+        """Nothing waits before somebody has introduced itself."""
+
+    def on_closed(self, connection: Connection, reason: str) -> None:
+        """It went before it had introduced itself, or was refused."""
+        logger.debug("connection from %s ended: %s", connection.peer_address, reason)
+
+    # -- the machine's orders ---------------------------------------------------------------
+
+    def send(self, effect: Send) -> None:
+        """Queue a message for a client or a neighbour."""
+        link = effect.link
+        session = self._sessions.get(link)
+        if session is not None:
+            session.send(effect.message)
+        elif link == OWN_SESSION:
+            if self._stream is not None:
+                self._stream.answered(effect.message)
+        elif not link.startswith(SESSION_PREFIX):
+            self._neighbours.send(effect)
+
+    def send_best_effort(self, effect: BestEffort) -> None:
+        """Send messages to a client or a neighbour as datagrams."""
+        self._datagrams.send(effect)
+
+    def close_session(self, effect: CloseSession) -> None:
+        """End a client's connection."""
+        self._sessions.close(effect.session, effect.reason)
+
+    def machine_failed(self, fact: Fact | None, error: Exception) -> None:
+        """Note who sent what the machine could not handle, and stop."""
+        link = sender_of(fact)
+        session = self._sessions.get(link)
+        sender = self._neighbours.described(link) if session is None else session.described
+        failure = MachineFailed(self.config.name, fact, error, sender)
+        logger.critical("%s; the broker stops and restarts from its log", failure, exc_info=error)
+        self._sessions.pause_all()
+        if not self.failure.done():
+            self.failure.set_result(failure)
+
+    def _overheard(self, facts: Iterable[Fact]) -> None:
+        """What links and sessions say; the datagram socket hears it before the machine."""
+        self._driver.feed(self._datagrams.overheard(facts))
+
+    # -- the store --------------------------------------------------------------------------
+
+    def _store_answered(self, facts: Iterable[Fact]) -> None:
+        self._driver.feed(facts)
+        self._sessions.store_progressed()
+
+    def _store_load(self) -> float:
+        return self._durability.load
+
+    # -- operators --------------------------------------------------------------------------
+
+    def _operate(
+        self, message: Message, connection: Connection, session: LinkName
+    ) -> Message | None:
+        """Answer what is for the broker itself; None if it is for the machine."""
+        kind = type(message)
+        if kind in ADMINISTRATIVE:
+            is_own = self.node.guaranteed.edge.has
+            refused = refusal(message, connection, session, admin=self.config.admin, is_own=is_own)
+            if refused is not None:
+                return refused
+        if kind not in OPERATIONS:
+            return None
+        if isinstance(message, StatusRequest):
+            return Status(msgspec.json.encode(self.status()))
+        if isinstance(message, DatagramSocketRequest):
+            return self._datagrams.offer(session)
+        if isinstance(message, LinkControl):
+            problem = self._neighbours.control(
+                message.link, message.bandwidth_bytes_per_s, cut=message.cut
+            )
+            return LinkControlled(message.link, problem)
+        return None
+
+    def status(self) -> BrokerStatus:
+        """How the broker is."""
+        now = self._clock.now()
+        service = self.node.guaranteed
+        subscriptions = service.edge.subscriptions()
+        listed = subscriptions[:MAX_LISTED_SUBSCRIPTIONS]
+        durable = durable_statuses(service.edge, now)
+        return BrokerStatus(
+            name=self.config.name,
+            software=self._hello.software,
+            incarnation=self._hello.incarnation,
+            uptime_s=in_seconds(now - self._started_at),
+            listening=str(self._address),
+            sessions=len(self._sessions),
+            store_load=self._durability.load,
+            links=link_statuses(self._neighbours.links),
+            pubends=pubend_statuses(service.pubends, now),
+            subscriptions=subscription_statuses(listed, now),
+            unlisted_subscriptions=len(subscriptions) - len(listed),
+            durable_subscriptions=durable,
+            unlisted_durable_subscriptions=len(service.edge.durable_subscriptions()) - len(durable),
+            horizons=service.edge.horizons(),
+            problems=tuple(self._problems(now)),
+        )
+
+    def _problems(self, now: Instant) -> list[str]:
+        """Everything that an operator should know."""
+        said = [*self.node.problems(now), *self._durability.problems()]
+        said += [*self._neighbours.problems(), *self._clock_problem()]
+        return list(dict.fromkeys(said))
+
+    def _clock_problem(self) -> list[str]:
+        """Whether the broker's own clock, which never goes back, is far from the time of day."""
+        ahead_ns = self._clock.ahead_ns
+        if abs(ahead_ns) <= TOLERATED:
+            return []
+        where = "ahead of" if ahead_ns > 0 else "behind"
+        return [
+            f"this broker's clock is {where} the time of day by {span(abs(ahead_ns))}: the time of "
+            "day was set while the broker ran, or was ahead at an earlier start. The clock never "
+            "goes back, so times here are off until the time of day has caught up, or (if it was "
+            "set forward) until the broker is started again"
+        ]
+
+    async def _watch_problems(self) -> None:
+        """Log what the machine knows to be wrong, once, and tell clients that it concerns."""
+        logged: set[str] = set()
+        while True:
+            self.node.guaranteed.clock_measured(self._clock.ahead_ns)
+            for problem in [*self.node.problems(self._clock.now()), *self._clock_problem()]:
+                key = problem.partition(" by ")[0].partition(":")[0]
+                if key not in logged:
+                    logged.add(key)
+                    logger.warning("%s", problem)
+            if self._neighbours.name_taken:
+                self._sessions.close_all(self._neighbours.name_taken)
+            await asyncio.sleep(PROBLEMS_EVERY_S)

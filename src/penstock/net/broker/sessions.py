@@ -1,0 +1,260 @@
+"""The clients of a broker.
+
+1. A session is named "client/<n>", a number that is never used again while the broker runs.
+2. Everything for a client leaves in the order in which the machine said it.
+3. What waits for a client is bounded: beyond it the client is told so and disconnected.
+4. While the store is behind, clients that publish are not read: the network holds them back, which
+   costs no memory and loses nothing.  Neither are clients whose requests take long
+   (``work_turns``), while some of them wait.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final
+
+from penstock.content.rows.columns import Buffer
+from penstock.core.machine import Fact, LinkName, Priority, Received, SessionClosed, SessionOpened
+from penstock.core.message import Message
+from penstock.net.broker.config import Limits
+from penstock.net.broker.ingress import Breach, Ingress, Refused
+from penstock.net.broker.work_turns import WorkTurns, is_quick
+from penstock.net.tcp.connection import Connection
+from penstock.net.tcp.outbox import Outbox
+from penstock.net.wall_clock import WallClock
+from penstock.overlay.link_queue import LinkQueue, LinkStatistics
+from penstock.services.guaranteed.messages import Publish, PublishRefused
+from penstock.services.guaranteed.staging.messages import RowsStaged, StageRows
+from penstock.services.multicast.messages import GroupSendRefused, SendToGroups
+from penstock.services.queues.messages import SendRefused, SendToQueue
+
+logger = logging.getLogger(__name__)
+
+SESSION_PREFIX: Final = "client/"
+
+STORED: Final = frozenset((Publish, SendToQueue, StageRows))
+"""What the store must take in."""
+
+PAUSE_AT_LOAD: Final = 0.5
+"""Half of what the store can hold uncommitted: what is being read meanwhile still fits."""
+
+RESUME_AT_LOAD: Final = 0.25
+"""Well below, so that reading is not switched with every commit; well above empty, so that the
+disk has work while the clients wake up."""
+
+Feed = Callable[[Iterable[Fact]], None]
+Operate = Callable[[Message, Connection, LinkName], Message | None]
+"""Answers what is for the broker itself and not for its machine; None if it is for the machine."""
+
+
+class Session:
+    """One client, and the handler of its connection."""
+
+    def __init__(self, name: LinkName, connection: Connection, outbox: Outbox, table: Sessions):
+        """The connection's handshake is done."""
+        self.name = name
+        self.connection = connection
+        self.outbox = outbox
+        self.publishes = False
+        self.backlog: deque[Message] = deque()
+        self.waits_for_store = False
+        self._table = table
+        outbox.attach(connection)
+
+    def send(self, message: Message) -> None:
+        """Queue a message, or disconnect a client that does not read."""
+        if not self.connection.closed and not self.outbox.put(message, Priority.DATA):
+            self.close(
+                f"{self.outbox.statistics().queued_bytes} bytes wait for this client and it does "
+                "not read them (session_output_bytes); reconnect and resume"
+            )
+
+    @property
+    def described(self) -> str:
+        """The session and who is behind it, for the log."""
+        peer = self.connection.peer
+        return f"{self.name} ({peer.name if peer else '?'} at {self.connection.peer_address})"
+
+    def close(self, reason: str) -> None:
+        """Disconnect the client; what waits is not worth keeping it for."""
+        logger.info("session %s (%s) closed: %s", self.name, self.connection.peer_address, reason)
+        self.outbox.detach()
+        self.connection.close(reason)
+
+    # -- the connection's calls -------------------------------------------------------------
+
+    def on_open(self, connection: Connection) -> None:
+        """Sessions are made after that."""
+
+    def on_messages(self, connection: Connection, messages: list[Message]) -> None:
+        """The client speaks."""
+        self._table.received(self, messages)
+
+    def on_writable(self, connection: Connection) -> None:
+        """There is room."""
+        self.outbox.pump()
+
+    def on_closed(self, connection: Connection, reason: str) -> None:
+        """The client is gone."""
+        self.outbox.detach()
+        self._table.closed(self, reason)
+
+
+class Sessions:
+    """All clients that are connected."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        clock: WallClock,
+        feed: Feed,
+        operate: Operate,
+        store_load: Callable[[], float],
+    ) -> None:
+        """Nobody is connected."""
+        self._limits = limits
+        self._clock = clock
+        self._feed = feed
+        self._operate = operate
+        self._store_load = store_load
+        self._ingress = Ingress(limits)
+        self._by_name: dict[LinkName, Session] = {}
+        self._paused: list[Session] = []
+        self._work = WorkTurns(self._take)
+        self._last_number = 0
+
+    def __len__(self) -> int:
+        """How many clients are connected."""
+        return len(self._by_name)
+
+    def accept(self, connection: Connection) -> None:
+        """A client has introduced itself."""
+        if len(self._by_name) >= self._limits.max_sessions:
+            limit = self._limits.max_sessions
+            connection.close(f"this broker has {limit} clients, the most allowed (max_sessions)")
+            return
+        self._last_number += 1
+        queue: LinkQueue[list[Buffer]] = LinkQueue(
+            data_limit_bytes=self._limits.session_output_bytes
+        )
+        name = f"{SESSION_PREFIX}{self._last_number}"
+        session = Session(name, connection, Outbox(self._clock, queue), self)
+        self._by_name[name] = session
+        connection.handler = session
+        self._feed((SessionOpened(name),))
+
+    def get(self, name: LinkName) -> Session | None:
+        """A client by the name of its session; None if it is gone."""
+        return self._by_name.get(name)
+
+    def close(self, name: LinkName, reason: str) -> None:
+        """Disconnect a client."""
+        session = self._by_name.get(name)
+        if session is not None:
+            session.close(reason)
+
+    def close_all(self, reason: str) -> list[Connection]:
+        """Disconnect everybody; returns the connections that are closing."""
+        sessions = list(self._by_name.values())
+        for session in sessions:
+            # What was promised goes out before the farewell.
+            session.outbox.pump_all()
+            session.close(reason)
+        return [session.connection for session in sessions]
+
+    def abort_all(self, reason: str) -> list[Connection]:
+        """Cut every connection without a word; returns the connections."""
+        connections = [session.connection for session in self._by_name.values()]
+        for connection in connections:
+            connection.abort(reason)
+        return connections
+
+    def pause_all(self) -> None:
+        """Read from nobody any more."""
+        for session in self._by_name.values():
+            session.connection.pause_reading()
+
+    def statistics(self) -> dict[LinkName, LinkStatistics]:
+        """What waits for each client and what went out."""
+        return {name: each.outbox.statistics() for name, each in self._by_name.items()}
+
+    # -- a session's calls ------------------------------------------------------------------
+
+    def received(self, session: Session, messages: list[Message]) -> None:
+        """Messages of one read."""
+        if not session.backlog and is_quick(messages):
+            self._take(session, messages)
+        elif session.backlog:
+            # Not read meanwhile; these were in the same read as what made it wait.
+            session.backlog.extend(messages)
+        elif not self._work.begin(session, messages, partial(self._read_on, session)):
+            session.connection.pause_reading()
+
+    def _take(self, session: Session, messages: list[Message]) -> bool:
+        """Check messages and hand them to the machine; False if the session has ended."""
+        if session.connection.closed:
+            return False
+        facts: list[Fact] = []
+        breach = ""
+        for message in messages:
+            try:
+                checked = self._ingress.check_client(message)
+            except Refused as refusal:
+                assert isinstance(message, Publish | SendToQueue | StageRows | SendToGroups)
+                session.send(_refusal(message, str(refusal)))
+                continue
+            except Breach as error:
+                breach = str(error)
+                break
+            answer = self._operate(checked, session.connection, session.name)
+            if answer is not None:
+                session.send(answer)
+                continue
+            session.publishes = session.publishes or type(checked) in STORED
+            facts.append(Received(session.name, checked))
+        self._feed(facts)
+        if breach:
+            session.close(breach)
+            return False
+        if session.publishes and not session.waits_for_store and self._store_load() > PAUSE_AT_LOAD:
+            session.connection.pause_reading()
+            session.waits_for_store = True
+            self._paused.append(session)
+        return True
+
+    def _read_on(self, session: Session) -> None:
+        """Read from a client again, if nothing else holds it back."""
+        if not session.backlog and not session.waits_for_store:
+            session.connection.resume_reading()
+
+    def store_progressed(self) -> None:
+        """Something was committed: read on, if there is room again."""
+        if self._paused and self._store_load() < RESUME_AT_LOAD:
+            paused, self._paused = self._paused, []
+            for session in paused:
+                session.waits_for_store = False
+                self._read_on(session)
+
+    def closed(self, session: Session, reason: str) -> None:
+        """A connection has ended."""
+        if self._by_name.pop(session.name, None) is not None:
+            logger.debug("session %s ended: %s", session.name, reason)
+            self._feed((SessionClosed(session.name),))
+
+
+def _refusal(
+    message: Publish | SendToQueue | StageRows | SendToGroups, reason: str
+) -> PublishRefused | SendRefused | RowsStaged | GroupSendRefused:
+    if isinstance(message, SendToQueue):
+        count = len(message.batch)
+        return SendRefused(message.producer, message.queue, message.first_sequence, count, reason)
+    if isinstance(message, SendToGroups):
+        count = len(message.batch)
+        return GroupSendRefused(message.producer, message.first_sequence, count, reason)
+    if isinstance(message, StageRows):
+        key = (message.sink, message.epoch, message.stage)
+        return RowsStaged(*key, message.first_row, problem=reason)
+    return PublishRefused(message.producer, message.first_sequence, len(message.batch), reason)

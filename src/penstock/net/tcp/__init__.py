@@ -1,0 +1,1 @@
+"""Connections: messages in and out over TCP streams."""

@@ -1,0 +1,146 @@
+"""What waits to go out on one connection, and when it goes.
+
+Messages wait here, where they have a priority and a bound, and not in the socket, where they have
+neither: the connection is given more only while it has room (a few hundred kilobytes), and a
+shaped link no more than its rate allows.  What one turn of the event loop brings is queued before
+anything of it is sent, so that a control message overtakes the data that was ordered before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Final
+
+from penstock.content.codec.wire import encode
+from penstock.content.rows.columns import Buffer
+from penstock.core.clock import Instant, in_seconds
+from penstock.core.machine import Priority
+from penstock.core.message import Message
+from penstock.net.tcp.connection import Connection
+from penstock.net.tcp.shaping import UNLIMITED, LinkPacer
+from penstock.net.wall_clock import WallClock
+from penstock.overlay.link_queue import LinkQueue, LinkStatistics
+
+TURN_BYTES: Final = 8 << 20
+"""What one connection is given in one turn of the event loop: a peer that reads as fast as we copy
+(two megabytes in a millisecond) must not keep the loop from everybody else.  Not less than what a
+commit may bring at once, or a subscriber that keeps up would be held back and taken for slow."""
+
+
+class Outbox:
+    """A queue, its pace, and the connection that it feeds while there is one."""
+
+    def __init__(
+        self, clock: WallClock, queue: LinkQueue[list[Buffer]], rate_bytes_per_s: int = UNLIMITED
+    ) -> None:
+        """Not connected at first."""
+        self._clock = clock
+        self._queue = queue
+        self._pacer = LinkPacer(rate_bytes_per_s)
+        self._loop = asyncio.get_running_loop()
+        self._connection: Connection | None = None
+        self._pump_scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def attach(self, connection: Connection) -> None:
+        """Feed this connection from now on."""
+        self._connection = connection
+
+    def detach(self) -> None:
+        """The connection is gone, and with it everything that waited for it."""
+        self._connection = None
+        self._queue.flush()
+        self._cancel_timer()
+
+    def put(self, message: Message, priority: Priority, flow: str = "") -> bool:
+        """Queue a message; False if there was no room for it."""
+        pieces = encode(message)
+        taken = self._queue.offer(pieces, sum(map(len, pieces)), priority, flow)
+        if taken:
+            self._pump_soon()
+        return taken
+
+    @property
+    def pacer(self) -> LinkPacer:
+        """The link's pace, which datagrams on the same link keep to as well."""
+        return self._pacer
+
+    @property
+    def rate_bytes_per_s(self) -> int:
+        """The limit in force; 0 means none."""
+        return self._pacer.rate_bytes_per_s
+
+    def set_rate(self, rate_bytes_per_s: int) -> None:
+        """Change the limit while the link runs."""
+        self._pacer.set_rate(rate_bytes_per_s, self._clock.now())
+        self._cancel_timer()
+        self.pump()
+
+    @property
+    def queued_bytes(self) -> int:
+        """What waits here at present."""
+        return self._queue.queued_bytes
+
+    def statistics(self) -> LinkStatistics:
+        """What waits and what went out."""
+        return self._queue.statistics()
+
+    def pump(self, most_bytes: int = TURN_BYTES) -> None:
+        """Send what may go now, about so much of it; the rest follows in the next turn."""
+        connection = self._connection
+        while connection is not None and (sent_bytes := self._fill(connection)):
+            if not self._queue.queued_bytes:
+                return
+            # As long as the kernel takes everything there is no reason to wait for a turn.
+            most_bytes -= sent_bytes
+            if most_bytes <= 0:
+                self._pump_soon()
+                return
+
+    def pump_all(self) -> None:
+        """The same for everything, before the end."""
+        self.pump(sys.maxsize)
+
+    def _pump_soon(self) -> None:
+        if not self._pump_scheduled:
+            self._pump_scheduled = True
+            self._loop.call_soon(self._scheduled_pump)
+
+    def _scheduled_pump(self) -> None:
+        self._pump_scheduled = False
+        self.pump()
+
+    def _fill(self, connection: Connection) -> int:
+        """Hand messages over until the room or the time is used up; how many bytes they were."""
+        queue, pacer = self._queue, self._pacer
+        limited = pacer.rate_bytes_per_s != UNLIMITED
+        now = self._clock.now() if limited else 0
+        room_bytes = connection.writable_bytes
+        sent_bytes = 0
+        together: list[Buffer] = []
+        while sent_bytes < room_bytes and (priority := queue.next_priority()) is not None:
+            if limited and pacer.ready_at(priority) > now:
+                self._wake_at(pacer.ready_at(priority), now)
+                break
+            pieces, size_bytes = queue.take()
+            together += pieces
+            sent_bytes += size_bytes
+            if limited:
+                pacer.sent(size_bytes, priority, now)
+        if sent_bytes:
+            connection.write(together, sent_bytes)
+        return sent_bytes
+
+    def _wake_at(self, ready_at: Instant, now: Instant) -> None:
+        self._cancel_timer()
+        self._timer = self._loop.call_later(in_seconds(ready_at - now), self._woken)
+
+    def _woken(self) -> None:
+        self._timer = None
+        self.pump()
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

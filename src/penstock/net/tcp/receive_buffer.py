@@ -1,0 +1,158 @@
+"""Whole frames out of a stream of bytes.
+
+1. The socket writes into one buffer.  It starts small and doubles, up to 512 KB, while reads fill
+   it: a busy connection gets many frames out of one read, an idle one costs little memory.
+2. A small frame is copied out of it once, because batches view the bytes that they were decoded
+   from for as long as somebody keeps them.  The copy is exactly as long as the frame, so keeping a
+   batch keeps nothing else alive.
+3. A frame that is larger than ``OWN_BUFFER_BYTES`` gets a buffer of its own, which doubles as its
+   bytes arrive (an announced length alone reserves little) and is handed over without a copy.
+4. Large frames seldom come alone.  Behind one, a read takes only as much as tells how long the next
+   frame is, so that the bytes of a large one go where they stay.
+5. A frame that announces more than ``max_frame_bytes`` is refused before any of it is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from penstock.content.codec.envelope import ENVELOPE, MalformedMessage, body_length
+from penstock.content.rows.columns import Buffer
+
+FIRST_BUFFER_BYTES: Final = 16 * 1024
+"""Holds a few control messages; ten thousand idle connections take 160 MB."""
+
+LARGEST_BUFFER_BYTES: Final = 512 * 1024
+"""Reads of this size saturate the loopback; larger ones gain nothing more (PERFORMANCE.md)."""
+
+OWN_BUFFER_BYTES: Final = 128 * 1024
+"""Frames above this are received where they stay.  One more read costs less than copying them."""
+
+PEEK_BYTES: Final = 4 * 1024
+"""What is read behind a large frame: an envelope, and all of most control messages."""
+
+
+class ReceiveBuffer:
+    """Where the bytes of one connection arrive."""
+
+    __slots__ = (
+        "_begin",
+        "_common",
+        "_end",
+        "_needed",
+        "_on_own",
+        "_own",
+        "_peeking",
+        "max_frame_bytes",
+    )
+
+    def __init__(self, max_frame_bytes: int, on_own: Callable[[int], None] | None = None) -> None:
+        """``max_frame_bytes`` may be changed at any time; it holds from the next frame on.
+
+        ``on_own`` hears the size of the buffer that a large frame has of its own; 0 at its end.
+        """
+        self.max_frame_bytes = max_frame_bytes
+        self._on_own = on_own
+        self._common = _memory(FIRST_BUFFER_BYTES)
+        self._own: memoryview | None = None
+        self._begin = 0
+        self._end = 0
+        self._needed = ENVELOPE.size
+        self._peeking = False
+
+    @property
+    def held_bytes(self) -> int:
+        """How much of an incomplete frame has arrived."""
+        return self._end - self._begin
+
+    def room(self) -> memoryview:
+        """Where the next bytes go; never empty."""
+        if self._own is not None:
+            return self._own[self._end :]
+        if self._peeking:
+            return self._common[self._end : self._end + PEEK_BYTES]
+        return self._common[self._end :]
+
+    def received(self, count_bytes: int) -> list[Buffer]:
+        """The frames that are whole now that so many bytes were written into ``room()``.
+
+        Raises ``MalformedMessage`` for an envelope that cannot be followed; frames before it are
+        lost with it, because the connection is.
+        """
+        self._end += count_bytes
+        if self._own is not None:
+            return self._received_own(self._own)
+        was_full = self._end == len(self._common)
+        frames: list[Buffer] = []
+        while self._end - self._begin >= ENVELOPE.size:
+            self._needed = self._frame_bytes()
+            self._peeking = False
+            if self._end - self._begin < self._needed:
+                break
+            frames.append(bytes(self._common[self._begin : self._begin + self._needed]))
+            self._begin += self._needed
+            self._needed = ENVELOPE.size
+        self._make_room(was_full=was_full)
+        return frames
+
+    def _frame_bytes(self) -> int:
+        envelope = self._common[self._begin : self._begin + ENVELOPE.size]
+        needed = ENVELOPE.size + body_length(envelope)
+        if needed > self.max_frame_bytes:
+            raise MalformedMessage(
+                f"a frame of {needed} bytes was announced and at most {self.max_frame_bytes} are "
+                "accepted here; send smaller batches or raise max_frame_bytes"
+            )
+        return needed
+
+    def _received_own(self, own: memoryview) -> list[Buffer]:
+        """Go on with a large frame, and hand it over when it is whole."""
+        if self._end == self._needed:
+            self._own = None
+            self._begin = self._end = 0
+            self._needed = ENVELOPE.size
+            self._peeking = True
+            if self._on_own is not None:
+                self._on_own(0)
+            # Filled to the last byte: nothing else is in it.
+            return [own.toreadonly()]
+        if self._end == len(own):
+            self._give_own(own, 2 * self._end)
+        return []
+
+    def _give_own(self, source: memoryview, size_bytes: int) -> None:
+        """Continue the incomplete frame in a buffer of its own, or in a larger one."""
+        held = self._end - self._begin
+        own = _memory(min(self._needed, max(size_bytes, 2 * LARGEST_BUFFER_BYTES)))
+        own[:held] = source[self._begin : self._end]
+        self._own = own
+        self._begin, self._end = 0, held
+        if self._on_own is not None:
+            self._on_own(len(own))
+
+    def _make_room(self, *, was_full: bool) -> None:
+        held = self._end - self._begin
+        size = len(self._common)
+        if self._needed > OWN_BUFFER_BYTES:
+            self._give_own(self._common, 2 * held)
+        elif was_full and size < LARGEST_BUFFER_BYTES:
+            size *= 2
+            while size < self._needed:
+                size *= 2
+            common = _memory(size)
+            common[:held] = self._common[self._begin : self._end]
+            self._common = common
+            self._begin, self._end = 0, held
+        elif not held:
+            self._begin = self._end = 0
+        elif self._begin + self._needed > size:
+            self._common[:held] = self._common[self._begin : self._end]
+            self._begin, self._end = 0, held
+
+
+def _memory(size_bytes: int) -> memoryview:
+    """Memory that is not cleared, since it is read only where something was received."""
+    return np.empty(size_bytes, np.uint8).data

@@ -1,0 +1,73 @@
+"""Connecting to a broker, and being connected to.
+
+``connect`` dials and shakes hands; a server hands ``Connection`` itself to ``create_server`` as the
+protocol.  What a connection does is in penstock.net.tcp.connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from penstock.core.message import Message
+from penstock.net.tcp.connection import Connection, ConnectionHandler, ConnectionOptions
+from penstock.overlay.messages import Hello
+
+__all__ = ["Connection", "ConnectionHandler", "ConnectionOptions", "HandshakeFailed", "connect"]
+
+
+class HandshakeFailed(ConnectionError):
+    """The other end could be reached, but no connection came about."""
+
+
+async def connect(
+    host: str,
+    port: int,
+    hello: Hello,
+    handler: ConnectionHandler,
+    *,
+    options: ConnectionOptions | None = None,
+    timeout_s: float = 10.0,
+) -> Connection:
+    """Connect and shake hands; ``on_open`` is called before this returns.
+
+    Raises ``OSError`` if the address cannot be reached, ``HandshakeFailed`` if what answers there
+    does not want us, and ``TimeoutError``.
+    """
+    opening = _Opening(handler)
+    loop = asyncio.get_running_loop()
+    connection: Connection | None = None
+    try:
+        async with asyncio.timeout(timeout_s):
+            _, connection = await loop.create_connection(
+                lambda: Connection(hello, opening, options), host, port
+            )
+            await opening.opened
+    except BaseException:
+        if connection is not None:
+            connection.abort("the attempt to connect was given up")
+        raise
+    return connection
+
+
+class _Opening:
+    """Passes everything on to the owner, and notes when the handshake is done or has failed."""
+
+    def __init__(self, handler: ConnectionHandler) -> None:
+        self._handler = handler
+        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def on_open(self, connection: Connection) -> None:
+        if not self.opened.done():
+            self.opened.set_result(None)
+        connection.handler = self._handler
+        self._handler.on_open(connection)
+
+    def on_messages(self, connection: Connection, messages: list[Message]) -> None:
+        raise AssertionError("messages are handed over only after the handshake")
+
+    def on_writable(self, connection: Connection) -> None:
+        """Nothing is waiting to be sent before the handshake."""
+
+    def on_closed(self, connection: Connection, reason: str) -> None:
+        if not self.opened.done():
+            self.opened.set_exception(HandshakeFailed(f"{connection.peer_address}: {reason}"))

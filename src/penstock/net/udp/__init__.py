@@ -1,0 +1,1 @@
+"""Datagrams over UDP sockets."""

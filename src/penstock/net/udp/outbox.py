@@ -1,0 +1,88 @@
+"""What goes out to one address as datagrams.
+
+1. Where there is no limit, messages are packed into as few datagrams as their size allows.  A full
+   datagram leaves at once, the last one when its owner says that this was all for now.
+2. Towards a neighbour they share the link's bandwidth limit with everything else on the link, and
+   wait in a short drop-tail queue.  Each counts there with what it takes in a datagram of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from penstock.core.clock import in_seconds
+from penstock.core.machine import Priority
+from penstock.core.message import Message
+from penstock.net.tcp.shaping import UNLIMITED, LinkPacer
+from penstock.net.udp.packing import OVERHEAD_BYTES, Packer, encode_message
+from penstock.net.wall_clock import WallClock
+from penstock.overlay.drop_tail import DropTail
+
+
+class DatagramOutbox:
+    """A queue, its pace, and where it goes."""
+
+    def __init__(
+        self,
+        clock: WallClock,
+        pacer: LinkPacer,
+        send: Callable[[bytes], None],
+        datagram_bytes: int,
+    ) -> None:
+        """``send`` gets whole datagrams."""
+        self.sent_messages = 0
+        self.sent_bytes = 0
+        self._clock = clock
+        self._pacer = pacer
+        self._queue: DropTail[bytes] = DropTail()
+        self._packer = Packer(datagram_bytes, send)
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.Handle | None = None
+
+    @property
+    def dropped_messages(self) -> int:
+        """What found the queue full."""
+        return self._queue.dropped_messages
+
+    def put(self, messages: Sequence[Message]) -> None:
+        """Send messages when they are flushed, or as the limit allows; or drop them."""
+        if self._queue or self._pacer.rate_bytes_per_s != UNLIMITED:
+            for message in messages:
+                data = encode_message(message)
+                self._queue.offer(data, OVERHEAD_BYTES + len(data))
+            return
+        self.sent_bytes += self._packer.put_all(messages)
+        self.sent_messages += len(messages)
+
+    def flush(self) -> None:
+        """No more comes for now: send what may go."""
+        if self._queue and self._timer is None:
+            self._release()
+        self._packer.flush()
+
+    def close(self) -> None:
+        """Send nothing more."""
+        self._queue.flush()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _woken(self) -> None:
+        self._timer = None
+        self.flush()
+
+    def _release(self) -> None:
+        """Take what the limit allows out of the queue."""
+        queue, pacer = self._queue, self._pacer
+        now = self._clock.now()
+        while queue:
+            ready_at = pacer.ready_at(Priority.DATA)
+            if ready_at > now:
+                self._timer = self._loop.call_later(in_seconds(ready_at - now), self._woken)
+                break
+            data, size_bytes = queue.take()
+            pacer.sent(size_bytes, Priority.DATA, now)
+            self._packer.put(data)
+            self.sent_messages += 1
+            self.sent_bytes += len(data)

@@ -1,0 +1,1 @@
+"""The papers' experiments, on top of the laboratory."""

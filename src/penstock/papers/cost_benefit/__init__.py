@@ -1,0 +1,1 @@
+"""The experiments of the cost-benefit paper (multicast)."""

@@ -1,0 +1,36 @@
+"""What two constants of the paper's law, which the paper leaves open, are for.
+
+1. How long who lost a draw waits for the next.  With 100 ms instead of 40 a few dozen senders stay
+   rich, and all spend their savings at once when the price touches zero.
+2. The shortest salary period.  With 30 ms instead of 20 a few senders spend less at once; but a
+   sender that is alone on a link then yields more to one that crosses it on a long way.
+
+Runs as arrays, under the paper's law alone.
+"""
+
+from __future__ import annotations
+
+from penstock.papers.cost_benefit.plans import OTHER_LOTTERIES, OTHER_PERIODS
+from penstock.papers.cost_benefit.row import SERVICE, Rows, highest, total
+from penstock.papers.table import SHOWN, PaperRow, row
+
+
+def settled_rows(rows: Rows) -> list[PaperRow]:
+    """Each constant as it was settled, and another, where the difference shows."""
+    found = []
+    for kind, plans in (("lottery", OTHER_LOTTERIES), ("shortest period", OTHER_PERIODS)):
+        for (run, constant_ms), plan in plans.items():
+            is_chain = run.startswith("3")
+            found.append(
+                row(
+                    SERVICE,
+                    f"{run}, {kind} of {constant_ms} ms",
+                    "all senders" if is_chain else "highest buffer",
+                    "Mbit/s" if is_chain else "packets",
+                    paper="–",
+                    bar=SHOWN,
+                    paper_law=rows.values(plan, total if is_chain else highest),
+                    note="as arrays",
+                )
+            )
+    return found

@@ -1,0 +1,1 @@
+"""The experiments of the alias queue paper (queues)."""

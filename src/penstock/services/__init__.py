@@ -1,0 +1,1 @@
+"""The delivery services: each a folder of its own, listed in ``registry.py``."""

@@ -1,0 +1,1 @@
+"""What a broker keeps to forward datagrams by content."""

@@ -1,0 +1,1 @@
+"""The rates of content flows, as numbers."""

@@ -1,0 +1,277 @@
+"""Algorithm 2: which flows a publisher controls, and for whom (Section III-B 7).
+
+A request from subscriber s for filter f with quota q is handled as follows.  The listing in the
+paper looks at the flows in turn and may act before it has found the one that s itself limits; so:
+
+1. A flow (f, s) is sought first.  A quota that is not higher is accepted.  A higher one is accepted
+   unless another flow now covers f with a quota that is not higher: then (f, s) is not needed any
+   more and goes.
+2. Otherwise, if a flow covers f and its quota is not higher, f is limited already: the request is
+   only remembered, as a possible successor.
+3. Otherwise every flow that f covers and whose quota is not lower goes, and (f, s) is added.
+
+What waits in a flow that goes waits in its successor.
+
+4. A flow whose limiting receiver has been silent for ``stale_after_ns`` is handed over to the
+   remembered request of somebody who has reported meanwhile.  If there is none its quota rises by a
+   quarter, each time; when it held nothing back during the whole period, it goes.
+
+Covering is exact (``matching/covering``), screened by the Bloom encodings.  No quota is below
+the floor, one receiver has a bounded number of flows, and so has the table.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import isfinite
+from typing import Any, Final
+
+import msgspec
+
+from penstock.content.bloom.encoding import FilterEncoding
+from penstock.content.matching.covering import covers
+from penstock.content.matching.index import SelectorIndex
+from penstock.content.selectors.error import SelectorError
+from penstock.content.selectors.selector import Selector
+from penstock.core.clock import Duration, Instant
+from penstock.services.datagram.forwarding.remembered import Remembered
+from penstock.services.datagram.messages import (
+    Attribute,
+    ClientAddress,
+    Feedback,
+    FlowRequest,
+    FlowTag,
+)
+from penstock.services.datagram.parameters import DatagramParameters
+from penstock.services.datagram.publisher.token_bucket import FlowTokens
+from penstock.services.datagram.selectors import ReadSelector, read_selector
+
+STALE_RISE: Final = 1.25
+"""By how much the quota of a flow without reports rises: dropping it instead triples the losses."""
+
+SUCCESSORS_KEPT: Final = 8
+"""Remembered requests of one flow; the newest are the likely successors."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """One request, and what its subscriber says of the network."""
+
+    receiver: ClientAddress
+    request: FlowRequest
+    at: Instant
+    delay_ns: Duration
+    loss_event_rate: float
+    round_trip_ns: Duration
+
+
+class Flow:
+    """A line of the table (Figure 4)."""
+
+    __slots__ = (
+        "encoding",
+        "held_back",
+        "key",
+        "report",
+        "selector",
+        "sequence",
+        "since",
+        "successors",
+        "tokens",
+        "touched_at",
+        "waiting",
+    )
+
+    def __init__(self, key: int, read: ReadSelector, report: Report, quota: float) -> None:
+        self.key = key
+        self.selector: Selector = read.selector
+        self.encoding: FilterEncoding = read.encoding
+        self.report = report
+        self.since = report.at
+        self.touched_at = report.at
+        self.tokens = FlowTokens(quota, report.at)
+        self.sequence = 0
+        self.waiting: deque[Any] = deque()
+        self.successors: dict[ClientAddress, Report] = {}
+        self.held_back = False
+
+    @property
+    def quota_msgs_per_s(self) -> float:
+        """The limit in force."""
+        return self.tokens.quota_msgs_per_s
+
+    @property
+    def receiver(self) -> ClientAddress:
+        """The limiting receiver."""
+        return self.report.receiver
+
+    def covers(self, read: ReadSelector) -> bool:
+        """Whether every message that the selector selects is part of the flow."""
+        return self.encoding.may_cover(read.encoding) and covers(self.selector, read.selector)
+
+    def tag(self) -> FlowTag:
+        """The mark of the next publication of this flow."""
+        self.sequence += 1
+        report = self.report
+        return FlowTag(report.receiver, report.request.filter_id, self.sequence, report.delay_ns)
+
+    def limited_by(self, report: Report, quota: float) -> None:
+        """Somebody limits the flow now, perhaps somebody else than before."""
+        if report.receiver != self.receiver:
+            self.sequence = 0
+            self.successors.pop(report.receiver, None)
+        self.report = report
+        self.touched_at = report.at
+        self.tokens.set_quota(quota, report.at)
+
+
+class FlowTable:
+    """The flows that one publisher controls."""
+
+    def __init__(self, parameters: DatagramParameters) -> None:
+        """No flow is controlled."""
+        self.flows: list[Flow] = []
+        self.refused_requests = 0
+        self._parameters = parameters
+        self._index = SelectorIndex()
+        self._matching = Remembered(self._match)
+        self._by_key: dict[int, Flow] = {}
+        self._last_key = 0
+
+    def matching(self, bits: int, attributes: dict[str, Attribute]) -> list[Flow]:
+        """The flows that a message is part of; ``bits`` is its encoding, which screens it."""
+        for flow in self.flows:
+            if flow.encoding.matches(bits):
+                return self._matching.of(attributes)
+        return []
+
+    def _match(self, attributes: dict[str, Attribute]) -> list[Flow]:
+        return [self._by_key[key] for key in self._index.match_row(attributes)]
+
+    def feedback(self, feedback: Feedback, now: Instant) -> None:
+        """Take a report in."""
+        delay = now - feedback.sent_at
+        for request in feedback.requests[: self._parameters.max_flows_of_receiver]:
+            try:
+                read = read_selector(request.selector)
+            except SelectorError:
+                self.refused_requests += 1
+                continue
+            if not isfinite(request.quota_msgs_per_s):
+                self.refused_requests += 1
+                continue
+            report = Report(
+                feedback.sender,
+                request,
+                now,
+                delay,
+                feedback.loss_event_rate,
+                feedback.round_trip_ns,
+            )
+            self._request(report, read)
+
+    def _request(self, report: Report, read: ReadSelector) -> None:
+        selector = read.selector
+        quota = max(self._parameters.quota_floor_msgs_per_s, report.request.quota_msgs_per_s)
+        own = next(
+            (
+                flow
+                for flow in self.flows
+                if flow.receiver == report.receiver and flow.selector.text == selector.text
+            ),
+            None,
+        )
+        cover = self._cover(read, quota, own)
+        if own is not None:
+            if quota > own.quota_msgs_per_s and cover is not None:
+                self._remove(own, cover)
+            else:
+                own.limited_by(report, quota)
+            return
+        if cover is not None:
+            _remember(cover, report)
+            return
+        self._add(report, read, quota)
+
+    def _cover(self, read: ReadSelector, quota: float, except_flow: Flow | None) -> Flow | None:
+        """A flow that limits everything that the selector selects as much, or more."""
+        for flow in self.flows:
+            if flow is not except_flow and flow.quota_msgs_per_s <= quota and flow.covers(read):
+                return flow
+        return None
+
+    def _add(self, report: Report, read: ReadSelector, quota: float) -> None:
+        selector, encoding = read.selector, read.encoding
+        same = [flow for flow in self.flows if flow.selector.text == selector.text]
+        if same:
+            # Another receiver of the same filter is worse off: the flow is its now.
+            same[0].limited_by(report, quota)
+            added = same[0]
+        else:
+            receivers_flows = sum(flow.receiver == report.receiver for flow in self.flows)
+            if (
+                len(self.flows) >= self._parameters.max_flows
+                or receivers_flows >= self._parameters.max_flows_of_receiver
+            ):
+                self.refused_requests += 1
+                return
+            self._last_key += 1
+            added = Flow(self._last_key, read, report, quota)
+            self.flows.append(added)
+            self._by_key[added.key] = added
+            self._index.add(added.key, selector)
+            self._matching.forget()
+        for flow in [each for each in self.flows if each is not added]:
+            if (
+                flow.quota_msgs_per_s >= quota
+                and encoding.may_cover(flow.encoding)
+                and covers(selector, flow.selector)
+            ):
+                self._remove(flow, added)
+
+    def _remove(self, flow: Flow, heir: Flow | None) -> None:
+        self.flows.remove(flow)
+        del self._by_key[flow.key]
+        self._index.remove(flow.key)
+        self._matching.forget()
+        if heir is not None:
+            heir.waiting.extend(flow.waiting)
+            for report in (*flow.successors.values(), flow.report):
+                _remember(heir, report)
+
+    # -- staleness --------------------------------------------------------------------------
+
+    def stale_at(self) -> Instant | None:
+        """When the next flow becomes stale."""
+        if not self.flows:
+            return None
+        return min(flow.touched_at for flow in self.flows) + self._parameters.stale_after_ns
+
+    def loosen_stale(self, now: Instant) -> None:
+        """Rule 4."""
+        limit = now - self._parameters.stale_after_ns
+        for flow in [each for each in self.flows if each.touched_at <= limit]:
+            fresh = [each for each in flow.successors.values() if each.at > limit]
+            if not flow.held_back and not flow.waiting:
+                self._remove(flow, None)
+            else:
+                flow.touched_at = now
+                flow.tokens.set_quota(STALE_RISE * flow.quota_msgs_per_s, now)
+            flow.held_back = False
+            for report in sorted(fresh, key=lambda each: each.request.quota_msgs_per_s)[:1]:
+                flow.successors.pop(report.receiver)
+                self._hand_over(flow, report)
+
+    def _hand_over(self, flow: Flow, report: Report) -> None:
+        read = read_selector(report.request.selector)
+        if flow in self.flows and read.selector.text == flow.selector.text:
+            flow.limited_by(report, min(flow.quota_msgs_per_s, report.request.quota_msgs_per_s))
+        else:
+            quota = max(self._parameters.quota_floor_msgs_per_s, report.request.quota_msgs_per_s)
+            self._add(report, read, quota)
+
+
+def _remember(flow: Flow, report: Report) -> None:
+    flow.successors.pop(report.receiver, None)
+    flow.successors[report.receiver] = report
+    while len(flow.successors) > SUCCESSORS_KEPT:
+        del flow.successors[next(iter(flow.successors))]

@@ -1,0 +1,41 @@
+"""Selectors as they travel: parsed once, with their encodings, and bounded.
+
+The same few selectors come in every report and at every hop, so what was read is kept.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from penstock.content.bloom.encoding import FilterEncoding, encode_filter
+from penstock.content.selectors.error import SelectorError
+from penstock.content.selectors.parser import parse
+from penstock.content.selectors.selector import Selector
+
+MAX_SELECTOR_BYTES: Final = 512
+"""A report must carry the selector in one datagram, with room for others."""
+
+KEPT_SELECTORS: Final = 4096
+"""Bound on what is kept."""
+
+
+class ReadSelector(msgspec.Struct, frozen=True):
+    """A selector and its encoding."""
+
+    selector: Selector
+    encoding: FilterEncoding
+
+
+@lru_cache(maxsize=KEPT_SELECTORS)
+def read_selector(text: str) -> ReadSelector:
+    """Parse a selector; raises ``SelectorError``, which says what is wrong with it."""
+    if len(text.encode()) > MAX_SELECTOR_BYTES:
+        raise SelectorError(
+            f"a selector of {len(text.encode())} bytes; the datagram service carries selectors in "
+            f"datagrams and takes at most {MAX_SELECTOR_BYTES}: make it simpler, or subscribe twice"
+        )
+    selector = parse(text)
+    return ReadSelector(selector, encode_filter(selector))

@@ -1,0 +1,1 @@
+"""The subscriber's half of the congestion control."""

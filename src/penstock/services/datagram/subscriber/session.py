@@ -1,0 +1,254 @@
+"""Algorithm 1: what a subscriber keeps and decides for one publisher (Section III-B 5).
+
+Once in a round trip, and not more often than ``report_interval_ns``:
+
+1. The equation gives the rate R that is allowed; t is what is received over all filters.
+2. If R < t, R is divided among the filters by max-min, weighted by their priorities.
+3. If R > t, each filter whose flow this subscriber limits gets its reception rate and an equal part
+   of what is left, at most α of its reception rate.
+4. The report names the filters whose quota is below their reception rate, and those that this
+   subscriber limits.  (Lines 6 to 10 of the paper's listing belong after the loop.)
+
+A message may match several filters: R and t count messages, so the quotas are scaled up by as much
+as the filters overlap.  If nothing came since the last report there is nothing to say: the flow of
+a publisher that is idle is not throttled for being idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from penstock.content.bloom.encoding import FilterEncoding
+from penstock.content.selectors.selector import Selector
+from penstock.core.clock import Duration, Instant
+from penstock.services.datagram.laws.delay_law import DelayLaw
+from penstock.services.datagram.laws.equation import allowed_rate, loss_event_rate_for
+from penstock.services.datagram.laws.max_min import max_min_shares
+from penstock.services.datagram.messages import ClientAddress, FlowRequest, FlowTag, Publication
+from penstock.services.datagram.parameters import DatagramParameters
+from penstock.services.datagram.subscriber.loss_history import LossHistory
+from penstock.services.datagram.subscriber.publication_record import (
+    NOTHING_LOST,
+    RecordReading,
+    read_record,
+)
+from penstock.services.datagram.subscriber.rate_meter import RateMeter
+from penstock.services.datagram.subscriber.round_trip import RoundTripEstimate
+
+NO_TAGS: Final[Mapping[int, FlowTag]] = {}
+
+
+class Filter(msgspec.Struct, frozen=True):
+    """One subscription of a client."""
+
+    filter_id: int
+    selector: Selector
+    encoding: FilterEncoding
+    priority: float = 1.0
+
+
+class FilterState:
+    """One filter's line in the session's table (Figure 3)."""
+
+    __slots__ = ("last_sequence", "limiting", "meter", "quota_msgs_per_s")
+
+    def __init__(self, now: Instant) -> None:
+        self.meter = RateMeter(now)
+        self.quota_msgs_per_s = 0.0
+        self.limiting = False
+        self.last_sequence = 0
+
+
+class SubscriberSession:
+    """The state of one pair of a subscriber and a publisher's incarnation."""
+
+    def __init__(
+        self, address: ClientAddress, incarnation: int, parameters: DatagramParameters, now: Instant
+    ) -> None:
+        """``address`` is the subscriber's own."""
+        self.incarnation = incarnation
+        self.round_trip = RoundTripEstimate(parameters.echo_interval_ns)
+        self.losses = LossHistory()
+        self.delay_law = DelayLaw() if parameters.law == "improved" else None
+        self.received_messages = 0
+        self.lost_messages = 0
+        self.heard_at = now
+        self.allowed_msgs_per_s = 0.0
+        self._address = address
+        self._parameters = parameters
+        self._states: dict[int, FilterState] = {}
+        self._meter = RateMeter(now)
+        self._last_sequence = 0
+        """Publications are numbered from one; nothing was received yet."""
+        self._delay_decides = True
+        self._decided_at = now
+        self._decide_at: Instant | None = None
+
+    # -- publications -----------------------------------------------------------------------
+
+    def received(
+        self,
+        some: Sequence[tuple[Publication, Sequence[int]]],
+        filters: Mapping[int, Filter],
+        now: Instant,
+    ) -> None:
+        """Publications came at once, each with the filters that it matches."""
+        self.heard_at = now
+        self.received_messages += len(some)
+        one_ways: list[Duration] = []
+        for publication, filter_ids in some:
+            tags = self._own_tags(publication) if publication.flows else NO_TAGS
+            self._meter.add(now)
+            for filter_id in filter_ids:
+                state = self._states.get(filter_id)
+                if state is None:
+                    state = self._states[filter_id] = FilterState(now)
+                state.meter.add(now)
+                state.limiting = filter_id in tags
+            delay = next(iter(tags.values())).feedback_delay_ns if tags else None
+            if not self.round_trip.publication(publication.sent_at, now, delay):
+                self._clock_was_set(one_ways, now)
+            one_ways.append(now - publication.sent_at)
+            reading = self._read(publication, tags, filters, now)
+            if reading.lost_messages:
+                self._lost(reading.lost_messages, now)
+            self.losses.arrived(reading.weight)
+            if publication.sequence > self._last_sequence:
+                self._last_sequence = publication.sequence
+            if self._decide_at is None and self.round_trip.smoothed_ns is not None:
+                interval = max(self._parameters.report_interval_ns, self.round_trip.smoothed_ns)
+                self._decide_at = max(now, self._decided_at + interval)
+        if self.delay_law is not None:
+            self.delay_law.arrived(one_ways, now)
+
+    def _own_tags(self, publication: Publication) -> Mapping[int, FlowTag]:
+        """The tags of the flows that this subscriber limits, by its own number for the filter."""
+        return {tag.filter_id: tag for tag in publication.flows if tag.receiver == self._address}
+
+    def _clock_was_set(self, one_ways: list[Duration], now: Instant) -> None:
+        """What was measured before, in this batch too, is of another clock."""
+        if self.delay_law is not None:
+            self.delay_law.arrived(one_ways, now)
+            self.delay_law.clock_was_set()
+        one_ways.clear()
+
+    def _read(
+        self,
+        publication: Publication,
+        tags: Mapping[int, FlowTag],
+        filters: Mapping[int, Filter],
+        now: Instant,
+    ) -> RecordReading:
+        """What was lost before this publication."""
+        if tags and self._parameters.detection == "flow":
+            return self._gap_in_flows(tags, now)
+        last = self._last_sequence
+        if not last or publication.sequence <= last + 1:
+            return NOTHING_LOST
+        rate = publication.publish_rate_msgs_per_s
+        return read_record(
+            publication.record,
+            publication.sequence - last - 1,
+            (each.encoding for each in filters.values()),
+            self._meter.per_second(now) / rate if rate > 0 else 1.0,
+        )
+
+    def _gap_in_flows(self, tags: Mapping[int, FlowTag], now: Instant) -> RecordReading:
+        lost = 0
+        for filter_id, tag in tags.items():
+            state = self._states.get(filter_id)
+            if state is None:
+                state = self._states[filter_id] = FilterState(now)
+            if state.last_sequence and tag.sequence > state.last_sequence:
+                lost = max(lost, tag.sequence - state.last_sequence - 1)
+            # A flow that is set up anew counts from one again.
+            if tag.sequence > state.last_sequence or tag.sequence == 1:
+                state.last_sequence = tag.sequence
+        return RecordReading(lost, 1.0) if lost else NOTHING_LOST
+
+    def _lost(self, messages: int, now: Instant) -> None:
+        self.lost_messages += messages
+        if self._event(now) and self.delay_law is not None:
+            self.delay_law.loss_event(now)
+
+    def _event(self, now: Instant) -> bool:
+        round_trip = self.round_trip.at_loss_ns
+        if round_trip is None:
+            return False
+        first = 0.0
+        if not self.losses.events:
+            first = 1 / loss_event_rate_for(self._meter.per_second(now), round_trip)
+        return self.losses.lost(now, round_trip, first)
+
+    # -- decisions --------------------------------------------------------------------------
+
+    @property
+    def loss_event_rate(self) -> float:
+        """What the equation is asked with."""
+        return self.losses.loss_event_rate()
+
+    def decision_due_at(self) -> Instant | None:
+        """When the next decision is due; None while there is nothing to decide on."""
+        return self._decide_at
+
+    def decide(self, filters: Mapping[int, Filter], now: Instant) -> tuple[FlowRequest, ...]:
+        """Algorithm 1; what to ask of the publisher, if anything."""
+        round_trip = self.round_trip.smoothed_ns
+        assert round_trip is not None, "a decision is due only when the round trip is known"
+        self._decided_at = now
+        self._decide_at = None
+        states = {key: each for key, each in self._states.items() if key in filters}
+        self._states = states
+        rates = {key: state.meter.per_second(now) for key, state in states.items()}
+        total = self._meter.per_second(now)
+        self.allowed_msgs_per_s = self._allowed_rate(total, round_trip, now)
+        overlap = sum(rates.values()) / total if total > 0 else 1.0
+        if self.allowed_msgs_per_s < total:
+            self._decrease(self.allowed_msgs_per_s * overlap, states, rates, filters)
+        else:
+            self._increase((self.allowed_msgs_per_s - total) * overlap, states, rates)
+        return tuple(
+            FlowRequest(key, filters[key].selector.text, state.quota_msgs_per_s, rates[key])
+            for key, state in states.items()
+            if state.limiting or state.quota_msgs_per_s < rates[key]
+        )
+
+    def _allowed_rate(self, total: float, round_trip: Duration, now: Instant) -> float:
+        """The equation's rate, or less if the improved law says so."""
+        law = self.delay_law
+        if law is None:
+            return allowed_rate(self.loss_event_rate, round_trip)
+        delay_decides = law.in_force(now)
+        if self._delay_decides and not delay_decides and self.losses.events:
+            # What was lost while the queue was short says nothing of the queue that others keep
+            # long: the round trip is another one.  As at a first loss, the present rate stands.
+            self.losses.begin_anew(1 / loss_event_rate_for(total, round_trip))
+        self._delay_decides = delay_decides
+        allowed = allowed_rate(self.loss_event_rate, round_trip)
+        return min(allowed, law.allowed_rate(total, now)) if delay_decides else allowed
+
+    def _decrease(
+        self,
+        allowed: float,
+        states: Mapping[int, FilterState],
+        rates: Mapping[int, float],
+        filters: Mapping[int, Filter],
+    ) -> None:
+        keys = list(states)
+        demands = [rates[key] for key in keys]
+        weights = [filters[key].priority for key in keys]
+        for key, share in zip(keys, max_min_shares(allowed, demands, weights), strict=True):
+            states[key].quota_msgs_per_s = share
+
+    def _increase(
+        self, unused: float, states: Mapping[int, FilterState], rates: Mapping[int, float]
+    ) -> None:
+        limited = sum(state.limiting for state in states.values())
+        for key, state in states.items():
+            state.quota_msgs_per_s = rates[key]
+            if state.limiting:
+                most = self._parameters.increase_limit * rates[key]
+                state.quota_msgs_per_s += min(most, unused / limited)

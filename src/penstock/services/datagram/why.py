@@ -1,0 +1,84 @@
+"""What slows a publisher's flows down, in words and numbers: ``penstock why PUBLISHER``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from penstock.core.clock import Instant, in_seconds
+from penstock.services.datagram.parameters import Law
+from penstock.services.datagram.publisher.control import PublisherControl
+
+
+class FlowExplanation(msgspec.Struct, frozen=True):
+    """One flow that is held back; the field names are the JSON's."""
+
+    selector: str
+    limiting_receiver: str
+    quota_msgs_per_s: float
+    reception_msgs_per_s: float
+    loss_event_rate: float
+    round_trip_s: float
+    controlled_for_s: float
+    last_report_s_ago: float
+    waiting_messages: int
+
+
+class PublisherExplanation(msgspec.Struct, frozen=True):
+    """A publisher's account of itself."""
+
+    service: str
+    publisher: str
+    law: str
+    detection: str
+    throttled: bool
+    publish_rate_msgs_per_s: float
+    sent_messages: int
+    refused_messages: int
+    expired_messages: int
+    feedback_messages: int
+    rule: str
+    flows: tuple[FlowExplanation, ...]
+
+
+RULES: Final[dict[Law, str]] = {
+    "none": "nothing is controlled",
+    "paper": "each flow gets the rate that a TCP connection would have at the loss and round trip "
+    "of its limiting receiver (content-aware paper, equation 1)",
+    "improved": "each flow gets what keeps the queue on the way to its limiting receiver short, "
+    "and never more than a TCP connection would have at its loss and round trip",
+}
+
+
+def explain(control: PublisherControl, now: Instant) -> PublisherExplanation:
+    """The account at this moment."""
+    parameters = control.parameters
+    flows = tuple(
+        FlowExplanation(
+            selector=flow.selector.text,
+            limiting_receiver=flow.receiver,
+            quota_msgs_per_s=flow.quota_msgs_per_s,
+            reception_msgs_per_s=flow.report.request.reception_msgs_per_s,
+            loss_event_rate=flow.report.loss_event_rate,
+            round_trip_s=in_seconds(flow.report.round_trip_ns),
+            controlled_for_s=in_seconds(now - flow.since),
+            last_report_s_ago=in_seconds(now - flow.report.at),
+            waiting_messages=len(flow.waiting),
+        )
+        for flow in sorted(control.table.flows, key=lambda each: each.quota_msgs_per_s)
+    )
+    return PublisherExplanation(
+        service="datagram",
+        publisher=control.address,
+        law=parameters.law,
+        detection=parameters.detection,
+        throttled=any(flow.waiting_messages for flow in flows),
+        publish_rate_msgs_per_s=control.publish_rate_msgs_per_s(now),
+        sent_messages=control.sent_messages,
+        refused_messages=control.refused_messages,
+        expired_messages=control.expired_messages,
+        feedback_messages=control.feedback_messages,
+        rule=RULES[parameters.law],
+        flows=flows,
+    )

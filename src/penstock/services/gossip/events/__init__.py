@@ -1,0 +1,1 @@
+"""The events that a peer keeps, knows and has received."""

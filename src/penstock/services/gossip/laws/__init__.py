@@ -1,0 +1,1 @@
+"""How fast a peer may publish, as numbers."""

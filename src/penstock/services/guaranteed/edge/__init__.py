@@ -1,0 +1,1 @@
+"""Where streams end: subscriptions, durable positions, recovery."""

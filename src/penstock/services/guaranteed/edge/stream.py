@@ -1,0 +1,281 @@
+"""A stream as an edge broker puts it together: doubt horizon, receive window, requests.
+
+1. The doubt horizon is the first tick of which nothing is known; everything below it was handed on,
+   in order, once.
+2. Knowledge is kept only inside the receive window above the horizon.  What lies beyond is ignored
+   and asked for later; having ignored something is what "recovering" means (Section 4).
+3. Unknown ticks inside both windows, below the highest tick seen in data, are asked for in units
+   of ``nack_unit_ns``.  Each unit has its own repetition timer.
+4. Links keep the order, so a request is lost when one that was sent later is answered: it is
+   repeated after the usual time, without the back-off that silence calls for.  What answers a
+   repeated request sooner than usual was sent for an earlier copy of it, and proves nothing of
+   those that were sent in between.
+5. An answer that stopped at a limit frees the units behind it, which are asked for at once: the
+   answers themselves are the clock.
+"""
+
+from __future__ import annotations
+
+from penstock.content.rows.frame import Frame
+from penstock.content.rows.knowledge import KnowledgeMap
+from penstock.core.clock import Duration, Instant
+from penstock.core.intervals import Interval, IntervalSet, Tick
+from penstock.core.machine import InvariantBroken
+from penstock.services.guaranteed.laws.nack_window import Answer, NackWindow
+from penstock.services.guaranteed.laws.round_trip import RoundTrip
+from penstock.services.guaranteed.parameters import GuaranteedParameters
+
+MAX_UNITS = 64
+"""How many pieces the NACK window is asked for in at most."""
+
+
+class _Request:
+    """One unit that was asked for."""
+
+    __slots__ = ("asked_high", "attempts", "deadline", "first_sent_at", "high", "low", "sent_at")
+
+    def __init__(self, low: Tick, high: Tick, asked_high: Tick, now: Instant) -> None:
+        self.low = low
+        self.high = high
+        self.asked_high = asked_high
+        self.first_sent_at = now
+        self.sent_at = now
+        self.attempts = 0
+        self.deadline = now
+
+
+class EdgeStream:
+    """One pubend's stream at an edge, for all live subscribers or for one that catches up."""
+
+    def __init__(
+        self,
+        pubend: str,
+        filter_text: str,
+        start: Tick,
+        window: NackWindow,
+        parameters: GuaranteedParameters,
+        *,
+        receive_window: Duration,
+        receive_window_bytes: int | None = None,
+        unit_ns: Duration | None = None,
+        most_units: int = MAX_UNITS,
+        most_ready: int = 0,
+    ) -> None:
+        """Everything below ``start`` is none of this stream's business.
+
+        ``receive_window_bytes`` bounds what is held, if not as usual; ``unit_ns`` is the smallest
+        piece that is asked for, likewise; ``most_ready`` is how many frames are handed on at once,
+        unless it is 0.
+        """
+        self.pubend = pubend
+        self.filter = filter_text
+        self.horizon = start
+        self.highest = start
+        self.window = window
+        self.ignored_at: Instant | None = None
+        self._parameters = parameters
+        self._receive_window = receive_window
+        self._receive_window_bytes = receive_window_bytes or parameters.receive_window_bytes
+        self._unit_ns = unit_ns or parameters.nack_unit_ns
+        self._most_units = most_units
+        self._most_ready = most_ready
+        self.asked_at: Instant | None = None
+        self._known = KnowledgeMap()
+        self._requests: list[_Request] = []
+        self._answered_sent_at: Instant = 0
+        self._outstanding = IntervalSet()
+        self._round_trip = RoundTrip(
+            minimum=parameters.nack_timeout_min_ns,
+            maximum=parameters.nack_timeout_max_ns,
+            initial=parameters.nack_timeout_initial_ns,
+        )
+
+    def receive(self, frame: Frame, now: Instant) -> list[Frame]:
+        """Merge knowledge in; returns what became contiguous, in order and exactly once."""
+        if frame.high > self.highest:
+            self.highest = frame.high
+        if frame.high <= self.horizon:
+            return []
+        limit = self._receive_limit()
+        if frame.low > self.horizon and frame.low >= limit:
+            self.ignored_at = now
+            return []
+        if frame.high > limit:
+            self.ignored_at = now
+            frame = frame.slice(self.horizon, limit)
+        if not len(self._known) and frame.low <= self.horizon:
+            ready = [frame.slice(self.horizon, frame.high)]
+            self.horizon = frame.high
+        else:
+            # What lies ready already is taken slice by slice, whatever arrives meanwhile.
+            interrupted = self.has_ready
+            self._known.insert(frame)
+            ready = [] if interrupted else self.take_ready()
+        if self._requests:
+            self._settle(frame, now)
+        return ready
+
+    def _receive_limit(self) -> Tick:
+        """Where the receive window ends at present, in ticks or because it is full."""
+        limit = self.horizon + self._receive_window
+        if self._known.weight >= self._receive_window_bytes:
+            # What fills a gap is welcome even now: it is what lets the horizon move.
+            limit = min(limit, self._known.high or limit)
+        return limit
+
+    def continues(self, frame: Frame) -> bool:
+        """Whether a frame goes on where what is held ends, or is the first to be held.
+
+        Who takes the live stream only now and then would otherwise hold many pieces of it, and have
+        to ask for as many between them.
+        """
+        held_end = self._known.high
+        return held_end is None or frame.low <= held_end
+
+    def take_ready(self) -> list[Frame]:
+        """What is contiguous with what was handed on before; not all at once, if so bounded."""
+        end = self._known.prefix_end(self.horizon)
+        if self._most_ready:
+            end = min(end, self._known.end_of(self._most_ready, end))
+        if end <= self.horizon:
+            return []
+        ready = self._known.slice(self.horizon, end)
+        self.horizon = end
+        self._known.forget_below(end)
+        return ready
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether there is more to be taken already."""
+        low = self._known.low
+        return low is not None and low <= self.horizon
+
+    def answered(self, frame: Frame, *, more: bool, now: Instant) -> list[Frame]:
+        """The same for the answer to a request."""
+        ready = self.receive(frame, now)
+        span, weight = frame.high - frame.low, frame.weight if len(frame) else 0
+        self.window.answered(Answer(span, weight, more, self._round_trip.smoothed_ns, now))
+        if more:
+            self._release_behind(frame.high)
+        if self._requests and frame.high > self.horizon:
+            self._release_ignored(frame)
+        return ready
+
+    def _settle(self, frame: Frame, now: Instant) -> None:
+        """Forget the requests that a frame answered, and learn from those sent once."""
+        still: list[_Request] = []
+        for request in self._requests:
+            if request.low < frame.high and request.high > frame.low:
+                low = max(request.low, self.horizon)
+                if low >= request.high or not self._known.gaps(low, request.high):
+                    self._outstanding.remove(request.low, request.high)
+                    served_at = self._served_at(request, now)
+                    self._answered_sent_at = max(self._answered_sent_at, served_at)
+                    if request.attempts == 1:
+                        self._round_trip.sample(now - request.sent_at)
+                    continue
+            still.append(request)
+        self._requests = still
+
+    def _served_at(self, request: _Request, now: Instant) -> Instant:
+        """When the copy of a request was sent that is taken to have been answered now."""
+        usual = self._round_trip.shortest_usual_ns
+        if request.attempts > 1 and now - request.sent_at < usual:
+            return request.first_sent_at
+        return request.sent_at
+
+    def _release_behind(self, tick: Tick) -> None:
+        """Units asked for together with the one at ``tick`` will not be answered: free them."""
+        asked = [r.asked_high for r in self._requests if r.low <= tick < r.asked_high]
+        end = max(asked, default=tick)
+        still: list[_Request] = []
+        for request in self._requests:
+            if request.high > tick and request.low < end:
+                self._outstanding.remove(request.low, request.high)
+            else:
+                still.append(request)
+        self._requests = still
+
+    def _release_ignored(self, frame: Frame) -> None:
+        """What an answer brought in vain, for want of room, is asked for again when there is."""
+        for low, high in self._known.gaps(max(frame.low, self.horizon), frame.high):
+            for request in self._requests:
+                if request.low < high and request.high > low:
+                    self._outstanding.remove(request.low, request.high)
+            self._requests = [r for r in self._requests if r.high <= low or r.low >= high]
+
+    def requests_due(self, now: Instant) -> tuple[Interval, ...]:
+        """What to ask for now: new unknown ticks in the NACK window, and overdue ones again."""
+        due = [request for request in self._requests if now >= self._due_at(request)]
+        size = self.window.size_ns
+        # A wide window is cut into a few pieces at most, or the bookkeeping would grow with it.
+        unit = max(self._unit_ns, size // self._most_units)
+        # Whole units only, or the window would slide, and be asked for, message by message.
+        window_end = max(self.horizon + size, self.horizon + unit) // unit * unit
+        limit = min(self.highest, window_end, self._receive_limit())
+        if limit > self.horizon:
+            for low, high in self._known.gaps(self.horizon, limit):
+                for free_low, free_high in self._outstanding.gaps(low, high):
+                    due += self._new_requests(free_low, free_high, unit, now)
+        return self._sent(due, now) if due else ()
+
+    def _new_requests(self, low: Tick, high: Tick, unit: Duration, now: Instant) -> list[_Request]:
+        made = []
+        self._outstanding.add(low, high)
+        while low < high:
+            end = min(high, (low // unit + 1) * unit)
+            made.append(_Request(low, end, end, now))
+            low = end
+        self._requests += made
+        return made
+
+    def _sent(self, due: list[_Request], now: Instant) -> tuple[Interval, ...]:
+        self.asked_at = now
+        due.sort(key=lambda request: request.low)
+        if any(request.attempts and now >= request.deadline for request in due):
+            self._round_trip.repeated()
+        deadline = now + self._round_trip.timeout()
+        groups: list[list[_Request]] = []
+        for request in due:
+            request.attempts += 1
+            request.sent_at = now
+            request.deadline = deadline
+            if groups and groups[-1][-1].high == request.low:
+                groups[-1].append(request)
+            else:
+                groups.append([request])
+        for group in groups:
+            for request in group:
+                request.asked_high = group[-1].high
+        return tuple((max(group[0].low, self.horizon), group[-1].high) for group in groups)
+
+    def forget_requests(self) -> None:
+        """The way up has changed: ask again at once."""
+        self._requests.clear()
+        self._outstanding = IntervalSet()
+
+    def next_deadline(self) -> Instant | None:
+        """When a request is overdue."""
+        if not self._requests:
+            return None
+        return min(self._due_at(request) for request in self._requests)
+
+    def _due_at(self, request: _Request) -> Instant:
+        """When a request is to be repeated: soon, if one that was sent later has been answered."""
+        if request.sent_at < self._answered_sent_at:
+            return min(request.deadline, request.sent_at + self._round_trip.usual_timeout())
+        return request.deadline
+
+    @property
+    def weight(self) -> int:
+        """Bytes held above the horizon."""
+        return self._known.weight
+
+    def check_invariants(self) -> None:
+        """Nothing is held that was handed on or should be, nor beyond the receive window."""
+        low, high = self._known.low, self._known.high
+        lowest = self.horizon if self._most_ready else self.horizon + 1
+        if low is not None and low < lowest:
+            raise InvariantBroken(f"{self.pubend}: holds {low} at or below {self.horizon}")
+        if high is not None and high > self.horizon + self._receive_window:
+            raise InvariantBroken(f"{self.pubend}: holds {high} beyond the receive window")

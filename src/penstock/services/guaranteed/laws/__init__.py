@@ -1,0 +1,1 @@
+"""The numbers of congestion control: rate laws, windows and their parameters."""

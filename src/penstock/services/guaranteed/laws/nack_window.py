@@ -1,0 +1,183 @@
+"""How far above the doubt horizon an edge may ask for unknown ticks.
+
+The NACK window is apart from the receive window (Section 4): the receive window bounds memory, the
+NACK window bounds what a recovering edge takes from the network.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from penstock.core.clock import SECOND, Duration, Instant
+from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """What a policy learns from."""
+
+    span: Duration
+    """How many ticks were answered."""
+    count_bytes: int
+    more: bool
+    """Whether the answer hit a limit."""
+    round_trip: Duration | None
+    """The smoothed round trip of requests, if it is known."""
+    now: Instant
+
+
+class NackWindow(Protocol):
+    """A policy for the size of the window."""
+
+    @property
+    def size_ns(self) -> Duration:
+        """The size at present, in ticks."""
+        ...
+
+    @property
+    def piece_bytes(self) -> int:
+        """What a piece of it may bring; 0 for a live stream, of which the source decides."""
+        ...
+
+    def recovery_began(self) -> None:
+        """The edge has just entered recovery."""
+        ...
+
+    def answered(self, answer: Answer) -> None:
+        """A request was answered."""
+        ...
+
+
+class FixedNackWindow:
+    """Ask for everything that fits the receive window: no recovery control at all."""
+
+    __slots__ = ("_size",)
+
+    def __init__(self, size: Duration) -> None:
+        """The window never changes."""
+        self._size = size
+
+    @property
+    def size_ns(self) -> Duration:
+        """The size at present, in ticks."""
+        return self._size
+
+    @property
+    def piece_bytes(self) -> int:
+        """The source decides."""
+        return 0
+
+    def recovery_began(self) -> None:
+        """Nothing to prepare."""
+
+    def answered(self, answer: Answer) -> None:
+        """Nothing is learnt from an answer."""
+
+
+class RecoveryNackWindow:
+    """SDCC (Section 3.2): additive opening and closing after the recovery rate, as in TCP Vegas.
+
+    1. The recovery rate is the window divided by the round trip of a request (equation 9).
+    2. Once in a round trip it is compared with the rate at the last change of the window.  If it
+       rose by ``nack_increase`` the window opens by one unit, if it fell by ``nack_decrease`` it
+       closes by one (equation 10).
+    3. Every recovery starts with the initial window.
+
+    One unit more is less than a tenth more from ten units on, so the window limits itself near ten
+    units, whatever the network, until round trips become shorter.
+    """
+
+    __slots__ = ("_decide_at", "_largest", "_parameters", "_reference", "_size", "_unit")
+
+    def __init__(
+        self, parameters: CongestionParameters, *, unit: Duration, largest: Duration
+    ) -> None:
+        """``unit`` is size_NACK, ``largest`` the receive window."""
+        self._parameters = parameters
+        self._unit = unit
+        self._largest = largest
+        self._size = parameters.nack_window_initial_ns
+        self._reference = 0.0
+        self._decide_at: Instant = 0
+
+    @property
+    def size_ns(self) -> Duration:
+        """The size at present, in ticks."""
+        return self._size
+
+    @property
+    def piece_bytes(self) -> int:
+        """The source decides."""
+        return 0
+
+    def recovery_began(self) -> None:
+        """Start small."""
+        self._size = self._parameters.nack_window_initial_ns
+        self._reference = 0.0
+
+    def answered(self, answer: Answer) -> None:
+        """Decide, once in a round trip."""
+        round_trip = answer.round_trip
+        if round_trip is None or answer.now < self._decide_at:
+            return
+        self._decide_at = answer.now + round_trip
+        rate = self._size / max(1, round_trip)
+        if rate >= self._reference * (1 + self._parameters.nack_increase):
+            self._size = min(self._largest, self._size + self._unit)
+            self._reference = rate
+        elif rate <= self._reference * (1 - self._parameters.nack_decrease):
+            smallest = self._parameters.nack_window_initial_ns
+            self._size = max(smallest, self._size - self._unit)
+            self._reference = rate
+
+
+class CatchUpWindow:
+    """For one subscriber that reads the past: a window in bytes, expressed in ticks.
+
+    The past may be dense or empty.  While answers are small the window doubles, so that days of
+    silence pass in a few round trips; when an answer hits its limit the window halves.
+    """
+
+    __slots__ = ("_answer_bytes", "_bytes", "_size", "_span")
+
+    INITIAL: Duration = SECOND
+    SMALLEST: Duration = SECOND // 1000
+    LARGEST: Duration = 366 * 24 * 3600 * SECOND
+
+    def __init__(self, answer_bytes: int) -> None:
+        """``answer_bytes`` is what one answer holds at most."""
+        self._answer_bytes = answer_bytes
+        self._size = self.INITIAL
+        self._span: Duration = 0
+        self._bytes = 0
+
+    @property
+    def size_ns(self) -> Duration:
+        """The size at present, in ticks."""
+        return self._size
+
+    @property
+    def piece_bytes(self) -> int:
+        """What one answer holds at most."""
+        return self._answer_bytes
+
+    def recovery_began(self) -> None:
+        """Nothing to prepare."""
+
+    def answered(self, answer: Answer) -> None:
+        """Grow after small answers, shrink after large ones.
+
+        A request is answered in pieces, one for each frame of the log; together they tell how dense
+        the past is.
+        """
+        if answer.more:
+            self._size = max(self.SMALLEST, self._size // 2)
+            self._span = self._bytes = 0
+            return
+        self._span += answer.span
+        self._bytes += answer.count_bytes
+        if 2 * self._span >= self._size:
+            if 2 * self._bytes < self._answer_bytes:
+                self._size = min(self.LARGEST, self._size * 2)
+            self._span = self._bytes = 0

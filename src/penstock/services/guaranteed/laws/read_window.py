@@ -1,0 +1,137 @@
+"""How far ahead a reader of the past may ask: SDCC's window, for history of any density.
+
+SDCC (Section 3.2) opens and closes a recovering edge's window after the recovery rate, as in TCP
+Vegas: while asking for more brings more it opens, and it closes when asking for more only makes the
+queues longer.  That window is a stretch of ticks that the live stream just filled.  A job that
+reads a day of history meets dense and empty hours, and several of its tasks read at once.  So:
+
+1. The window is kept in bytes.  In ticks it is that at the density of what was answered last;
+   through silence it doubles, which costs the network nothing.
+2. What longer queues cost is measured directly: the round trip of a request above the shortest of
+   late.  That is the delay which live data suffers from this reader, and it may be ``TARGET``.
+3. Once for every window that was answered the window opens, by a quarter at most, in proportion to
+   what is missing to the target, and closes in the same way beyond it (as LEDBAT does, RFC 6817).
+   On an idle network it opens with every round trip; on a busy one it yields.
+4. The shortest round trip is forgotten after a while, or a way that has become longer would never
+   be believed.
+5. A broker that hosts the pubend itself reads its own disk: there is no network to spare, so the
+   window is as large as it may be.
+6. The window is asked for in a few pieces.  The source is told how many bytes a piece may bring, so
+   that a dense hour behind a silent one does not come all at once.
+"""
+
+from __future__ import annotations
+
+from penstock.core.clock import MILLISECOND, MINUTE, SECOND, Duration, Instant
+from penstock.services.guaranteed.laws.nack_window import Answer
+
+PIECES = 4
+"""In how many pieces the window is asked for: enough to keep the next one under way while the last
+one is taken, and few enough that rows are seldom cut apart."""
+
+TARGET: Duration = 10 * MILLISECOND
+"""The delay that a reader may cause.  A live edge alerts when its horizon falls behind by 50 ms in
+a second (Δt_nonrec); a fifth of that leaves room for several readers that begin at once."""
+
+GAIN = 0.25
+"""By which share the window opens where there is no delay at all."""
+
+SMALLEST_BYTES = 2 << 10
+"""A window of a packet or two; below that the round trip alone sets the rate."""
+
+FIRST_BYTES = 4 << 10
+"""Where every read begins, whatever the network: a few packets."""
+
+FORGET_AFTER: Duration = MINUTE
+"""The shortest round trip is one of the last one to two of these."""
+
+FIRST_SPAN: Duration = SECOND // 10
+SMALLEST_SPAN: Duration = MILLISECOND
+LARGEST_SPAN: Duration = 366 * 24 * 3600 * SECOND
+"""Bounds of the window in ticks; the first serves until the density is known."""
+
+
+class ReadWindow:
+    """The NACK window of one reader of the past."""
+
+    __slots__ = (
+        "_answered_bytes",
+        "_earlier_shortest",
+        "_forget_at",
+        "_largest_bytes",
+        "_paced",
+        "_seen_bytes",
+        "_seen_span",
+        "_shortest",
+        "_size_ns",
+        "_window_bytes",
+    )
+
+    def __init__(self, answer_bytes: int, *, paced: bool = True) -> None:
+        """``answer_bytes`` is what one answer holds at most."""
+        self._largest_bytes = PIECES * answer_bytes
+        self._paced = paced
+        self._window_bytes = float(min(FIRST_BYTES if paced else answer_bytes, answer_bytes))
+        self._size_ns = FIRST_SPAN
+        self._seen_bytes = 0
+        self._seen_span: Duration = 0
+        self._answered_bytes = 0
+        self._shortest: Duration | None = None
+        self._earlier_shortest: Duration | None = None
+        self._forget_at: Instant = 0
+
+    @property
+    def size_ns(self) -> Duration:
+        """The size at present, in ticks."""
+        return self._size_ns
+
+    @property
+    def window_bytes(self) -> float:
+        """The size at present, in bytes of history."""
+        return self._window_bytes
+
+    @property
+    def piece_bytes(self) -> int:
+        """What one piece of it may bring."""
+        return max(1, round(self._window_bytes / PIECES))
+
+    def recovery_began(self) -> None:
+        """Nothing to prepare: a read begins with a window of its own."""
+
+    def answered(self, answer: Answer) -> None:
+        """Learn the density from what came, and decide once for every window."""
+        self._seen_span += answer.span
+        self._seen_bytes += answer.count_bytes
+        self._answered_bytes += answer.count_bytes
+        enough = 2 * self._seen_span >= self._size_ns or self._seen_bytes >= self._window_bytes
+        if answer.more or enough:
+            self._resize()
+        round_trip = answer.round_trip
+        if round_trip is not None and self._answered_bytes >= self._window_bytes:
+            self._answered_bytes = 0
+            self._decide(round_trip - self._shortest_of(round_trip, answer.now))
+
+    def _resize(self) -> None:
+        """The window in ticks, at the density of what was seen since the last time."""
+        if not self._seen_bytes:
+            self._size_ns = min(LARGEST_SPAN, 2 * self._size_ns)
+        else:
+            fitting = round(self._window_bytes * self._seen_span / self._seen_bytes)
+            # Behind a dense piece the window closes at once, behind a thin one it opens slowly.
+            self._size_ns = max(SMALLEST_SPAN, min(LARGEST_SPAN, fitting, 2 * self._size_ns))
+        self._seen_span = self._seen_bytes = 0
+
+    def _shortest_of(self, round_trip: Duration, now: Instant) -> Duration:
+        """The shortest round trip of the last while, this one included."""
+        if now >= self._forget_at:
+            self._forget_at = now + FORGET_AFTER
+            self._earlier_shortest, self._shortest = self._shortest, None
+        known = self._shortest
+        self._shortest = round_trip if known is None else min(known, round_trip)
+        earlier = self._earlier_shortest
+        return self._shortest if earlier is None else min(earlier, self._shortest)
+
+    def _decide(self, delay: Duration) -> None:
+        missing = max(-1.0, (TARGET - delay) / TARGET) if self._paced else 1.0
+        opened = self._window_bytes * (1 + GAIN * missing)
+        self._window_bytes = min(self._largest_bytes, max(SMALLEST_BYTES, opened))

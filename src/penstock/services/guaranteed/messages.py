@@ -1,0 +1,423 @@
+"""What the brokers of the guaranteed service say to each other, and to their clients.
+
+Between brokers everything is about one stream (``pubend``) or one source (``root``, the broker that
+hosts the pubends).  Knowledge flows down the source's tree; requests, acknowledgements and
+subscriptions flow up.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Final
+
+import msgspec
+from msgspec import Meta
+
+from penstock.content.rows.batch import Batch
+from penstock.content.rows.frame import Frame
+from penstock.core.limits import (
+    MOST_STREAMS,
+    AskedSelector,
+    Count,
+    CountBytes,
+    Document,
+    DurationLimited,
+    Durations,
+    FilterText,
+    InstantLimited,
+    Intervals,
+    Name,
+    Names,
+    Positions,
+    Rate,
+    SelectorTexts,
+    Sequence,
+    Text,
+    TickLimited,
+)
+from penstock.core.message import Message, Right
+from penstock.services.guaranteed.laws.paper_rate_law import AlertReading
+
+LIVE_FILTER: Final = "*"
+"""Asks for whatever is subscribed behind the link at present, instead of naming a selector."""
+
+
+class Knowledge(Message, frozen=True, gc=False):
+    """A piece of a stream.
+
+    ``answer_for`` is None for live data, which goes to every child; otherwise it repeats the
+    filter of the request that it answers.  ``more`` says that the answer stopped at a limit and
+    that what follows must be asked for again.
+    """
+
+    pubend: Name
+    frame: Frame
+    answer_for: FilterText | None = None
+    more: bool = False
+
+
+class Nack(Message, frozen=True, gc=False):
+    """A request for unknown ticks, filtered as ``filter`` says.
+
+    ``max_bytes`` is what the source should read for each interval at most, if less than usual: the
+    one who asks cannot know how dense the past is.  Who says it reads the past, and is answered in
+    pieces of a bounded number of frames too.
+    """
+
+    pubend: Name
+    intervals: Intervals
+    filter: FilterText
+    max_bytes: CountBytes = 0
+
+
+class SubscriptionUpdate(Message, frozen=True):
+    """What a child wants from a source; ``full`` replaces everything said before on this link."""
+
+    root: Name
+    version: Sequence
+    full: bool
+    added: SelectorTexts
+    removed: SelectorTexts = ()
+
+
+class SubscriptionConfirmed(Message, frozen=True):
+    """From these ticks on, what flows down the link is complete for the child's version.
+
+    ``earliest`` is where each pubend's log begins at present, ``beginnings`` where its stream once
+    began: what lies between the two was published and is not kept any more.
+    """
+
+    root: Name
+    version: Sequence
+    ticks: Positions
+    earliest: Positions
+    beginnings: Positions = msgspec.field(default_factory=dict)
+
+
+class Withdrawal(Message, frozen=True):
+    """A child takes its data from another parent now."""
+
+    root: Name
+
+
+class DurableClaim(msgspec.Struct, frozen=True):
+    """From ``tick`` on a log must be kept; ``holder`` says for whom, in words for an operator."""
+
+    tick: TickLimited
+    holder: Text
+
+
+class Acknowledgement(Message, frozen=True):
+    """What an edge broker still needs of each log of one source.
+
+    ``live`` is where its subscribers stand; such a claim expires when the edge is silent.
+    ``durable`` is what must be kept until the edge says otherwise.  Both are complete: a claim that
+    an earlier statement made and that is missing here is released.  ``epoch`` is the edge's start,
+    ``number`` counts its statements.  With ``confirm`` the source answers ``ClaimsSaved``.
+    """
+
+    root: Name
+    edge: Name
+    epoch: InstantLimited
+    number: Sequence
+    live: Positions
+    durable: Annotated[dict[Name, DurableClaim], Meta(max_length=MOST_STREAMS)]
+    confirm: bool = False
+
+
+class ClaimsSaved(Message, frozen=True):
+    """The source has saved an edge's claims, up to this statement of it."""
+
+    root: Name
+    edge: Name
+    epoch: InstantLimited
+    number: Sequence
+
+
+class DownstreamCongestionQuery(Message, frozen=True):
+    """A pubend asks every edge whether it keeps up (DCQ, Section 3.1).
+
+    ``epoch`` is the pubend's start; ``position`` the end of its stream, ``earliest`` the beginning
+    of its log.
+    """
+
+    pubend: Name
+    epoch: InstantLimited
+    sequence: Sequence
+    position: TickLimited
+    earliest: TickLimited = 0
+
+
+class UpstreamCongestionAlert(Message, frozen=True):
+    """Some edge does not keep up (UCA, Section 3.1): the slowest live one, the slowest recovering
+    one, and who they are.
+    """
+
+    pubend: Name
+    epoch: InstantLimited
+    sequence: Sequence
+    nonrecovering: AlertReading | None
+    recovering: AlertReading | None
+
+
+class ThrottleNotice(Message, frozen=True):
+    """A pubend tells its publishers how fast they may go, and why; 0 means without limit."""
+
+    pubend: Name
+    allowed_msgs_per_s: Rate
+    observed_msgs_per_s: Rate
+    since: InstantLimited
+    rule: Text
+    cause: Text
+
+
+class WhyRequest(Message, frozen=True):
+    """Asks a broker what slows one of its pubends down, or why a subscription there is behind."""
+
+    name: Name
+
+
+class WhyReply(Message, frozen=True):
+    """The answer, as JSON; ``problem`` if nothing here has that name."""
+
+    name: Name
+    document: Document
+    problem: Text = ""
+
+
+class OpenProducer(Message, frozen=True):
+    """A client is about to publish under this name, which survives its reconnections.
+
+    ``instance`` is a number that the publisher chose at random when it was made.  A name has one
+    publisher at a time: the latest one made takes it over.  With ``resumes`` the publisher was open
+    before, and is refused if another has the name now.
+    """
+
+    producer: Name
+    pubend: Name = ""
+    instance: Sequence = 0
+    resumes: bool = False
+
+
+class ProducerOpened(Message, frozen=True):
+    """Where the producer's messages go, and the first sequence number that is not stored yet."""
+
+    producer: Name
+    pubend: Name
+    next_sequence: Sequence
+
+
+class ProducerRefused(Message, frozen=True):
+    """The client cannot publish here, and why.
+
+    ``taken_over`` says that another publisher of the same name has its place.
+    """
+
+    producer: Name
+    reason: Text
+    taken_over: bool = False
+
+
+class CloseProducer(Message, frozen=True):
+    """The client publishes no more under this name on this connection; nothing is answered."""
+
+    producer: Name
+
+
+class Publish(Message, frozen=True, gc=False):
+    """Rows to publish, numbered from ``first_sequence`` by the producer."""
+
+    producer: Name
+    first_sequence: Sequence
+    batch: Batch
+
+
+class PublishReceipt(Message, frozen=True, gc=False):
+    """The rows are durable; they stand at consecutive ticks from ``first_tick``.
+
+    A repeat of rows that were stored before is answered with ``first_tick`` 0: durable, position
+    no longer known.
+    """
+
+    producer: Name
+    first_sequence: Sequence
+    count: Count
+    first_tick: TickLimited
+    waited_ns: DurationLimited = 0
+    """How long the publication was held back by the rate that is allowed."""
+
+
+class PublishRefused(Message, frozen=True):
+    """These rows have no receipt, and why.
+
+    Nothing of them was stored, unless it is ``uncertain``: then the disk failed while they were
+    being stored, and only a restart of the broker shows whether they are in the stream.
+    """
+
+    producer: Name
+    first_sequence: Sequence
+    count: Count
+    reason: Text
+    uncertain: bool = False
+
+
+class Subscribe(Message, frozen=True):
+    """Start or resume a subscription.
+
+    ``positions`` is a tick for each pubend: the end of what was consumed.  For pubends that are not
+    listed, ``start`` is "now", "earliest", or "time" with ``start_time``.  A durable subscription
+    that exists resumes at its own position unless ``positions`` say otherwise.
+
+    With ``ends`` it reads ``[position, end)`` of the pubends listed there and nothing else: its
+    last delivery of each ends exactly there, with or without rows.
+
+    ``pubends`` are patterns (``*`` stands for anything) of the streams that it reads.  Without any
+    it reads all that clients publish to, and of the brokers' own those that ``positions`` name.
+
+    ``since`` repeats what ``Subscribed`` said when the subscription was first in force; 0 if it
+    never was.  Whatever a pubend without a position published since then is due.
+    """
+
+    subscription: Name
+    selector: AskedSelector
+    durable: bool = False
+    start: Name = "now"
+    start_time: TickLimited = 0
+    positions: Positions = msgspec.field(default_factory=dict)
+    window_bytes: CountBytes = 4 << 20
+    ends: Positions = msgspec.field(default_factory=dict)
+    pubends: Names = ()
+    since: TickLimited = 0
+
+
+class Subscribed(Message, frozen=True):
+    """The subscription is in force: everything from these positions on will be delivered.
+
+    The positions are those at which it began on this connection, whatever was delivered since.
+    Pubends that turn up later are delivered from ``since`` on, by the clock of the broker.
+    ``ahead_ns`` names the pubends whose streams end in the future by that clock, and by how much.
+    """
+
+    subscription: Name
+    positions: Positions
+    since: TickLimited = 0
+    ahead_ns: Durations = msgspec.field(default_factory=dict)
+
+
+class SubscribeRefused(Message, frozen=True):
+    """The subscription was not made, and why.
+
+    If it is ``uncertain``, it is not in force, and a durable one may exist all the same.
+    """
+
+    subscription: Name
+    reason: Text
+    uncertain: bool = False
+
+
+class Delivery(Message, frozen=True, gc=False):
+    """A piece of a stream for one subscriber: contiguous with the piece before it.
+
+    A final frame tells of ticks that the log no longer holds: a loss, said aloud.
+    """
+
+    subscription: Name
+    pubend: Name
+    frame: Frame
+
+
+class Taken(Message, frozen=True, gc=False):
+    """The application took so many bytes of deliveries: room for more."""
+
+    subscription: Name
+    count_bytes: CountBytes
+
+
+class Consumed(Message, frozen=True, gc=False):
+    """The application is done with everything below these ticks."""
+
+    subscription: Name
+    ticks: Positions
+
+
+class Unsubscribe(Message, frozen=True):
+    """End a subscription; ``forget`` also deletes a durable one's position.
+
+    To delete one that is not connected here is administration: it may be anybody's.
+    """
+
+    right: ClassVar[Right] = Right.ADMINISTER
+
+    subscription: Name
+    forget: bool = False
+
+    @property
+    def needed_right(self) -> Right:
+        """Only deleting needs more than the use of the broker."""
+        return Right.ADMINISTER if self.forget else Right.USE
+
+
+class Unsubscribed(Message, frozen=True):
+    """The subscription is over; ``problem`` if a durable one could not be deleted.
+
+    If that is ``uncertain``, it exists or not when the broker is started again.
+    """
+
+    subscription: Name
+    problem: Text = ""
+    uncertain: bool = False
+
+
+class StreamBounds(msgspec.Struct, frozen=True):
+    """What a broker knows of one pubend's stream: everything in ``[earliest, head)`` can be read.
+
+    At or behind ``rows_end`` there is only silence so far; where the broker does not host the
+    pubend it cannot know that, and ``rows_end`` is the head.
+    """
+
+    broker: Name
+    earliest: TickLimited
+    head: TickLimited
+    rows_end: TickLimited
+
+
+class DescribeStreams(Message, frozen=True):
+    """Asks which pubends there are, and what of them can be read."""
+
+
+class StreamsDescribed(Message, frozen=True):
+    """The answer; ``problem`` if nobody on this broker has registered with the sources yet."""
+
+    streams: Annotated[dict[Name, StreamBounds], msgspec.Meta(max_length=MOST_STREAMS)]
+    problem: Text = ""
+
+
+class MoveCursor(Message, frozen=True):
+    """Keep the logs from these ticks on until the cursor moves again; ``forget`` deletes it."""
+
+    cursor: Name
+    ticks: Positions
+    forget: bool = False
+
+
+class CursorMoved(Message, frozen=True):
+    """The cursor is saved there, or was refused with a reason.
+
+    If it is ``uncertain``, it may stand at either place when the broker is started again.
+    """
+
+    cursor: Name
+    ticks: Positions
+    problem: Text = ""
+    uncertain: bool = False
+
+
+class LogEntry(Message, frozen=True, gc=False):
+    """What a pubend writes to its log: a frame, and whose rows they are.
+
+    ``instance`` tells publishers of one name apart.
+    """
+
+    producer: str
+    first_sequence: int
+    frame: Frame
+    instance: int = 0

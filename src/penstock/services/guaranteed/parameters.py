@@ -1,0 +1,117 @@
+"""The parameters of the guaranteed service, with where each comes from.
+
+Sections and Table 1 are those of Pietzuch and Bhola, "Congestion Control in a Reliable Scalable
+Message-Oriented Middleware".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from penstock.core.clock import HOUR, MILLISECOND, SECOND
+from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
+
+Positive = Annotated[int, msgspec.Meta(gt=0)]
+NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that can be set; durations are nanoseconds."""
+
+    silence_interval_ns: Positive = 1000 * MILLISECOND
+    """t_silence of Table 1: how long a pubend stays quiet before it says that it is silent."""
+
+    congestion: CongestionParameters = CongestionParameters()
+    """PDCC and SDCC."""
+
+    receive_window_ns: Positive = 10 * SECOND
+    """Ticks above the doubt horizon that an edge keeps (Section 4): bounds its memory."""
+
+    receive_window_bytes: Positive = 64 << 20
+    """The same bound in bytes, for streams that are dense."""
+
+    nack_unit_ns: Positive = 100 * MILLISECOND
+    """size_NACK of Table 1: the smallest piece that is asked for."""
+
+    nack_timeout_min_ns: Positive = 600 * MILLISECOND
+    nack_timeout_max_ns: Positive = 30 * SECOND
+    nack_timeout_initial_ns: Positive = 1 * SECOND
+    """A request is repeated after srtt + 4·var within these bounds, doubling up to eightfold."""
+
+    nack_suppression_ns: Positive = 500 * MILLISECOND
+    """A relay forwards a request for the same ticks at most this often."""
+
+    relay_cache_bytes: Positive = 1 << 20
+    """Live data that a relay keeps to answer requests by itself (Section 1.1)."""
+
+    answer_bytes: Positive = 1 << 20
+    """What a pubend reads from its log for one request before it waits for the next."""
+
+    answer_frames: Positive = 64
+    """The same in frames, for subscribers that read the past, and what one of them is handed in one
+    turn.  A frame costs a broker about 50 µs however small it is, so that others wait some 3 ms;
+    frames of a busy stream fill ``answer_bytes`` sooner."""
+
+    acknowledge_interval_ns: Positive = 1 * SECOND
+    """How often an edge tells the sources up to where it needs nothing more."""
+
+    hold_expiry_ns: Positive = 60 * SECOND
+    """How long the claim of an edge without durable subscriptions outlives its last word."""
+
+    durable_hold_expiry_ns: NotNegative = 0
+    """How long a durable subscription without a reader keeps the logs; 0 is for ever.  After that
+    it keeps its position alone, and a reader that comes back is told what was trimmed as lost."""
+
+    cursor_holds_ns: Positive = 7 * 24 * HOUR
+    """How far back a cursor keeps the logs at most: a job that nobody runs any more must not keep
+    them for ever, and one that was away over a week-end and a holiday finds everything."""
+
+    retain_for_ns: Positive = 24 * HOUR
+    retain_bytes: Positive = 1 << 30
+    """Acknowledged messages stay for replay until they are this old or the log is this large."""
+
+    log_limit_bytes: Positive = 16 << 30
+    """A log that is this large although nothing may be trimmed refuses to publish."""
+
+    producer_limit: Positive = 100_000
+    """How many producers' last sequence numbers a pubend remembers; the idlest is forgotten."""
+
+    producer_checkpoint_ns: Positive = 10 * SECOND
+    """How often those are saved; a restart reads the log only from there."""
+
+    staging_limit_bytes: Positive = 4 << 30
+    """Rows that are staged and wait for their commit; more is refused."""
+
+    stage_expiry_ns: Positive = 1 * HOUR
+    """How long staged rows wait for their commit: longer than a batch takes, shorter than a day."""
+
+    sink_limit: Positive = 10_000
+    """How many sinks' last epochs a broker remembers; the idlest is forgotten."""
+
+    submit_limit_bytes: Positive = 64 << 20
+    """Published bytes of one pubend that may wait for the disk; more is refused."""
+
+    session_buffer_bytes: Positive = 16 << 20
+    """What the edge holds for a subscriber beyond its window; one that lets more wait is given the
+    rest from the log, at its own pace.  It is 40 ms of 400,000 messages of 1 kB a second; with a
+    quarter of that batches of 1 kB passed a sixth more slowly."""
+
+    producers_per_session: Positive = 1_000
+    """Publishers of one connection.  The client shares one among all its calls."""
+
+    stage_limit: Positive = 100_000
+    """Stages that wait for their commit, of all sinks."""
+
+    subscriptions_per_session: Positive = 10_000
+    durable_subscriptions: Positive = 100_000
+    """Bounds on what clients can make a broker remember."""
+
+    @property
+    def local_answer_bytes(self) -> int:
+        """``answer_bytes`` for a reader at the broker that hosts the pubend.
+
+        No link has to carry it, and fewer, larger reads cost the broker less for the same bytes.
+        """
+        return 2 * self.answer_bytes

@@ -1,0 +1,1 @@
+"""How streams pass through a broker: forwarding, caching, registration."""

@@ -1,0 +1,84 @@
+"""The latest live knowledge of a stream, up to a bound in bytes.
+
+Live knowledge arrives in order, so the cache is a queue of frames: new ones at the end, the oldest
+dropped when the bound is passed.  Frames may have gaps between them where something was lost on
+the way; a frame that does not lie behind the last one is not kept.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final
+
+from penstock.content.rows.frame import Frame
+from penstock.core.intervals import Interval, Tick
+
+COMPACT_AT: Final = 4096
+"""The places of dropped frames leave the front of the list together, so that dropping one costs
+nothing."""
+
+DROPPED: Final = Frame(0, 0)
+"""Stands in such a place: the frame itself, which may be a megabyte, is let go at once."""
+
+
+class RelayCache:
+    """A bounded queue of frames that answers for intervals."""
+
+    __slots__ = ("_end", "_frames", "_limit_bytes", "_lows", "_start", "weight")
+
+    def __init__(self, limit_bytes: int) -> None:
+        """Keep frames of at most so many bytes in all."""
+        self._limit_bytes = limit_bytes
+        self._lows: list[Tick] = []
+        self._frames: list[Frame] = []
+        self._start = 0
+        self._end: Tick = -1
+        self.weight = 0
+
+    def add(self, frame: Frame) -> None:
+        """Keep a frame that lies behind all others."""
+        if frame.low < self._end:
+            return
+        self._lows.append(frame.low)
+        self._frames.append(frame)
+        self._end = frame.high
+        self.weight += frame.weight
+        while self.weight > self._limit_bytes:
+            self.weight -= self._frames[self._start].weight
+            self._frames[self._start] = DROPPED
+            self._start += 1
+        if self._start >= COMPACT_AT:
+            del self._lows[: self._start], self._frames[: self._start]
+            self._start = 0
+
+    def find(
+        self, low: Tick, high: Tick, most: int = 0
+    ) -> tuple[list[Frame], list[Interval], Tick]:
+        """What is known of ``[low, high)``, cut to it, and the gaps that remain.
+
+        After ``most`` frames it stops, unless that is 0; the end of what was looked at is told too.
+        """
+        found: list[Frame] = []
+        gaps: list[Interval] = []
+        at = low
+        first = max(bisect_right(self._lows, low, self._start) - 1, self._start)
+        for number in range(first, len(self._frames)):
+            frame = self._frames[number]
+            if frame.low >= high:
+                break
+            if frame.high <= at:
+                continue
+            if most and len(found) == most:
+                return found, gaps, at
+            if frame.low > at:
+                gaps.append((at, frame.low))
+                at = frame.low
+            found.append(frame.slice(at, high))
+            at = min(frame.high, high)
+        if at < high:
+            gaps.append((at, high))
+        return found, gaps, high
+
+    def __len__(self) -> int:
+        """How many frames are kept."""
+        return len(self._frames) - self._start

@@ -1,0 +1,222 @@
+"""A stream as it passes through a broker: forwarding, caching, consolidating requests.
+
+1. Live knowledge goes to every child whose registration is confirmed, filtered for that child; a
+   frame of which no row is dropped is forwarded as it came.  The edge of the same broker gets it
+   whole, since it matches every row against its subscribers anyway.
+2. The latest live knowledge is cached, up to a bound.
+3. A request is answered from the cache as far as the cache is complete for the requester; the rest
+   goes up once for all who wait for the same or for less, and goes up again only after a pause.
+   What goes up names the selectors that wait (``request_filter``).  One who reads the past gets
+   so many frames of the cache and asks again.
+4. An answer from above goes to those who wait for it and to nobody else, filtered for each of
+   them.  A request that named a selector is answered for that selector alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from penstock.content.rows.frame import Frame, fold_silence
+from penstock.core.clock import Instant
+from penstock.core.intervals import Interval, IntervalSet, Tick
+from penstock.core.machine import Effect, LinkName, Priority, Send
+from penstock.services.guaranteed.links import LOCAL_EDGE
+from penstock.services.guaranteed.messages import (
+    LIVE_FILTER,
+    DownstreamCongestionQuery,
+    Knowledge,
+    Nack,
+)
+from penstock.services.guaranteed.parameters import GuaranteedParameters
+from penstock.services.guaranteed.relay.alert_aggregation import AlertAggregation
+from penstock.services.guaranteed.relay.cache import RelayCache
+from penstock.services.guaranteed.relay.registration import LinkRegistration, Registrations
+from penstock.services.guaranteed.relay.request_filter import includes, parts_of, union_of
+
+FilterFor = Callable[[str, Frame], Frame]
+"""Applies a named selector to a frame."""
+
+MAX_WAITING_REQUESTS = 100_000
+"""A relay remembers so many outstanding requests; further ones are dropped, and repeated later."""
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    """A child that waits for an interval."""
+
+    link: LinkName
+    low: Tick
+    high: Tick
+    filter: str
+    """As the child named it; its answer repeats it."""
+
+    asked: str
+    """As it was named above, where the answer comes from."""
+
+
+class RelayStream:
+    """One pubend's stream at one broker."""
+
+    def __init__(
+        self,
+        pubend: str,
+        registrations: Registrations,
+        parameters: GuaranteedParameters,
+        filter_for: FilterFor,
+        *,
+        position: Tick = 0,
+    ) -> None:
+        """``position`` is the end of what was received live so far."""
+        self.pubend = pubend
+        self.position = position
+        self._registrations = registrations
+        self._parameters = parameters
+        self._filter_for = filter_for
+        self._cache = RelayCache(parameters.relay_cache_bytes)
+        self._waiting: list[_Waiting] = []
+        self._asked: dict[str, IntervalSet] = {}
+        self._asked_forget_at: Instant = 0
+        self.alerts = AlertAggregation()
+
+    def live(self, frame: Frame, out: list[Effect]) -> None:
+        """Knowledge from above for everybody."""
+        self.position = max(self.position, frame.high)
+        self._cache.add(frame)
+        whole = Knowledge(self.pubend, frame)
+        for link, registration in self._registrations.links.items():
+            if not registration.confirmed:
+                continue
+            start = registration.live_from.get(self.pubend, 0)
+            if frame.high <= start:
+                continue
+            part = frame if frame.low >= start else frame.slice(start, frame.high)
+            if len(part.ticks) and link != LOCAL_EDGE:
+                part = part.select(registration.index.match_any(part.batch))
+            self._tell(link, whole if part is frame else Knowledge(self.pubend, part), out)
+
+    def request(self, link: LinkName, nack: Nack, now: Instant, out: list[Effect]) -> Nack | None:
+        """A child's request; returns what must be asked for above."""
+        registration = self._registrations.links.get(link)
+        if registration is None or len(self._waiting) >= MAX_WAITING_REQUESTS:
+            return None
+        if nack.filter == LIVE_FILTER:
+            selectors = registration.selectors
+            asked = union_of(selectors)
+        else:
+            selectors = list(parts_of(nack.filter))
+            asked = nack.filter
+        complete = self._registrations.complete_since(selectors, self.pubend)
+        upward: list[Interval] = []
+        for low, high in nack.intervals:
+            missing = [(low, min(high, complete))] if low < complete else []
+            if high > complete:
+                most = self._parameters.answer_frames if nack.max_bytes else 0
+                found, gaps, end = self._cache.find(max(low, complete), high, most)
+                missing += gaps
+                chosen = [self._chosen(registration, nack.filter, frame) for frame in found]
+                frames = fold_silence(chosen)
+                for number, frame in enumerate(frames, 1):
+                    more = end < high and number == len(frames)
+                    self._tell(link, Knowledge(self.pubend, frame, nack.filter, more), out)
+            for part in missing:
+                under_way = self._under_way(asked, part, now)
+                self._wait(_Waiting(link, *part, nack.filter, under_way or asked))
+                if under_way is None:
+                    upward += self._suppressed(asked, part)
+        if not upward:
+            return None
+        return Nack(self.pubend, tuple(upward), asked, nack.max_bytes)
+
+    def _wait(self, new: _Waiting) -> None:
+        for waiting in self._waiting:
+            if (
+                waiting.link == new.link
+                and waiting.filter == new.filter
+                and waiting.asked == new.asked
+                and waiting.low <= new.low
+                and waiting.high >= new.high
+            ):
+                return
+        self._waiting.append(new)
+
+    def _under_way(self, filter_text: str, interval: Interval, now: Instant) -> str | None:
+        """The filter under which the whole interval was asked for just now, if it was."""
+        if now >= self._asked_forget_at:
+            self._asked_forget_at = now + self._parameters.nack_suppression_ns
+            self._asked.clear()
+        for asked_filter, asked in self._asked.items():
+            if not asked.gaps(*interval) and includes(asked_filter, filter_text):
+                return asked_filter
+        return None
+
+    def _suppressed(self, filter_text: str, interval: Interval) -> list[Interval]:
+        """The parts of an interval that were not asked for just now."""
+        asked = self._asked.setdefault(filter_text, IntervalSet())
+        parts = asked.gaps(*interval)
+        for low, high in parts:
+            asked.add(low, high)
+        return parts
+
+    def answered(self, frame: Frame, filter_text: str, *, more: bool, out: list[Effect]) -> None:
+        """An answer from above, or from the log at the source, for those who wait for it."""
+        asked = self._asked.get(filter_text)
+        if asked is not None:
+            asked.remove(frame.low, frame.high)
+        still: list[_Waiting] = []
+        for waiting in self._waiting:
+            overlaps = waiting.low < frame.high and waiting.high > frame.low
+            if waiting.asked != filter_text or not overlaps:
+                still.append(waiting)
+                continue
+            registration = self._registrations.links.get(waiting.link)
+            unfinished = more and waiting.high > frame.high
+            if unfinished and asked is not None:
+                # The rest is not under way any more, and is about to be asked for again.
+                asked.remove(frame.high, waiting.high)
+            if registration is not None:
+                part = frame.slice(waiting.low, waiting.high)
+                part = self._chosen(registration, waiting.filter, part)
+                message = Knowledge(self.pubend, part, waiting.filter, unfinished)
+                self._tell(waiting.link, message, out)
+            still += self._rest(waiting, frame, more=more)
+        self._waiting = still
+
+    def _rest(self, waiting: _Waiting, frame: Frame, *, more: bool) -> list[_Waiting]:
+        """What a child still waits for after a frame."""
+        rest = []
+        if waiting.low < frame.low:
+            rest.append(msgspec.structs.replace(waiting, high=frame.low))
+        if waiting.high > frame.high and not more:
+            rest.append(msgspec.structs.replace(waiting, low=frame.high))
+        return rest
+
+    def _chosen(self, registration: LinkRegistration, filter_text: str, frame: Frame) -> Frame:
+        """What of a frame the requester wants."""
+        if not len(frame):
+            return frame
+        if filter_text == LIVE_FILTER:
+            return frame.select(registration.index.match_any(frame.batch))
+        return self._filter_for(filter_text, frame)
+
+    def _tell(self, link: LinkName, message: Knowledge, out: list[Effect]) -> None:
+        out.append(Send(link, message, Priority.DATA, self.pubend))
+
+    def query(self, query: DownstreamCongestionQuery, out: list[Effect]) -> None:
+        """A pubend's question goes to every child."""
+        for link, registration in self._registrations.links.items():
+            if registration.confirmed:
+                out.append(Send(link, query, Priority.CONTROL))
+
+    def forget_link(self, link: LinkName) -> None:
+        """Nobody waits behind this link any more."""
+        self._waiting = [waiting for waiting in self._waiting if waiting.link != link]
+
+    def forget_requests(self) -> None:
+        """The way up has changed: whatever was asked for is not under way any more."""
+        self._asked.clear()
+
+    @property
+    def cache_bytes(self) -> int:
+        """What the cache holds."""
+        return self._cache.weight

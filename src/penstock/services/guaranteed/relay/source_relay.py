@@ -1,0 +1,256 @@
+"""All streams of one source at one broker: who is above, who is below, what they agreed.
+
+The broker that hosts the pubends is its own source: there the logs stand where a parent would be,
+and everything that is asked for is in force at once.
+
+A parent may remember what this broker wanted the last time that it was its child, and filter by
+that.  So nothing live is taken from a parent before it has confirmed what it was told this time:
+what is missed until then is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from penstock.content.matching.index import SelectorIndex
+from penstock.content.rows.frame import Frame, fold_silence
+from penstock.content.selectors.parser import parse
+from penstock.core.clock import Instant
+from penstock.core.intervals import Tick
+from penstock.core.machine import Effect, LinkName, Priority, Send
+from penstock.core.trees import Tree
+from penstock.services.guaranteed.messages import (
+    LIVE_FILTER,
+    Acknowledgement,
+    DownstreamCongestionQuery,
+    Knowledge,
+    Nack,
+    SubscriptionConfirmed,
+    SubscriptionUpdate,
+    UpstreamCongestionAlert,
+    Withdrawal,
+)
+from penstock.services.guaranteed.parameters import GuaranteedParameters
+from penstock.services.guaranteed.relay.alert_aggregation import blaming
+from penstock.services.guaranteed.relay.registration import Registrations
+from penstock.services.guaranteed.relay.relay import RelayStream
+from penstock.services.guaranteed.source.pubend import LogAnswer, Pubend
+
+
+@lru_cache(maxsize=1024)
+def _index_of(selector_text: str) -> SelectorIndex:
+    index = SelectorIndex()
+    index.add(0, parse(selector_text))
+    return index
+
+
+def filtered(selector_text: str, frame: Frame) -> Frame:
+    """A frame with only the rows that a selector wants."""
+    return frame.select(_index_of(selector_text).match_any(frame.batch))
+
+
+class SourceRelay:
+    """One source's tree, as one broker takes part in it."""
+
+    def __init__(
+        self,
+        broker: str,
+        root: str,
+        parameters: GuaranteedParameters,
+        pubends: Mapping[str, Pubend],
+    ) -> None:
+        """``pubends`` are those hosted here; empty unless this broker is the root."""
+        self._broker = broker
+        self.root = root
+        self.parent: LinkName | None = None
+        self.incarnation = 0
+        self._parameters = parameters
+        self._pubends = pubends
+        self._registrations = Registrations()
+        self._parent_told = False
+        self._told_version = 0
+        self._earliest: dict[str, Tick] = {}
+        self._beginnings: dict[str, Tick] = {}
+        self.streams: dict[str, RelayStream] = {}
+        for name, pubend in pubends.items():
+            self.streams[name] = self._stream(name, pubend.spoken_end)
+
+    def _stream(self, pubend: str, position: Tick) -> RelayStream:
+        return RelayStream(
+            pubend, self._registrations, self._parameters, filtered, position=position
+        )
+
+    # -- the tree ---------------------------------------------------------------------------
+
+    def tree_changed(self, tree: Tree, out: list[Effect]) -> bool:
+        """Take the new place in the tree; True if the way up is another one."""
+        if tree.parent == self.parent and tree.incarnation == self.incarnation:
+            return False
+        if self.parent is not None and tree.parent != self.parent:
+            out.append(Send(self.parent, Withdrawal(self.root), Priority.CONTROL))
+        self.parent = tree.parent
+        self.incarnation = tree.incarnation
+        self._tell_parent(out)
+        return True
+
+    def lost_source(self) -> None:
+        """There is no way to the source at present."""
+        self.parent = None
+        self._parent_told = False
+
+    def link_lost(self, link: LinkName, out: list[Effect]) -> None:
+        """A neighbour is gone; what it wanted behind it is not wanted any more."""
+        if link == self.parent:
+            self._parent_told = False
+        self._withdrawn(link, out)
+
+    def _withdrawn(self, link: LinkName, out: list[Effect]) -> None:
+        for stream in self.streams.values():
+            stream.forget_link(link)
+        upward = self._registrations.withdraw(self.root, link)
+        if upward is not None:
+            self._tell(upward, out)
+
+    def _tell_parent(self, out: list[Effect]) -> None:
+        """Say everything anew to a parent that knows nothing of this broker."""
+        for stream in self.streams.values():
+            stream.forget_requests()
+        self._parent_told = self.parent is not None
+        if self.parent is not None:
+            update = self._registrations.everything(self.root)
+            self._told_version = update.version
+            out.append(Send(self.parent, update, Priority.CONTROL))
+
+    def link_restored(self, link: LinkName, out: list[Effect]) -> None:
+        """A neighbour is back, and has forgotten what was said before."""
+        if link == self.parent and not self._parent_told:
+            self._tell_parent(out)
+
+    def _tell(self, update: SubscriptionUpdate, out: list[Effect]) -> None:
+        if self._pubends:
+            self._registrations.confirm(update.version, self._positions())
+        elif self.parent is not None and self._parent_told:
+            out.append(Send(self.parent, update, Priority.CONTROL))
+
+    # -- from below -------------------------------------------------------------------------
+
+    def update(self, link: LinkName, message: SubscriptionUpdate, out: list[Effect]) -> None:
+        """A child says what it wants."""
+        if message.full:
+            self._withdrawn(link, out)
+        upward = self._registrations.update(link, message)
+        if upward is not None:
+            self._tell(upward, out)
+        self._confirm_children(out)
+
+    def withdrawal(self, link: LinkName, out: list[Effect]) -> None:
+        """A child takes its data elsewhere."""
+        self._withdrawn(link, out)
+
+    def request(self, link: LinkName, nack: Nack, now: Instant, out: list[Effect]) -> None:
+        """A child misses something."""
+        stream = self.streams.get(nack.pubend)
+        if stream is None:
+            return
+        upward = stream.request(link, nack, now, out)
+        pubend = self._pubends.get(nack.pubend)
+        if upward is None:
+            return
+        if pubend is not None:
+            for low, high in upward.intervals:
+                pubend.request(low, high, upward.filter, out, max_bytes=upward.max_bytes)
+        elif self.parent is not None:
+            out.append(Send(self.parent, upward, Priority.CONTROL))
+
+    def acknowledge(self, message: Acknowledgement, out: list[Effect]) -> bool:
+        """An edge states what it needs; True if the statement is for this broker."""
+        if self._pubends:
+            return True
+        if self.parent is not None:
+            out.append(Send(self.parent, message, Priority.CONTROL))
+        return False
+
+    # -- from above -------------------------------------------------------------------------
+
+    def confirmed(self, message: SubscriptionConfirmed, out: list[Effect]) -> None:
+        """The parent's word on what this broker asked for."""
+        self._earliest.update(message.earliest)
+        self._beginnings.update(message.beginnings)
+        for pubend, tick in message.ticks.items():
+            stream = self.streams.get(pubend)
+            if stream is None:
+                self.streams[pubend] = self._stream(pubend, tick)
+            else:
+                stream.position = max(stream.position, tick)
+        self._registrations.confirm(message.version, message.ticks)
+        self._confirm_children(out)
+
+    def knowledge(self, message: Knowledge, out: list[Effect]) -> None:
+        """A piece of a stream from the parent."""
+        stream = self.streams.get(message.pubend)
+        if stream is None:
+            return
+        if message.answer_for is None:
+            if self._registrations.confirmed_version >= self._told_version:
+                stream.live(message.frame, out)
+        else:
+            stream.answered(message.frame, message.answer_for, more=message.more, out=out)
+
+    def published(self, pubend: str, frame: Frame, out: list[Effect]) -> None:
+        """A piece of a stream from the pubend that is hosted here."""
+        self.streams[pubend].live(frame, out)
+
+    def read(self, pubend: str, answer: LogAnswer, out: list[Effect]) -> None:
+        """A piece of the log that somebody waits for."""
+        stream = self.streams[pubend]
+        frames = answer.frames
+        if answer.filter != LIVE_FILTER:
+            frames = fold_silence(filtered(answer.filter, frame) for frame in frames)
+        for number, frame in enumerate(frames, 1):
+            last = number == len(frames)
+            stream.answered(frame, answer.filter, more=answer.more and last, out=out)
+
+    # -- congestion -------------------------------------------------------------------------
+
+    def query(self, query: DownstreamCongestionQuery, out: list[Effect]) -> None:
+        """A pubend asks its edges whether they keep up."""
+        stream = self.streams.get(query.pubend)
+        if stream is not None:
+            stream.query(query, out)
+
+    def alert(
+        self, link: LinkName, alert: UpstreamCongestionAlert, queued_bytes: int, out: list[Effect]
+    ) -> UpstreamCongestionAlert | None:
+        """A child's alert, with what waits on the link to it; returned if it is for this broker."""
+        stream = self.streams.get(alert.pubend)
+        if stream is None:
+            return None
+        way = f"{self._broker}->{link}"
+        upward = stream.alerts.pass_up(blaming(alert, way, queued_bytes))
+        if upward is None or self._pubends:
+            return upward
+        if self.parent is not None:
+            out.append(Send(self.parent, upward, Priority.CONTROL))
+        return None
+
+    # -- confirming -------------------------------------------------------------------------
+
+    def _positions(self) -> dict[str, Tick]:
+        return {name: stream.position for name, stream in sorted(self.streams.items())}
+
+    def _confirm_children(self, out: list[Effect]) -> None:
+        for name, pubend in self._pubends.items():
+            self._earliest[name], self._beginnings[name] = pubend.log_start, pubend.beginning
+        for link, version in self._registrations.confirmable():
+            registration = self._registrations.links.get(link)
+            if registration is None:
+                continue
+            ticks = self._positions()
+            if not registration.confirmed:
+                registration.confirmed = True
+                registration.live_from = dict(ticks)
+            message = SubscriptionConfirmed(
+                self.root, version, ticks, dict(self._earliest), dict(self._beginnings)
+            )
+            out.append(Send(link, message, Priority.CONTROL))

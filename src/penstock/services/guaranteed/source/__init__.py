@@ -1,0 +1,1 @@
+"""Where a stream begins: pubends, their publishers and their logs."""

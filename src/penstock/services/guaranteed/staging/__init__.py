@@ -1,0 +1,1 @@
+"""Rows that are durable before they are published, all or none."""

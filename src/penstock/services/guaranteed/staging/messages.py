@@ -1,0 +1,81 @@
+"""What is said about staged rows: rows that are durable at a broker before they are published.
+
+A *sink* is somebody who publishes in numbered steps, its *epochs* (a Spark query and its batches).
+A *stage* is one writer's part of an epoch.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from penstock.content.rows.batch import Batch
+from penstock.core.limits import MOST_STREAMS, Count, Name, Sequence, Text
+from penstock.core.message import Message
+
+
+class StageRows(Message, frozen=True, gc=False):
+    """Rows for a stage, numbered from ``first_row``; a repeat of rows that it holds is harmless."""
+
+    sink: Name
+    epoch: Sequence
+    stage: Name
+    first_row: Sequence
+    batch: Batch
+
+
+class RowsStaged(Message, frozen=True):
+    """The stage holds so many rows, all durable.
+
+    ``decided`` says that the epoch was committed before: its rows need not be staged again.
+    """
+
+    sink: Name
+    epoch: Sequence
+    stage: Name
+    rows: Count
+    decided: bool = False
+    problem: Text = ""
+    uncertain: bool = False
+    """The disk failed meanwhile: the broker cannot tell before it is started again."""
+
+
+class CommitStages(Message, frozen=True):
+    """Publish these stages, each with the number of rows that it must hold, and drop all others.
+
+    Without a ``pubend`` the broker chooses one, always the same for the same sink.
+    """
+
+    sink: Name
+    epoch: Sequence
+    stages: Annotated[tuple[tuple[Name, Count], ...], Meta(max_length=MOST_STREAMS)]
+    pubend: Name = ""
+
+
+class StagesCommitted(Message, frozen=True):
+    """Every row of the epoch is published, once; or nothing was decided, and why.
+
+    If it is ``uncertain``, whether it was decided shows when the broker is started again.
+    """
+
+    sink: Name
+    epoch: Sequence
+    rows: Count
+    problem: Text = ""
+    uncertain: bool = False
+
+
+class DropStages(Message, frozen=True):
+    """Nobody will commit what was staged for this epoch."""
+
+    sink: Name
+    epoch: Sequence
+
+
+class StagesDropped(Message, frozen=True):
+    """It is gone, or could not be looked for."""
+
+    sink: Name
+    epoch: Sequence
+    problem: Text = ""

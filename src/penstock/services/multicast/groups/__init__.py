@@ -1,0 +1,1 @@
+"""Who is in which group, and the way to the members."""

@@ -1,0 +1,1 @@
+"""Prices of links and accounts of senders, as numbers."""

@@ -1,0 +1,54 @@
+"""What a rate is worth to a sender, and what rate a price therefore leaves it (Section IV-A).
+
+A sender with benefit ``f(R) = w · R^(1-a) / (1-a)`` gains most at the rate where the next packet
+is worth its price, ``w · R^-a = p``, that is ``R = (w / p)^(1/a)``.
+
+1. ``concave``, the paper's √R, is a = 1/2.
+2. ``throughput``, f(R) = R, is the limit a → 0, in which a price below w asks for an infinite rate
+   and one above it for none: no rate law, but the exponent may come near.  With a = 1/3 a sender
+   that crosses five congested links gets 1/125 of what one that crosses one of them gets.
+3. A weight multiplies the benefit, and so the rate by w^(1/a).
+
+The functions take one sender's numbers or an array with one for each sender.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from penstock.services.multicast.laws.numbers import Numbers
+from penstock.services.multicast.parameters import Benefit
+
+EXPONENTS: Final[dict[Benefit, float]] = {"throughput": 1 / 3, "concave": 1 / 2}
+"""The exponent a of each benefit function."""
+
+LEAST_PRICE: Final = 1e-9
+"""Stands for no price at all where one must be divided by."""
+
+
+def rate_at(price: Numbers, weight: Numbers, exponent: float) -> Numbers:
+    """The rate in packets a second that a sender wants at this price."""
+    return (weight / np.maximum(price, LEAST_PRICE)) ** (1 / exponent)
+
+
+def price_at(rate_packets_per_s: Numbers, weight: Numbers, exponent: float) -> Numbers:
+    """The price at which a sender would want this rate."""
+    return weight * np.maximum(rate_packets_per_s, LEAST_PRICE) ** -exponent
+
+
+def salary_factor(rate_packets_per_s: Numbers, benefit: Benefit, weight: Numbers) -> Numbers:
+    """Under the paper's law: by what a sender's salary is multiplied.
+
+    The salary is the marginal benefit.  That of R is constant; that of √R falls with the rate, and
+    is scaled to 1 at ``CONCAVE_REFERENCE_PACKETS_PER_S``.
+    """
+    if benefit == "throughput":
+        return weight
+    rate = np.maximum(rate_packets_per_s, 1.0)
+    return weight * np.sqrt(CONCAVE_REFERENCE_PACKETS_PER_S / rate)
+
+
+CONCAVE_REFERENCE_PACKETS_PER_S: Final = 100.0
+"""Of the order of a sender's rate in the paper's experiments (0.8 Mbit/s)."""

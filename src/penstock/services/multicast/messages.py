@@ -1,0 +1,278 @@
+"""What the brokers say to each other about groups, prices and messages, and clients to brokers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
+
+from penstock.content.rows.batch import Batch
+from penstock.core.limits import (
+    MOST_STREAMS,
+    ROWS_MARK,
+    Address,
+    Count,
+    CountBytes,
+    Document,
+    DurationLimited,
+    Hash,
+    InstantLimited,
+    Name,
+    Names,
+    Rate,
+    RequestNumber,
+    Sequence,
+    Stamp,
+    Text,
+)
+from penstock.core.message import Message
+
+MOST_MEMBERS: Final = 1 << 20
+"""Groups at one broker, and members of one group."""
+
+Members: TypeAlias = Annotated[tuple[Name, ...], msgspec.Meta(max_length=MOST_MEMBERS)]
+
+# -- brokers: membership ---------------------------------------------------------------------------
+
+
+class Membership(Message, frozen=True):
+    """All members at one broker: its clients' names by group.
+
+    A later ``(incarnation, sequence)`` replaces an earlier one.
+    """
+
+    broker: Name
+    incarnation: InstantLimited
+    sequence: Sequence
+    groups: Annotated[dict[Name, Members], msgspec.Meta(max_length=MOST_MEMBERS)]
+
+
+class MembershipChange(Message, frozen=True):
+    """One client joined or left a group at one broker; changes are applied in order of number."""
+
+    broker: Name
+    incarnation: InstantLimited
+    sequence: Sequence
+    group: Name
+    member: Name
+    joined: bool
+
+
+class MembershipTold(Message, frozen=True):
+    """After a link came up: everything that the neighbour knows of memberships has been told."""
+
+
+class MembershipWanted(Message, frozen=True):
+    """A change came whose predecessor did not: tell the whole membership of this broker."""
+
+    broker: Name
+
+
+# -- brokers: prices -------------------------------------------------------------------------------
+
+
+class PriceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The price of one direction of one link; ``link`` is ``link_number`` of its two ends."""
+
+    link: Hash
+    sequence: Sequence
+    price: Rate
+
+
+class Prices(Message, frozen=True, gc=False):
+    """Prices that changed, or are told again; one record makes 64 bytes on the wire.
+
+    Where a message goes the same way they ride on it instead (``Multicast.prices``).
+    """
+
+    records: Annotated[tuple[PriceRecord, ...], msgspec.Meta(max_length=MOST_STREAMS)]
+
+
+# -- brokers: messages -----------------------------------------------------------------------------
+
+
+class Destination(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One broker that a message is for, and where it stands in the stream from origin to there."""
+
+    broker: Name
+    stamp: Stamp
+    """The last 32 bits of the receiver's incarnation: a broker that was started anew takes nothing
+    that was meant for its predecessor."""
+    position: Sequence
+    floor: Sequence
+    """Everything below was confirmed, or given up; a receiver that knows nothing begins here."""
+
+
+class Multicast(Message, frozen=True, gc=False):
+    """Rows on their way from the broker of their sender to the brokers with members."""
+
+    origin: Name
+    incarnation: InstantLimited
+    sender: Address
+    first_sequence: Sequence
+    groups: Names
+    destinations: Annotated[tuple[Destination, ...], msgspec.Meta(max_length=MOST_STREAMS)]
+    paid: Rate
+    named_link: Hash
+    named_price: Sequence
+    """The dearest link of the tree, and the price of it that the sender went by; 0 without one."""
+    hops: Count
+    batch: Annotated[Batch, msgspec.Meta(extra={ROWS_MARK: True})]
+    prices: Annotated[tuple[PriceRecord, ...], msgspec.Meta(max_length=MOST_STREAMS)] = ()
+    """For the neighbour, not for the receivers: prices that ride on this message over one link."""
+
+
+class MulticastReceived(Message, frozen=True, gc=False):
+    """Everything below ``position`` of a stream was handed to the members at ``receiver``."""
+
+    origin: Name
+    incarnation: InstantLimited
+    receiver: Name
+    position: Sequence
+    seen: Sequence
+    """The end of what has arrived; what lies between is missing if ``position`` is less."""
+    held_ns: DurationLimited
+    """How long the newest message was here before this was said, so that a round trip is known."""
+
+
+# -- clients: sending ------------------------------------------------------------------------------
+
+
+class OpenGroupSender(Message, frozen=True):
+    """A client is about to send under this name, which survives its reconnections."""
+
+    producer: Name
+    weight: Rate = 1.0
+    """What its benefit is multiplied by; the broker cuts it to ``highest_weight``."""
+
+
+class CloseGroupSender(Message, frozen=True):
+    """The client sends no more under this name; nothing is answered."""
+
+    producer: Name
+
+
+class GroupSenderOpened(Message, frozen=True):
+    """The sender may send; or why not."""
+
+    producer: Name
+    problem: Text = ""
+
+
+class SendToGroups(Message, frozen=True, gc=False):
+    """Rows for everybody in at least one of these groups, once each.
+
+    A group that begins with ``@`` is the one client of that name.
+    """
+
+    producer: Name
+    groups: Names
+    first_sequence: Sequence
+    batch: Batch
+    must_exist: bool = False
+    """Whether a group without members is an error."""
+
+
+class GroupSendReceipt(Message, frozen=True, gc=False):
+    """Every broker with members has these rows."""
+
+    producer: Name
+    first_sequence: Sequence
+    count: Count
+    receivers: Count
+    """How many brokers those were."""
+    waited_ns: DurationLimited
+    """How long the flow control held them back."""
+
+
+class GroupSendRefused(Message, frozen=True):
+    """Nobody gets these rows."""
+
+    producer: Name
+    first_sequence: Sequence
+    count: Count
+    reason: Text
+
+
+# -- clients: receiving ----------------------------------------------------------------------------
+
+
+class JoinGroup(Message, frozen=True):
+    """A client joins a group under its own name; ``window_bytes`` is what it takes in advance."""
+
+    member: Name
+    group: Name
+    window_bytes: CountBytes
+
+
+class GroupJoined(Message, frozen=True):
+    """The client is a member; or why not."""
+
+    member: Name
+    group: Name
+    problem: Text = ""
+
+
+class LeaveGroup(Message, frozen=True):
+    """A client leaves a group."""
+
+    member: Name
+    group: Name
+
+
+class GroupLeft(Message, frozen=True):
+    """Nothing for this group follows."""
+
+    member: Name
+    group: Name
+
+
+class GroupView(Message, frozen=True):
+    """Who is in a group, as this broker knows it: ``name@broker``, in order."""
+
+    member: Name
+    group: Name
+    view: Sequence
+    members: Annotated[tuple[Address, ...], msgspec.Meta(max_length=MOST_MEMBERS)]
+
+
+class GroupDelivery(Message, frozen=True, gc=False):
+    """Rows for a member, of one sender, in order."""
+
+    member: Name
+    sender: Address
+    groups: Names
+    first_sequence: Sequence
+    batch: Batch
+
+
+class GroupTaken(Message, frozen=True, gc=False):
+    """The member's program has taken so many bytes of what was delivered."""
+
+    member: Name
+    taken_bytes: CountBytes
+
+
+# -- clients: questions ----------------------------------------------------------------------------
+
+
+class AskGroups(Message, frozen=True):
+    """Asks for the members of a group, or (empty) of every group."""
+
+    request: RequestNumber
+    group: Name = ""
+
+
+class WhySender(Message, frozen=True):
+    """Asks what holds a client's group senders back."""
+
+    request: RequestNumber
+    client: Name
+
+
+class GroupsAnswer(Message, frozen=True):
+    """The answer, as JSON; or why there is none."""
+
+    request: RequestNumber
+    document: Document
+    problem: Text = ""

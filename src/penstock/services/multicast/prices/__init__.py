@@ -1,0 +1,1 @@
+"""What links cost, and who is told."""

@@ -1,0 +1,1 @@
+"""Messages on their way from senders to brokers with members."""

@@ -1,0 +1,45 @@
+"""What the multicast service measures of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.core.clock import Instant
+from penstock.core.trace import TraceRecord
+from penstock.services.multicast.prices.exchange import PriceExchange
+from penstock.services.multicast.streams.inbound import Inbound
+from penstock.services.multicast.streams.outbound import Outbound
+from penstock.services.multicast.streams.senders import Senders
+
+MAX_TRACED_SENDERS = 100
+"""Senders with records of their own; all of them are in the sums."""
+
+
+def service_records(
+    broker: str,
+    prices: PriceExchange,
+    senders: Senders,
+    outbound: Outbound,
+    inbound: Inbound,
+    now: Instant,
+) -> Iterator[TraceRecord]:
+    """The records of one moment; nothing from a broker that has nothing to do with groups."""
+    for link, own in prices.pricing.own_links().items():
+        if own.price > 0:
+            yield TraceRecord(now, broker, f"{broker}->{link}", "link_price", own.price)
+    riders = prices.riders
+    if riders.rode or riders.went_alone:
+        yield TraceRecord(now, broker, "multicast", "prices_rode_on_data", riders.rode)
+        yield TraceRecord(now, broker, "multicast", "prices_went_alone", riders.went_alone)
+    waiting = senders.waiting()
+    for sender in waiting[:MAX_TRACED_SENDERS]:
+        subject = f"sender {sender.producer}"
+        yield TraceRecord(now, broker, subject, "sender_waiting_bytes", sender.waiting_bytes)
+        yield TraceRecord(now, broker, subject, "sender_sent_packets", sender.sent_packets)
+    if len(senders):
+        yield TraceRecord(now, broker, "multicast", "senders_waiting", len(waiting))
+        unconfirmed = outbound.unconfirmed_bytes
+        yield TraceRecord(now, broker, "multicast", "unconfirmed_bytes", unconfirmed)
+    if inbound.delivered_rows:
+        yield TraceRecord(now, broker, "multicast", "delivered_rows", inbound.delivered_rows)
+        yield TraceRecord(now, broker, "multicast", "held_streams", inbound.held_streams)

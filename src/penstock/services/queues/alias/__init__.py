@@ -1,0 +1,1 @@
+"""An alias queue: rows from the producer's site to queues elsewhere."""

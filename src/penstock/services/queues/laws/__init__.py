@@ -1,0 +1,1 @@
+"""How an alias queue divides rows among its destinations."""

@@ -1,0 +1,1 @@
+"""A queue: rows from the disk to consumers."""

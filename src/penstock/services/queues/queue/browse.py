@@ -1,0 +1,75 @@
+"""Looking at waiting messages without taking them.
+
+The journal is read, whatever is in memory: a look at a long queue costs the queue nothing but one
+bounded read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.content.rows.frame import Frame
+from penstock.content.selectors.error import SelectorError
+from penstock.content.selectors.parser import parse
+from penstock.content.selectors.selector import Selector
+from penstock.content.selectors.vectorised import select
+from penstock.core.machine import Effect, LinkName, LogRead, Priority, Send
+from penstock.services.queues.messages import Browse, Browsed, RowsEntry
+from penstock.services.queues.queue.rows import QueueRows
+
+
+class Browser:
+    """Answers those who look at one queue."""
+
+    def __init__(self, rows: QueueRows) -> None:
+        """Nobody looks."""
+        self._rows = rows
+        self._asked: dict[int, tuple[LinkName, Browse, Selector]] = {}
+
+    def look(self, session: LinkName, message: Browse, out: list[Effect]) -> None:
+        """Begin to read what waits."""
+        try:
+            selector = parse(message.selector)
+        except SelectorError as error:
+            out.append(Send(session, Browsed(message.request, (), 0, str(error)), Priority.CONTROL))
+            return
+        journal = self._rows.journal
+        low = max(message.from_position, self._rows.entries.lowest or journal.assigned_end)
+        if low >= journal.assigned_end or message.limit <= 0:
+            out.append(Send(session, Browsed(message.request, (), 0), Priority.CONTROL))
+            return
+        token = journal.read(low, journal.assigned_end, out)
+        self._asked[token] = (session, message, selector)
+
+    def read(self, fact: LogRead, out: list[Effect]) -> bool:
+        """A piece of the journal was read; False if nobody here asked for it."""
+        asked = self._asked.pop(fact.token, None)
+        if asked is None:
+            return False
+        session, request, selector = asked
+        out.append(Send(session, self._answer(request, selector, fact), Priority.DATA))
+        return True
+
+    def _answer(self, request: Browse, selector: Selector, fact: LogRead) -> Browsed:
+        frames: list[Frame] = []
+        left = request.limit
+        for entry in fact.frames:
+            if not isinstance(entry, RowsEntry):
+                continue
+            low = max(entry.frame.low, request.from_position)
+            for part in self._rows.ready.within(entry.priority, low, entry.frame.high):
+                chosen = _matching(entry.frame.slice(*part), selector, left)
+                if not len(chosen):
+                    continue
+                frames.append(chosen)
+                left -= len(chosen)
+                if not left:
+                    return Browsed(request.request, tuple(frames), int(chosen.ticks[-1]) + 1)
+        end = self._rows.journal.assigned_end
+        reached = fact.complete_to
+        more = reached if request.from_position < reached < end and fact.frames else 0
+        return Browsed(request.request, tuple(frames), more)
+
+
+def _matching(frame: Frame, selector: Selector, limit: int) -> Frame:
+    return frame.select(np.flatnonzero(select(selector, frame.batch))[:limit])

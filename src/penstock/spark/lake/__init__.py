@@ -1,0 +1,1 @@
+"""The telemetry lake: a stream of records as Parquet."""

@@ -1,0 +1,1 @@
+"""The Spark sink ``penstock``: each micro-batch once."""

@@ -1,0 +1,1 @@
+"""The Spark data source ``penstock``: streaming and batch reads."""

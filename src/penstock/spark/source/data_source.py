@@ -1,0 +1,74 @@
+"""The data source ``penstock`` of Spark: reading and writing, streams and batches.
+
+    spark.dataSource.register(PenstockSource)
+    spark.readStream.format("penstock").option("url", "penstock://127.0.0.1:7400").load()
+
+Where the distribution is installed, Spark finds it by itself through the module
+``pyspark_penstock``, and nothing needs to be registered.
+
+Spark starts several Python processes for every batch that is written, and most of them only need
+this class.  So what reads and writes is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from penstock.spark.schema import check_sink_schema, check_source_schema, default_schema
+
+
+class PenstockSource(DataSource):
+    """``format("penstock")``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What ``format`` is told."""
+        return "penstock"
+
+    def schema(self) -> StructType:
+        """The columns, unless the query names its own."""
+        return default_schema(self.options.get("attributes", ""))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A batch query."""
+        from penstock.spark.source.batch_reader import PenstockBatchReader, PushdownBatchReader
+        from penstock.spark.source.options import read_source_options
+
+        options = read_source_options(self.options, streaming=False)
+        kind = PushdownBatchReader if options.pushdown else PenstockBatchReader
+        return kind(options, check_source_schema(schema))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
+        """A streaming query."""
+        from penstock.spark.source.options import read_source_options
+        from penstock.spark.source.stream_reader import PenstockStreamReader
+
+        options = read_source_options(self.options, streaming=True)
+        return PenstockStreamReader(options, check_source_schema(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """A batch write; a stream is only ever added to."""
+        from penstock.spark.sink.options import read_sink_options
+        from penstock.spark.sink.writer import PenstockBatchWriter
+
+        options = read_sink_options(self.options, overwrite=overwrite)
+        check_sink_schema(schema)
+        return PenstockBatchWriter(options)
+
+    def streamWriter(  # noqa: N802 - Spark's name
+        self, schema: StructType, overwrite: bool
+    ) -> DataSourceStreamWriter:
+        """A streaming write; every batch adds its rows."""
+        from penstock.spark.sink.options import read_sink_options
+        from penstock.spark.sink.writer import PenstockStreamWriter
+
+        options = read_sink_options(self.options, overwrite=overwrite)
+        check_sink_schema(schema)
+        return PenstockStreamWriter(options)

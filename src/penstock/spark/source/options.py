@@ -1,0 +1,285 @@
+"""The options of the Spark source: named after Kafka's where Kafka has them, and checked early.
+
+A bad option fails before anything is read, and the error names it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final, TypeVar
+
+import msgspec
+
+from penstock.client.addresses import parse_addresses
+from penstock.client.errors import InvalidAddress
+from penstock.core.clock import HOUR, MILLISECOND, MINUTE, SECOND, Duration
+from penstock.core.intervals import Tick
+
+Value = TypeVar("Value")
+
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+
+ANSWER_WITHIN_S: Final = 30.0
+"""How long a broker may take to answer, or a read to make any progress, unless told otherwise."""
+
+TRIGGER_DELAY: Final[Duration] = 15 * MINUTE
+"""How long a batch is held back for want of rows at most, as with Kafka."""
+
+_UNITS: Final[dict[str, Duration]] = {
+    "ms": MILLISECOND,
+    "millisecond": MILLISECOND,
+    "s": SECOND,
+    "second": SECOND,
+    "m": MINUTE,
+    "min": MINUTE,
+    "minute": MINUTE,
+    "h": HOUR,
+    "hour": HOUR,
+    "d": 24 * HOUR,
+    "day": 24 * HOUR,
+}
+_DURATION: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
+
+
+class BadOption(ValueError):
+    """An option of the source or sink that cannot be understood, or does not fit the others."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where to start or end: a word (earliest, latest), a time for all pubends, or ticks."""
+
+    word: str = ""
+    time: Tick | None = None
+    ticks: dict[str, Tick] = msgspec.field(default_factory=dict)
+
+
+class SourceOptions(msgspec.Struct, frozen=True):
+    """Everything that can be set (docs/reference/spark.md)."""
+
+    url: str
+    starting: Place
+    ending: Place
+    pubends: tuple[str, ...] = ()
+    selector: str = ""
+    attributes: str = ""
+    fail_on_data_loss: bool = True
+    null_on_type_mismatch: bool = False
+    max_rows: int | None = None
+    max_bytes: int | None = None
+    max_span_ns: Duration | None = None
+    min_rows: int | None = None
+    max_trigger_delay_ns: Duration = TRIGGER_DELAY
+    min_partitions: int = 1
+    max_partitions: int = 1
+    pushdown: bool = False
+    cursor: str = ""
+    timeout_s: float = ANSWER_WITHIN_S
+
+
+KNOWN: Final = (
+    "url",
+    "pubends",
+    "selector",
+    "attributes",
+    "startingoffsets",
+    "startingtimestamp",
+    "endingoffsets",
+    "endingtimestamp",
+    "failondataloss",
+    "typemismatch",
+    "maxrowspertrigger",
+    "maxoffsetspertrigger",
+    "maxbytespertrigger",
+    "maxspanpertrigger",
+    "minrowspertrigger",
+    "minoffsetspertrigger",
+    "maxtriggerdelay",
+    "minpartitions",
+    "maxpartitions",
+    "pushdown",
+    "cursor",
+    "timeout",
+)
+
+
+class OptionReader:
+    """Reads options one by one; keys are compared without case, as Spark hands them over."""
+
+    def __init__(self, options: Mapping[str, str], known: tuple[str, ...]) -> None:
+        """Refuses names that mean nothing: a misspelt limit would be no limit."""
+        self._options = {key.lower(): value for key, value in options.items()}
+        unknown = sorted(self._options.keys() - set(known) - {"path"})
+        if unknown:
+            raise BadOption(
+                f"unknown option {unknown[0]!r}; the options are: {', '.join(sorted(known))}"
+            )
+
+    def read(self, name: str, understand: Callable[[str], Value], default: Value) -> Value:
+        """One option, or the default; ``BadOption`` says which one was wrong and why."""
+        value = self._options.get(name.lower())
+        if value is None:
+            return default
+        try:
+            return understand(value)
+        except ValueError as error:
+            raise BadOption(f"option {name}={value!r}: {error}") from None
+
+    def has(self, name: str) -> bool:
+        """Whether it was given."""
+        return name.lower() in self._options
+
+    def exclusive(self, one: str, other: str) -> None:
+        """Refuse two options that say the same thing."""
+        if self.has(one) and self.has(other):
+            raise BadOption(f"options {one} and {other} exclude each other; give one of them")
+
+
+def read_source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
+    """Understand the options of a streaming or a batch query; raises ``BadOption``."""
+    reader = OptionReader(options, KNOWN)
+    reader.exclusive("startingOffsets", "startingTimestamp")
+    reader.exclusive("endingOffsets", "endingTimestamp")
+    reader.exclusive("maxRowsPerTrigger", "maxOffsetsPerTrigger")
+    reader.exclusive("minRowsPerTrigger", "minOffsetsPerTrigger")
+    if streaming and (reader.has("endingOffsets") or reader.has("endingTimestamp")):
+        raise BadOption("endingOffsets and endingTimestamp are for batch queries (spark.read)")
+    starting = reader.read("startingOffsets", place, Place(LATEST if streaming else EARLIEST))
+    ending = reader.read("endingOffsets", place, Place(LATEST))
+    if not streaming and starting.word == LATEST:
+        raise BadOption("startingOffsets='latest' leaves nothing for a batch query to read")
+    if ending.word == EARLIEST:
+        raise BadOption("endingOffsets='earliest' leaves nothing to read")
+    max_rows = reader.read("maxOffsetsPerTrigger", positive, None)
+    min_rows = reader.read("minOffsetsPerTrigger", positive, None)
+    read = SourceOptions(
+        url=read_url(reader),
+        starting=reader.read("startingTimestamp", at_time, starting),
+        ending=reader.read("endingTimestamp", at_time, ending),
+        pubends=reader.read("pubends", names, ()),
+        selector=reader.read("selector", selector, ""),
+        attributes=reader.read("attributes", str, ""),
+        fail_on_data_loss=reader.read("failOnDataLoss", truth, True),
+        null_on_type_mismatch=reader.read("typeMismatch", _mismatch, False),
+        max_rows=reader.read("maxRowsPerTrigger", positive, max_rows),
+        max_bytes=reader.read("maxBytesPerTrigger", positive, None),
+        max_span_ns=reader.read("maxSpanPerTrigger", duration, None),
+        min_rows=reader.read("minRowsPerTrigger", positive, min_rows),
+        max_trigger_delay_ns=reader.read("maxTriggerDelay", duration, TRIGGER_DELAY),
+        min_partitions=reader.read("minPartitions", positive, None) or 1,
+        max_partitions=reader.read("maxPartitions", positive, None) or os.cpu_count() or 1,
+        pushdown=reader.read("pushdown", truth, False),
+        cursor=reader.read("cursor", str, ""),
+        timeout_s=reader.read("timeout", seconds_of, ANSWER_WITHIN_S),
+    )
+    if read.min_rows and read.max_rows and read.min_rows > read.max_rows:
+        raise BadOption("minRowsPerTrigger is more than maxRowsPerTrigger; no batch could be both")
+    return msgspec.structs.replace(
+        read, max_partitions=max(read.max_partitions, read.min_partitions)
+    )
+
+
+def read_url(reader: OptionReader) -> str:
+    """Where the brokers are: the option, or ``PENSTOCK_URL`` as everywhere else."""
+    url = reader.read("url", str, "") or os.environ.get("PENSTOCK_URL", "")
+    if not url:
+        raise BadOption(
+            "no option url: give .option('url', 'penstock://host:port'), or set PENSTOCK_URL"
+        )
+    try:
+        parse_addresses(url)
+    except InvalidAddress as error:
+        raise BadOption(f"option url={url!r}: {error}") from None
+    return url
+
+
+def place(text: str) -> Place:
+    """``earliest``, ``latest``, or JSON: a tick for each pubend."""
+    if text.lower() in (EARLIEST, LATEST):
+        return Place(text.lower())
+    try:
+        ticks = msgspec.json.decode(text, type=dict[str, int])
+    except msgspec.MsgspecError:
+        raise ValueError(
+            "use earliest, latest, or JSON with a tick for each pubend, like "
+            + json.dumps({"prices": 1_700_000_000_000_000_000})
+        ) from None
+    if not ticks:
+        raise ValueError("the JSON names no pubend")
+    return Place(ticks=ticks)
+
+
+def at_time(text: str) -> Place:
+    """Milliseconds since 1970, as with Kafka, or an ISO time with its zone (UTC without one)."""
+    if text.strip().isdigit():
+        return Place(time=int(text) * MILLISECOND)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            "use milliseconds since 1970 or a time like 2026-01-31T12:00:00Z"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return Place(time=round(moment.timestamp() * 1000) * MILLISECOND)
+
+
+def duration(text: str) -> Duration:
+    """``500ms``, ``30s``, ``15 minutes``, ``1h``."""
+    found = _DURATION.fullmatch(text)
+    name = found[2].lower() if found is not None else ""
+    unit = _UNITS.get(name) or _UNITS.get(name.removesuffix("s"))
+    if found is None or unit is None:
+        raise ValueError("use a duration like 500ms, 30s, 15m or 1h")
+    return round(float(found[1]) * unit)
+
+
+def seconds_of(text: str) -> float:
+    """A duration, in seconds."""
+    return duration(text) / SECOND
+
+
+def positive(text: str) -> int | None:
+    """A whole number above 0."""
+    value = int(text) if text.strip().isdigit() else 0
+    if value <= 0:
+        raise ValueError("use a whole number above 0")
+    return value
+
+
+def truth(text: str) -> bool:
+    """``true`` or ``false``."""
+    if text.lower() not in ("true", "false"):
+        raise ValueError("use true or false")
+    return text.lower() == "true"
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    found = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not found:
+        raise ValueError("it names nothing")
+    return found
+
+
+def selector(text: str) -> str:
+    """A selector that the brokers understand."""
+    # Imported here: the parser takes long to load, and most queries have no selector.
+    from penstock.content.selectors.error import SelectorError
+    from penstock.content.selectors.parser import parse
+
+    try:
+        parse(text)
+    except SelectorError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+def _mismatch(text: str) -> bool:
+    if text not in ("fail", "null"):
+        raise ValueError("use fail or null")
+    return text == "null"

@@ -1,0 +1,1 @@
+"""Simulations as Spark tasks."""

@@ -1,0 +1,200 @@
+"""The points of a sweep: which values are put where into a scenario.
+
+1. A parameter is ``PATH=VALUES``.  Values are a list ``a,b,c`` or a range ``first:last:step`` that
+   includes both ends.  ``true``, ``false`` and numbers are what they look like; the rest is text.
+2. A path is the way through the scenario file, with dots: ``duration_s``,
+   ``links.pb-ib.bandwidth_bytes_per_s``, ``publishers.p.rate_msgs_per_s``, ``faults.0.at_s``.  Of
+   several tables one is chosen by its name, a link by its two ends, or any by its number from 0.
+   ``guaranteed.…`` and ``congestion.…`` stand for ``parameters.guaranteed.…`` and
+   ``parameters.guaranteed.congestion.…``.
+3. The points are all combinations.  Each is put into the file and checked like a file of its own:
+   what is wrong is known before anything runs.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import tomllib
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from penstock.lab.scenario.file import NAME, ScenarioError, load_scenario, parse_scenario
+from penstock.lab.scenario.model import Scenario
+from penstock.lab.service_runs import ServiceRun, prepare, service_of
+from penstock.spark.sweep.measures import MEASURES
+
+Value: TypeAlias = str | int | float | bool
+Point: TypeAlias = dict[str, Value]
+"""A value for each path, as the paths were given."""
+
+MAX_RUNS: Final = 10_000
+"""Points times seeds: hours of a large machine, and what one command should start by mistake."""
+
+SHORT: Final = {
+    "guaranteed": ("parameters", "guaranteed"),
+    "congestion": ("parameters", "guaranteed", "congestion"),
+}
+
+
+class SweepError(ValueError):
+    """A sweep cannot be run; the message names the parameter and what to do."""
+
+
+class Grid(msgspec.Struct, frozen=True):
+    """A scenario file, and the points that it is run at."""
+
+    raw: dict[str, Any]
+    parameters: dict[str, list[Value]]
+    points: list[Point]
+    name: str
+    """The scenario's, or the file's where that is no name for files and runs."""
+    service: str | None = None
+    """Whose form the file has; None is that of brokers."""
+
+    def scenario(self, point: Mapping[str, Value]) -> Scenario:
+        """The scenario of brokers at a point."""
+        return scenario_at(self.raw, point)
+
+    def measures(self) -> dict[str, str]:
+        """What can be measured of its runs, each with what it is; the first is the usual one."""
+        if self.service is None:
+            return MEASURES
+        return {**service_run_at(self.service, self.raw, self.points[0], 1).measures, **MEASURES}
+
+
+def build_grid(path: Path, texts: Sequence[str]) -> Grid:
+    """Read and check everything; raises ``ScenarioError`` or ``SweepError``."""
+    service = service_of(path)
+    if service is None:
+        load_scenario(path)
+    else:
+        prepare(service, path, "sim", 1)
+    raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    parameters: dict[str, list[Value]] = {}
+    for text in texts:
+        name, values = parse_parameter(text)
+        if name in parameters:
+            raise SweepError(f"--param {text}: {name} is given twice; put its values into one")
+        parameters[name] = values
+    combinations = itertools.product(*parameters.values())
+    points = [dict(zip(parameters, values, strict=True)) for values in combinations]
+    for point in points:
+        try:
+            check_at(service, raw, point)
+        except ScenarioError as error:
+            at = ", ".join(f"{name}={value}" for name, value in point.items())
+            raise SweepError(f"--param {at}: {error}") from None
+    own = str(raw["name"])
+    return Grid(raw, parameters, points, own if NAME.fullmatch(own) else path.stem, service)
+
+
+def check_at(service: str | None, raw: Mapping[str, Any], point: Mapping[str, Value]) -> None:
+    """Read the scenario at a point as a run would; raises ``ScenarioError``."""
+    if service is None:
+        scenario_at(raw, point)
+    else:
+        service_run_at(service, raw, point, 1)
+
+
+def parse_parameter(text: str) -> tuple[str, list[Value]]:
+    """``PATH=VALUES`` as a path and its values; raises ``SweepError``."""
+    name, separator, values = text.partition("=")
+    if not (separator and name and values):
+        raise SweepError(
+            f"--param {text}: write PATH=a,b,c or PATH=first:last:step, "
+            "such as congestion.recovering_threshold=0.5:2:0.5"
+        )
+    if ":" in values and "," not in values:
+        return name, _range(text, values)
+    found = [_value(each) for each in values.split(",")]
+    if len(set(map(repr, found))) < len(found) or "" in found:
+        raise SweepError(f"--param {text}: a value is empty or stands twice")
+    return name, found
+
+
+def _range(text: str, values: str) -> list[Value]:
+    try:
+        first, last, step = (Decimal(part) for part in values.split(":"))
+        finite = all(each.is_finite() for each in (first, last, step))
+    except (InvalidOperation, ValueError):
+        raise SweepError(f"--param {text}: a range is first:last:step, three numbers") from None
+    if not finite or step <= 0 or last < first:
+        raise SweepError(
+            f"--param {text}: the step is more than 0 and the last not before the first"
+        )
+    count = int((last - first) / step) + 1
+    if count > MAX_RUNS:
+        raise SweepError(f"--param {text}: {count} values; {MAX_RUNS} runs at most")
+    return [_value(str(first + number * step)) for number in range(count)]
+
+
+def _value(text: str) -> Value:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def scenario_at(raw: Mapping[str, Any], point: Mapping[str, Value]) -> Scenario:
+    """A scenario file with values put in, checked; raises ``ScenarioError``."""
+    return parse_scenario(_changed(raw, point, SHORT))
+
+
+def service_run_at(
+    service: str, raw: Mapping[str, Any], point: Mapping[str, Value], seed: int
+) -> ServiceRun:
+    """The same for a service with a form of its own, to be simulated."""
+    return prepare(service, _changed(raw, point, {}), "sim", seed)
+
+
+def _changed(
+    raw: Mapping[str, Any], point: Mapping[str, Value], short: Mapping[str, tuple[str, ...]]
+) -> dict[str, Any]:
+    """What the file would say with these values."""
+    changed = copy.deepcopy(dict(raw))
+    for path, value in point.items():
+        first, *rest = path.split(".")
+        _put(changed, (*short.get(first, (first,)), *rest), path, value)
+    return changed
+
+
+def _put(raw: dict[str, Any], steps: Sequence[str], path: str, value: Value) -> None:
+    *way, key = steps
+    at: Any = raw
+    for step in way:
+        at = _chosen(at, step, path) if isinstance(at, list) else at.setdefault(step, {})
+        if not isinstance(at, dict | list):
+            raise ScenarioError(f"{path}: {step!r} is a value and has nothing inside")
+    if isinstance(at, dict):
+        at[key] = value
+    elif isinstance(_chosen(at, key, path), dict | list):
+        raise ScenarioError(f"{path}: say which one and which key, such as {path}.KEY")
+    else:
+        at[int(key)] = value
+
+
+def _chosen(listed: list[Any], step: str, path: str) -> Any:
+    """One of several tables or values: by name, by the ends of a link, or by number."""
+    names = [_name_of(each) for each in listed]
+    if step in names:
+        return listed[names.index(step)]
+    if step.isdecimal() and int(step) < len(listed):
+        return listed[int(step)]
+    known = ", ".join(name for name in names if name) or f"0 to {len(listed) - 1}"
+    raise ScenarioError(f"{path}: there is no {step!r}; there are: {known}")
+
+
+def _name_of(listed: Any) -> str:
+    if not isinstance(listed, dict):
+        return ""
+    ends = listed.get("between") or listed.get("ends") or ()
+    return str(listed.get("name") or "-".join(map(str, ends)))

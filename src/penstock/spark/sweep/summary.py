@@ -1,0 +1,146 @@
+"""What a sweep found: for each point the median over its seeds, and an interval, by Spark.
+
+The interval holds ``INTERVAL`` of the seeds: from the 5th to the 95th percentile.  A run that never
+recovers has no recovery time; how many of the seeds have one is counted beside the median.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any, Final
+
+import msgspec
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from penstock.lab.telemetry.measure import RULES
+from penstock.lab.telemetry.run_records import MEASURED, NODE
+from penstock.spark.lake.frame import read_files
+from penstock.spark.lake.lake import Lake, chosen_runs
+from penstock.spark.report.causes import bottlenecks, extents, recoveries
+from penstock.spark.report.rates import fairness, links, rates, seconds_of
+from penstock.spark.sweep.measures import MEASURES
+
+INTERVAL: Final = (0.05, 0.95)
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """One measure at one point."""
+
+    parameters: dict[str, Any]
+    measure: str
+    median: float
+    low: float
+    high: float
+    seeds: int
+    """How many runs have a value."""
+
+
+class SweepSummary(msgspec.Struct, frozen=True):
+    """Everything that a sweep found."""
+
+    sweep: str
+    runs: int
+    failed: dict[str, str]
+    """Runs that did not end, and why."""
+    estimates: list[Estimate]
+
+
+def run_measures(rows: DataFrame) -> DataFrame:
+    """Every measure of every run: ``run``, ``measure``, ``value``."""
+    rated = rates(rows)
+
+    def where(column: str, is_value: str, value: str) -> Column:
+        return sql.when(sql.col(column) == is_value, sql.col(value))
+
+    def total(counter: str) -> Column:
+        """All messages of a counter over the seconds of the run."""
+        seconds = seconds_of(sql.max("ended_ns") - sql.min("began_ns"))
+        return sql.try_divide(sql.sum(where("metric", counter, "messages")), seconds)
+
+    jain = "jain"
+    wide = [
+        rated.join(extents(rows), "run")
+        .groupBy("run")
+        .agg(
+            total("published_messages").alias("published_msgs_per_s"),
+            total("delivered_messages").alias("delivered_msgs_per_s"),
+        ),
+        fairness(rated)
+        .groupBy("run")
+        .agg(
+            sql.max(where("among", "pubends", jain)).alias("pubend_jain"),
+            sql.max(where("among", "subscriptions", jain)).alias("subscription_jain"),
+        ),
+        links(rows)
+        .groupBy("run")
+        .agg(
+            sql.max("most_queued_bytes").alias("most_queued_bytes"),
+            sql.sum("dropped_messages").alias("dropped_messages"),
+            sql.max("utilisation").alias("utilisation"),
+        ),
+        recoveries(rows).groupBy("run").agg(sql.max("recovery_s").alias("recovery_s")),
+        bottlenecks(rows).groupBy("run").agg(sql.sum("limited_s").alias("limited_s")),
+    ]
+    said = sql.col("metric").isin(*RULES) | (sql.col("detail") == MEASURED)
+    judged = rows.where((sql.col("node") == NODE) & said)
+    long = [frame.unpivot("run", tuple(frame.columns[1:]), "measure", "value") for frame in wide]
+    judgement = judged.select("run", sql.col("metric").alias("measure"), "value")
+    return reduce(DataFrame.unionByName, long, judgement)
+
+
+def summarise(spark: SparkSession, lake: Lake, sweep: str, jobs: Sequence[str]) -> SweepSummary:
+    """Reduce the runs of a sweep; raises ``LakeError`` if one is not in the lake."""
+    snapshot = lake.snapshot()
+    runs = chosen_runs(lake, snapshot, jobs)
+    rows = read_files(spark, lake, snapshot.of_runs(runs)).cache()
+    try:
+        said = rows.where(sql.col("node") == NODE)
+        points = said.where("metric = 'run_facts'").select(
+            "run", sql.get_json_object("detail", "$.parameters").alias("point")
+        )
+        low, high = INTERVAL
+        estimated = (
+            run_measures(rows)
+            .where("value IS NOT NULL")
+            .join(points, "run")
+            .groupBy("point", "measure")
+            .agg(
+                sql.percentile("value", 0.5).alias("median"),
+                sql.percentile("value", low).alias("low"),
+                sql.percentile("value", high).alias("high"),
+                sql.count(sql.lit(1)).alias("seeds"),
+            )
+        )
+        found = estimated.toArrow().to_pylist()
+        failed = said.where("metric = 'failed'").select("run", "detail").toArrow().to_pylist()
+    finally:
+        rows.unpersist()
+    return SweepSummary(
+        sweep,
+        len(runs),
+        {each["run"]: each["detail"] for each in failed},
+        sorted((_estimate(each) for each in found), key=_order),
+    )
+
+
+def _estimate(row: Mapping[str, Any]) -> Estimate:
+    return Estimate(
+        msgspec.json.decode(row["point"]),
+        row["measure"],
+        row["median"],
+        row["low"],
+        row["high"],
+        row["seeds"],
+    )
+
+
+def _order(estimate: Estimate) -> tuple[int, str, list[tuple[bool, Any]]]:
+    """By measure, a service's own first; then by the values of the parameters, numbers before
+    words."""
+    values = estimate.parameters.values()
+    keys = [(isinstance(value, str), value) for value in values]
+    measure = estimate.measure
+    place = list(MEASURES).index(measure) if measure in MEASURES else -1
+    return place, measure, keys

@@ -1,0 +1,1 @@
+"""Opening, inspecting and mending what is on the disk."""

@@ -1,0 +1,1 @@
+"""The segment log: files, framing, indexes and slices."""

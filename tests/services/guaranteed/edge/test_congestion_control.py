@@ -1,0 +1,141 @@
+"""PDCC at an edge: equations 6, 7 and 8, and when an edge counts as recovering (Section 4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.content.rows.frame import Frame
+from penstock.core.clock import MILLISECOND, SECOND
+from penstock.services.guaranteed.edge.congestion_control import EdgeControl
+from penstock.services.guaranteed.edge.stream import EdgeStream
+from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
+from penstock.services.guaranteed.laws.nack_window import Answer, RecoveryNackWindow
+from penstock.services.guaranteed.messages import DownstreamCongestionQuery, UpstreamCongestionAlert
+from penstock.services.guaranteed.parameters import GuaranteedParameters
+
+SAMPLE = 100 * MILLISECOND
+WINDOW = 10 * SECOND
+
+
+def edge(law: str = "paper") -> EdgeControl:
+    congestion = CongestionParameters(law=law)  # type: ignore[arg-type]
+    parameters = GuaranteedParameters(congestion=congestion)
+    window = RecoveryNackWindow(congestion, unit=parameters.nack_unit_ns, largest=WINDOW)
+    stream = EdgeStream("p", "*", 0, window, parameters, receive_window=WINDOW)
+    return EdgeControl("sb", stream, congestion, silence_interval_ns=SECOND, now=0)
+
+
+def query(position: int) -> DownstreamCongestionQuery:
+    return DownstreamCongestionQuery("p", 7, 3, position)
+
+
+def keep_pace(control: EdgeControl, rate: float, begin: int, end: int) -> None:
+    """The horizon advances at a rate, sampled as the edge does it."""
+    for now in range(begin + SAMPLE, end + 1, SAMPLE):
+        low = control.stream.horizon
+        control.stream.receive(Frame(low, low + round(rate * SAMPLE)), now)
+        control.advanced(now)
+        control.sample(now)
+
+
+def fall_behind(control: EdgeControl, now: int) -> None:
+    """Live knowledge arrives that the receive window has no room for."""
+    control.stream.receive(Frame(now + WINDOW, now + WINDOW + 1), now)
+    control.sample(now)
+
+
+def test_an_edge_that_keeps_up_says_nothing() -> None:
+    control = edge()
+    keep_pace(control, 1.0, 0, 5 * SECOND)
+
+    assert control.answer(query(5 * SECOND)) is None
+
+
+@pytest.mark.parametrize(("rate", "alerts"), [(0.96, False), (0.94, True)])
+def test_equation_6_a_live_edge_alerts_below_one_minus_the_threshold(
+    rate: float, alerts: bool
+) -> None:
+    control = edge()
+    keep_pace(control, rate, 0, 20 * SECOND)
+    answer = control.answer(query(control.stream.horizon))
+
+    assert (answer is not None) is alerts
+
+
+@pytest.mark.parametrize(("lag", "alerts"), [(4 * SECOND, False), (4 * SECOND + 1, True)])
+def test_equation_7_with_its_sign_mended_a_live_edge_alerts_when_it_lags(
+    lag: int, alerts: bool
+) -> None:
+    """m_SHB < m_pubend - Δt_s, where the paper prints a plus."""
+    control = edge()
+    keep_pace(control, 1.0, 0, 5 * SECOND)
+    answer = control.answer(query(control.stream.horizon + lag))
+
+    assert (answer is not None) is alerts
+
+
+@pytest.mark.parametrize(("rate", "alerts"), [(1.9, True), (2.2, False)])
+def test_equation_8_a_recovering_edge_alerts_below_one_plus_the_threshold(
+    rate: float, alerts: bool
+) -> None:
+    control = edge()
+    fall_behind(control, SAMPLE)
+    for now in range(2 * SAMPLE, 20 * SECOND, SAMPLE):
+        keep_pace(control, rate, now - SAMPLE, now)
+        control.stream.ignored_at = now
+    answer = control.answer(query(100 * SECOND))
+
+    assert control.recovering
+    assert (answer is not None) is alerts
+
+
+def test_an_alert_tells_who_how_fast_and_where() -> None:
+    control = edge()
+    keep_pace(control, 0.5, 0, 20 * SECOND)
+    answer = control.answer(query(20 * SECOND))
+
+    assert isinstance(answer, UpstreamCongestionAlert)
+    assert (answer.pubend, answer.epoch, answer.sequence) == ("p", 7, 3)
+    assert answer.recovering is None
+    worst = answer.nonrecovering
+    assert worst is not None
+    assert worst.edge == "sb"
+    assert worst.rate == pytest.approx(0.5, abs=0.01)
+    assert worst.latest_rate == pytest.approx(0.5)
+    assert worst.horizon == control.stream.horizon
+
+
+def test_an_edge_recovers_while_it_ignored_knowledge_within_two_seconds() -> None:
+    control = edge()
+    fall_behind(control, SAMPLE)
+    assert control.recovering
+    assert control.rate.smoothed == 0.0
+
+    control.sample(SAMPLE + 2 * SECOND - 1)
+    assert control.recovering
+
+    control.sample(SAMPLE + 2 * SECOND)
+    assert not control.recovering
+    assert control.rate.smoothed == 1.0
+
+
+def test_a_recovery_starts_with_the_initial_nack_window() -> None:
+    control = edge()
+    window = control.stream.window
+    for now in range(SECOND, 6 * SECOND, SECOND):
+        window.answered(Answer(SAMPLE, 0, False, SECOND, now))
+    assert window.size_ns > 100 * MILLISECOND
+
+    fall_behind(control, SAMPLE)
+    assert window.size_ns == 100 * MILLISECOND
+
+
+def test_under_the_improved_law_a_recovering_edge_answers_every_query() -> None:
+    control = edge("improved")
+    fall_behind(control, SAMPLE)
+    control.rate.restart(10.0)
+    answer = control.answer(query(100 * SECOND))
+
+    assert answer is not None
+    assert answer.nonrecovering is None
+    assert answer.recovering is not None

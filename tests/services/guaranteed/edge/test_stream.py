@@ -1,0 +1,322 @@
+"""A stream put together at an edge: exactly once, in order, whatever arrives, in whatever order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.content.rows.batch import Batch
+from penstock.content.rows.frame import Frame
+from penstock.core.clock import MILLISECOND, SECOND
+from penstock.core.machine import InvariantBroken
+from penstock.services.guaranteed.edge.stream import MAX_UNITS, EdgeStream
+from penstock.services.guaranteed.laws.nack_window import FixedNackWindow
+from penstock.services.guaranteed.parameters import GuaranteedParameters
+
+UNIT = 10
+WINDOW = 100
+
+
+def frame(low: int, high: int, *ticks: int) -> Frame:
+    rows = Batch.from_rows([({"tick": tick}, b"") for tick in ticks])
+    return Frame(low, high, np.array(ticks, dtype="<i8"), rows)
+
+
+def stream(
+    start: int = 0, *, window: int = WINDOW, nack_window: int = WINDOW, **parameters: Any
+) -> EdgeStream:
+    return EdgeStream(
+        "p",
+        "*",
+        start,
+        FixedNackWindow(nack_window),
+        GuaranteedParameters(nack_unit_ns=UNIT, **parameters),
+        receive_window=window,
+    )
+
+
+def test_contiguous_knowledge_is_handed_on_at_once() -> None:
+    edge = stream()
+
+    assert edge.receive(frame(0, 10, 3), 0) == [frame(0, 10, 3)]
+    assert edge.horizon == 10
+    assert edge.requests_due(0) == ()
+
+
+def test_knowledge_behind_a_gap_waits_for_it() -> None:
+    edge = stream()
+    assert edge.receive(frame(10, 20, 15), 0) == []
+    assert edge.weight > 0
+
+    assert edge.receive(frame(0, 10, 5), 0) == [frame(0, 10, 5), frame(10, 20, 15)]
+    assert edge.weight == 0
+
+
+def test_what_is_known_is_not_handed_on_again() -> None:
+    edge = stream(5)
+
+    assert edge.receive(frame(0, 10, 3, 7), 0) == [frame(5, 10, 7)]
+    assert edge.receive(frame(0, 10, 3, 7), 0) == []
+
+
+def test_what_lies_beyond_the_receive_window_is_ignored_and_noted() -> None:
+    edge = stream()
+    assert edge.receive(frame(WINDOW, WINDOW + 10), 7) == []
+
+    assert edge.ignored_at == 7
+    assert edge.weight == 0
+    assert edge.highest == WINDOW + 10
+
+
+def test_a_frame_across_the_end_of_the_window_is_cut() -> None:
+    edge = stream()
+    edge.receive(frame(50, WINDOW + 50), 7)
+    edge.check_invariants()
+
+    assert edge.ignored_at == 7
+    assert edge.receive(frame(0, 50), 8)[-1].high == WINDOW
+
+
+def test_what_could_not_be_kept_is_not_asked_for() -> None:
+    edge = stream(receive_window_bytes=1)
+    edge.receive(frame(20, 30, 25), 0)
+    edge.receive(frame(40, 50, 45), 0)
+
+    assert edge.requests_due(0) == ((0, 20),), "and not what lies behind 30"
+    edge.answered(frame(0, 20, 5), more=False, now=1)
+    assert edge.weight == 0
+    assert edge.requests_due(1) == ((30, 50),)
+
+
+def test_an_answer_that_found_no_room_is_asked_for_again_as_soon_as_there_is() -> None:
+    edge = stream(receive_window_bytes=1)
+    edge.highest = 60
+    assert edge.requests_due(0) == ((0, 60),)
+    edge.answered(frame(10, 20, 15), more=False, now=1)
+    edge.answered(frame(50, 60, 55), more=False, now=1)
+    assert edge.requests_due(1) == ()
+
+    edge.answered(frame(0, 10, 5), more=False, now=2)
+    assert edge.horizon == 20
+    assert edge.requests_due(2) == ((50, 60),), "the rest is under way"
+
+
+def test_only_what_goes_on_where_the_held_ends_continues_it() -> None:
+    edge = stream()
+    assert edge.continues(frame(40, 50, 45)), "the first that is held"
+    edge.receive(frame(40, 50, 45), 0)
+    assert edge.continues(frame(50, 60, 55))
+    assert edge.continues(frame(0, 40, 5))
+    assert not edge.continues(frame(60, 70, 65))
+
+
+def test_a_receive_window_that_is_full_in_bytes_ignores_too() -> None:
+    edge = stream(receive_window_bytes=1)
+    edge.receive(frame(10, 20), 1)
+    assert edge.ignored_at is None
+
+    edge.receive(frame(30, 40), 2)
+    assert edge.ignored_at == 2
+    assert edge.receive(frame(0, 10), 3)
+
+
+def test_unknown_ticks_below_the_highest_seen_are_asked_for_once() -> None:
+    edge = stream()
+    edge.receive(frame(30, 40), 0)
+
+    assert edge.requests_due(0) == ((0, 30),)
+    assert edge.requests_due(1) == ()
+
+
+def test_only_the_nack_window_is_asked_for() -> None:
+    edge = stream(nack_window=2 * UNIT)
+    edge.receive(frame(50, 60), 0)
+
+    assert edge.requests_due(0) == ((0, 2 * UNIT),)
+
+
+def test_as_the_horizon_moves_the_window_asks_for_whole_units() -> None:
+    edge = stream(nack_window=2 * UNIT)
+    edge.receive(frame(50, 60), 0)
+    edge.requests_due(0)
+    edge.answered(frame(0, 5), more=False, now=1)
+    assert edge.requests_due(1) == ()
+
+    edge.answered(frame(5, 10), more=False, now=1)
+    assert edge.requests_due(1) == ((20, 30),)
+
+
+def test_a_wide_window_is_asked_for_in_a_bounded_number_of_pieces() -> None:
+    edge = stream(window=1 << 40, nack_window=1 << 30)
+    edge.receive(frame(1 << 31, (1 << 31) + 1), 0)
+    edge.requests_due(0)
+
+    assert len(edge._requests) <= MAX_UNITS + 1
+
+
+def test_an_overdue_request_is_repeated_later_and_later() -> None:
+    edge = stream(nack_timeout_initial_ns=SECOND)
+    edge.receive(frame(30, 40), 0)
+    edge.requests_due(0)
+    waits, now = [], 0
+    for _ in range(5):
+        deadline = edge.next_deadline()
+        assert deadline is not None
+        assert edge.requests_due(deadline - 1) == ()
+        waits.append(deadline - now)
+        now = deadline
+        assert edge.requests_due(now) == ((0, 30),)
+
+    assert [wait // SECOND for wait in waits] == [1, 2, 4, 8, 8]
+
+
+def test_only_what_is_still_missing_of_a_request_is_repeated() -> None:
+    edge = stream()
+    edge.receive(frame(30, 40), 0)
+    edge.requests_due(0)
+    edge.answered(frame(10, 20), more=False, now=1)
+    deadline = edge.next_deadline()
+    assert deadline is not None
+
+    assert edge.requests_due(deadline) == ((0, 10), (20, 30))
+
+
+def test_karn_an_answer_to_a_repeated_request_is_not_measured() -> None:
+    edge = stream(nack_timeout_initial_ns=SECOND)
+    edge.receive(frame(30, 40), 0)
+    edge.requests_due(0)
+    edge.requests_due(SECOND)
+    edge.answered(frame(0, 30), more=False, now=SECOND + MILLISECOND)
+    assert edge._round_trip.smoothed_ns is None
+
+    edge.receive(frame(50, 60), 2 * SECOND)
+    edge.requests_due(2 * SECOND)
+    edge.answered(frame(40, 50), more=False, now=2 * SECOND + MILLISECOND)
+    assert edge._round_trip.smoothed_ns == MILLISECOND
+
+
+@pytest.mark.parametrize(("answered_after_ms", "looks_lost"), [(10, False), (100, True)])
+def test_the_late_answer_to_a_first_copy_does_not_make_the_others_look_lost(
+    answered_after_ms: int, looks_lost: bool
+) -> None:
+    """Otherwise one request that was repeated too early would have all of them repeated."""
+    edge = stream(nack_timeout_min_ns=MILLISECOND)
+    edge.receive(frame(10, 20), 0)
+    edge.requests_due(0)
+    edge.answered(frame(0, 10), more=False, now=100 * MILLISECOND)
+    usual = 300 * MILLISECOND
+    edge.receive(frame(30, 40), SECOND)
+    assert edge.requests_due(SECOND) == ((20, 30),)
+    assert edge.requests_due(SECOND + usual) == ((20, 30),)
+    between = SECOND + 400 * MILLISECOND
+    edge.receive(frame(50, 60), between)
+    assert edge.requests_due(between) == ((40, 50),)
+    again = SECOND + 3 * usual
+    assert edge.requests_due(again) == ((20, 30),)
+    edge.answered(frame(20, 30), more=False, now=again + answered_after_ms * MILLISECOND)
+
+    backed_off = between + 2 * usual
+    assert edge.next_deadline() == (between + usual if looks_lost else backed_off)
+
+
+def test_an_answer_that_hit_a_limit_frees_what_lies_behind_it() -> None:
+    """The answers themselves are the clock: no time-out is waited for."""
+    edge = stream()
+    edge.receive(frame(50, 60), 0)
+    assert edge.requests_due(0) == ((0, 50),)
+
+    edge.answered(frame(0, 15), more=True, now=1)
+    assert edge.requests_due(1) == ((15, 50),)
+
+
+def test_when_the_way_up_has_changed_everything_is_asked_for_again() -> None:
+    edge = stream()
+    edge.receive(frame(30, 40), 0)
+    edge.requests_due(0)
+    edge.forget_requests()
+
+    assert edge.next_deadline() is None
+    assert edge.requests_due(1) == ((0, 30),)
+
+
+def test_impossible_states_are_told() -> None:
+    edge = stream()
+    edge.receive(frame(30, 40), 0)
+    edge.horizon = 35
+    with pytest.raises(InvariantBroken, match="at or below"):
+        edge.check_invariants()
+
+    edge = stream()
+    edge.receive(frame(30, 40), 0)
+    edge.horizon = -90
+    with pytest.raises(InvariantBroken, match="beyond the receive window"):
+        edge.check_invariants()
+
+
+LENGTH = 150
+pieces = st.tuples(st.integers(0, LENGTH - 1), st.integers(1, 40))
+rows = st.sets(st.integers(0, LENGTH - 1), max_size=30)
+
+
+def part(rows: set[int], low: int, high: int) -> Frame:
+    """What the pubend says of an interval."""
+    return frame(low, high, *sorted(tick for tick in rows if low <= tick < high))
+
+
+def check(handed: list[Frame], rows: set[int], horizon: int) -> None:
+    """Everything below the horizon was handed on, once, in order, and it is true."""
+    at = 0
+    for each in handed:
+        assert each.low == at
+        at = each.high
+    assert at == horizon
+    told = [int(tick) for each in handed for tick in each.ticks]
+    assert told == sorted(tick for tick in rows if tick < horizon)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    rows=rows,
+    arrivals=st.lists(st.tuples(pieces, st.booleans()), max_size=25),
+    nack_window=st.sampled_from([UNIT, 3 * UNIT, WINDOW]),
+    answer_limit=st.integers(1, 60),
+)
+def test_whatever_arrives_every_tick_is_handed_on_once_in_order(
+    rows: set[int],
+    arrivals: list[tuple[tuple[int, int], bool]],
+    nack_window: int,
+    answer_limit: int,
+) -> None:
+    """Frames in any order, lost and doubled, then answers that stop at a limit."""
+    edge = stream(nack_window=nack_window)
+    handed: list[Frame] = []
+    now = 0
+    for (low, span), asking in arrivals:
+        now += 1
+        high = min(LENGTH, low + span)
+        handed += edge.receive(part(rows, low, high), now)
+        if asking:
+            edge.requests_due(now)
+        edge.check_invariants()
+        check(handed, rows, edge.horizon)
+    handed += edge.receive(part(rows, LENGTH - 1, LENGTH), now)
+
+    for _ in range(4 * LENGTH):
+        if edge.horizon >= LENGTH:
+            break
+        asked = edge.requests_due(now)
+        assert all(edge.horizon <= low < high <= LENGTH for low, high in asked)
+        for low, high in asked:
+            end = min(high, low + answer_limit)
+            handed += edge.answered(part(rows, low, end), more=end < high, now=now)
+            edge.check_invariants()
+        if not asked:
+            deadline = edge.next_deadline()
+            assert deadline is not None, "it neither asks nor waits"
+            now = max(now + 1, deadline)
+    assert edge.horizon == LENGTH
+    check(handed, rows, LENGTH)

@@ -1,0 +1,75 @@
+"""What slows a pubend down, as JSON."""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.core.clock import MILLISECOND, SECOND
+from penstock.core.tokens import Tokens
+from penstock.services.guaranteed.laws.paper_rate_law import AlertReading
+from penstock.services.guaranteed.messages import UpstreamCongestionAlert
+from penstock.services.guaranteed.parameters import GuaranteedParameters
+from penstock.services.guaranteed.source.holds import Holds
+from penstock.services.guaranteed.source.pubend import Pubend
+from penstock.services.guaranteed.why import Explanation, explain
+
+START = 100 * SECOND
+
+
+def pubend() -> Pubend:
+    made = Pubend(
+        "p",
+        GuaranteedParameters(),
+        Tokens(),
+        log_bounds=None,
+        saved_producers=None,
+        holds=Holds(),
+        query_phase=0.0,
+        now=START,
+    )
+    for tick in range(START, START + SECOND, 100 * MILLISECOND):
+        made.control.published(tick, 10, tick)
+    return made
+
+
+def explained(pubend: Pubend, now: int) -> Explanation:
+    return msgspec.json.decode(explain(pubend, "pb", now), type=Explanation)
+
+
+def test_a_pubend_that_nothing_slows_down_says_so() -> None:
+    account = explained(pubend(), START + SECOND)
+
+    assert (account.pubend, account.broker) == ("p", "pb")
+    assert not account.throttled
+    assert account.allowed_msgs_per_s == 0.0
+    assert account.observed_msgs_per_s == 100.0
+    assert account.bottleneck_broker == ""
+    assert account.changes == []
+
+
+def test_a_throttled_pubend_names_broker_link_rule_and_since_when() -> None:
+    made = pubend()
+    reading = AlertReading(0.5, "sb", 0.5, START + SECOND, "ib->sb", 4096)
+    made.control.alert(
+        UpstreamCongestionAlert("p", START, 0, reading, None), START + SECOND, START + SECOND
+    )
+    account = explained(made, START + 3 * SECOND)
+
+    assert account.throttled
+    assert account.allowed_msgs_per_s == 50.0
+    assert (account.since, account.for_s) == (START + SECOND, 2.0)
+    assert (account.bottleneck_broker, account.bottleneck_link) == ("sb", "ib->sb")
+    assert account.rule == "match the slowest edge"
+    assert "broker sb falls behind" in account.cause
+    assert not account.recovering
+    assert [change.allowed_msgs_per_s for change in account.changes] == [50.0]
+
+
+def test_a_recovery_is_told_as_one() -> None:
+    made = pubend()
+    reading = AlertReading(1.5, "sb", 1.5, START + SECOND // 2)
+    made.control.alert(
+        UpstreamCongestionAlert("p", START, 0, None, reading), START + SECOND, START + SECOND
+    )
+
+    assert explained(made, START + SECOND).recovering

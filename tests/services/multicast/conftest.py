@@ -1,0 +1,152 @@
+"""Small simulated overlays with groups, and a record of what every member was handed."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.client.groups.producer import GROUP_LIMITS, GroupProducer
+from penstock.content.rows.batch import Batch
+from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
+from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Received, Send
+from penstock.overlay.node import NodeConfig
+from penstock.papers.cost_benefit.machines import EagerMember
+from penstock.services.multicast.messages import GroupDelivery
+from penstock.services.multicast.parameters import MulticastParameters
+from penstock.sim.link import LinkModel
+from penstock.sim.world import BROKER, EPOCH, SimWorld
+
+ROOM_BYTES = 1 << 40
+
+
+class NumberedSender:
+    """A client that sends numbered messages at a pace, and counts its receipts."""
+
+    def __init__(
+        self,
+        name: str,
+        groups: tuple[str, ...],
+        total: int,
+        *,
+        every_ns: Duration = 5 * MILLISECOND,
+        start_at: Instant = EPOCH + SECOND,
+        must_exist: bool = False,
+        payload_bytes: int = 100,
+    ) -> None:
+        self.producer = GroupProducer(name, GROUP_LIMITS, groups=groups, must_exist=must_exist)
+        self.total = total
+        self.settled = 0
+        self.failures: list[str] = []
+        self._sent = 0
+        self._every_ns = every_ns
+        self._next_at = start_at
+        self._payload = bytes(payload_bytes)
+
+    def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
+        match fact:
+            case LinkUp():
+                self.producer.connected()
+            case LinkDown():
+                self.producer.disconnected()
+            case Received(message=message):
+                self.producer.received(message)
+        for parcel in self.producer.take_settled():
+            self.settled += parcel.size
+            if parcel.failure is not None:
+                self.failures.append(str(parcel.failure))
+        while self._sent < self.total and now >= self._next_at:
+            batch = Batch.from_rows([({"n": self._sent}, self._payload)])
+            if self.producer.add_batch(batch) is None:
+                break
+            self._sent += 1
+            self._next_at += self._every_ns
+        return [Send(BROKER, each) for each in self.producer.outgoing(now, ROOM_BYTES)]
+
+    def next_deadline(self) -> Instant | None:
+        return self._next_at if self._sent < self.total and self.producer.has_room else None
+
+    def check_invariants(self) -> None:
+        self.producer.check_invariants()
+
+
+class Overlay:
+    """Brokers, links, members and senders; ``seen`` is what each member got, by sender."""
+
+    def __init__(
+        self,
+        seed: int,
+        links: dict[tuple[str, str], int],
+        *,
+        parameters: MulticastParameters | None = None,
+        checked: bool = True,
+    ) -> None:
+        """``links`` are the costs; every link has 2 ms and 10 Mbit/s."""
+        self.world = SimWorld(seed, checked=checked, digested=True)
+        self.members: dict[str, EagerMember] = {}
+        self.senders: dict[str, NumberedSender] = {}
+        self.seen: dict[str, dict[str, list[int]]] = {}
+        costs: dict[str, dict[str, int]] = {}
+        for (here, there), cost in links.items():
+            costs.setdefault(here, {})[there] = cost
+            costs.setdefault(there, {})[here] = cost
+        used = parameters or MulticastParameters()
+        for name, neighbours in sorted(costs.items()):
+            config = NodeConfig(name, neighbours, multicast=used, trace_interval_ns=0)
+            self.world.add_broker(config)
+        model = LinkModel(bandwidth_bytes_per_s=1_250_000, latency_ns=2 * MILLISECOND)
+        for ends in links:
+            self.world.add_link(*ends, model)
+
+    def member(self, name: str, group: str, broker: str) -> EagerMember:
+        """A client that takes whatever comes."""
+        seen = self.seen.setdefault(name, {})
+
+        def note(delivery: GroupDelivery, now: Instant) -> None:
+            numbers = [int(row["n"]) for row in delivery.batch.attribute_rows()]
+            seen.setdefault(delivery.sender, []).extend(numbers)
+
+        member = self.members[name] = EagerMember(name, group, note)
+        self.world.add_client(name, member, broker)
+        return member
+
+    def sender(
+        self, name: str, broker: str, *groups: str, total: int = 100, **more: object
+    ) -> None:
+        """A client that sends."""
+        sender = NumberedSender(name, groups, total, **more)  # type: ignore[arg-type]
+        self.senders[name] = sender
+        self.world.add_client(name, sender, broker)
+
+    def finish(self, within_s: int = 60) -> None:
+        """Let time pass until every message has its receipt."""
+        if self.world.brokers["a"].node is None:
+            self.world.start()
+        for _ in range(within_s):
+            if all(each.settled == each.total for each in self.senders.values()):
+                break
+            self.world.run_for(SECOND)
+        self.world.run_for(SECOND)
+
+    def judge(self, member: str, sender: str) -> None:
+        """Nothing lost, nothing twice, in order."""
+        total = self.senders[sender].total
+        seen = self.seen[member].get(sender, [])
+        where = f"seed {self.world.seed}: {member} from {sender}"
+        assert len(seen) == len(set(seen)), f"{where}: something came twice"
+        assert seen == sorted(seen), f"{where}: out of order"
+        assert seen == list(range(total)), f"{where}: {len(seen)} of {total} came"
+
+
+DIAMOND = {("a", "b"): 1, ("a", "c"): 2, ("b", "d"): 1, ("c", "d"): 2, ("d", "e"): 1}
+"""Two ways from a to d; e hangs on d."""
+
+
+@pytest.fixture
+def overlay() -> type[Overlay]:
+    """The class: a test makes its own."""
+    return Overlay
+
+
+@pytest.fixture
+def diamond() -> dict[tuple[str, str], int]:
+    """Links of a diamond with a tail."""
+    return dict(DIAMOND)

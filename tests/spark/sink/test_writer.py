@@ -1,0 +1,105 @@
+"""The sink in a real Spark, writing to a real broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from penstock.client.blocking import client as blocking
+from penstock.spark.sink.options import SinkOptions
+from penstock.spark.sink.writer import PenstockStreamWriter, Staged, commit_stages, drop_stages
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def published(client: blocking.Client, start: int) -> list[dict[str, object]]:
+    head = client.streams()["a.2"].head
+    subscription = client.subscribe("", start={"a.2": start}, end={"a.2": head})
+    return [
+        {**message.attributes, "payload": message.payload}
+        for message in subscription.messages(deadline_s=30)
+    ]
+
+
+def test_a_batch_is_written_whole_and_under_its_name_once(
+    spark: SparkSession, url: str, client: blocking.Client
+) -> None:
+    start = client.streams()["a.2"].head
+    rows = spark.range(0, 50, 1, 4).selectExpr(
+        "id AS n",
+        "CAST(id AS INT) AS small",
+        "IF(id % 2 = 0, 'even', NULL) AS kind",
+        "id > 40 AS large",
+        "CAST(id AS STRING) AS payload",
+    )
+    for _ in range(2):
+        writer = rows.write.format("penstock").option("url", url).option("pubend", "a.2")
+        writer.option("sink", "daily").option("epoch", 7).mode("append").save()
+    found = published(client, start)
+    assert [row["n"] for row in found] == list(range(50))
+    assert found[41] == {"n": 41, "small": 41, "large": True, "payload": b"41"}
+    assert found[2]["kind"] == "even"
+
+
+def test_what_cannot_be_written_is_told(spark: SparkSession, url: str) -> None:
+    times = spark.sql("SELECT current_timestamp() AS at").write.format("penstock")
+    with pytest.raises(PySparkException, match="column 'at' has type timestamp"):
+        times.option("url", url).mode("append").save()
+    rows = spark.range(1).write.format("penstock").option("url", url)
+    with pytest.raises(PySparkException, match="a stream cannot be overwritten"):
+        rows.mode("overwrite").save()
+    with pytest.raises(PySparkException, match="hosts no pubend 'zzz'"):
+        rows.option("pubend", "zzz").mode("append").save()
+
+
+def test_a_stream_is_written_batch_by_batch(
+    spark: SparkSession, url: str, client: blocking.Client, tmp_path: Path, checkpoint: str
+) -> None:
+    start = client.streams()["a.2"].head
+    source = tmp_path / "source"
+    for part in range(2):
+        spark.range(part * 10, part * 10 + 10).coalesce(1).write.mode("append").parquet(str(source))
+        query = (
+            spark.readStream.schema("id bigint")
+            .parquet(str(source))
+            .writeStream.format("penstock")
+            .option("url", url)
+            .option("pubend", "a.2")
+            .option("checkpointLocation", checkpoint)
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+    assert [row["id"] for row in published(client, start)] == list(range(20))
+
+
+# -- without the rest of Spark ----------------------------------------------------------------
+
+
+def test_only_the_attempt_that_won_is_published(url: str, client: blocking.Client) -> None:
+    start = client.streams()["a.2"].head
+    options = SinkOptions(url, "a.2")
+    sink = client.sink("spark/q", pubend="a.2")
+    for name in ("lost", "won"):
+        sink.stage(0, name).write([({"name": name}, b"")])
+    writer = PenstockStreamWriter(options)
+    writer.commit([Staged("spark/q", 0, "won", 1), None], 0)
+    writer.commit([Staged("spark/q", 0, "won", 1)], 0)
+    assert [row["name"] for row in published(client, start)] == ["won"]
+
+
+def test_a_batch_that_failed_leaves_nothing(url: str, client: blocking.Client) -> None:
+    options = SinkOptions(url, "a.2")
+    client.sink("spark/f", pubend="a.2").stage(0, "s").write([({"n": 1}, b"")])
+    PenstockStreamWriter(options).abort([Staged("spark/f", 0, "s", 1), None], 0)
+    with pytest.raises(Exception, match="was dropped or has expired"):
+        commit_stages(options, [Staged("spark/f", 0, "s", 1)])
+
+
+def test_nothing_to_do_needs_no_broker() -> None:
+    nowhere = SinkOptions("penstock://127.0.0.1:1")
+    commit_stages(nowhere, [])
+    drop_stages(nowhere, [])

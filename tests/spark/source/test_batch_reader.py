@@ -1,0 +1,103 @@
+"""The batch source in a real Spark, reading from a real broker."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.datasource import EqualTo, LessThan
+
+from penstock.client.blocking import client as blocking
+from penstock.spark.schema import default_schema
+from penstock.spark.source.batch_reader import PenstockBatchReader, PushdownBatchReader
+from penstock.spark.source.options import read_source_options
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+ATTRIBUTES = "n bigint, symbol string"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def published(url: str) -> None:
+    with blocking.connect(url) as client:
+        for pubend, numbers in (("a.1", range(100)), ("a.2", range(100, 130))):
+            rows = [({"n": n, "symbol": f"S{n % 3}"}, b"x" * (n % 5)) for n in numbers]
+            client.publisher(pubend=pubend).publish_batch(rows)
+
+
+def load(spark: SparkSession, url: str, **options: object) -> DataFrame:
+    reader = spark.read.format("penstock").option("url", url)
+    for name, value in options.items():
+        reader = reader.option(name, value)
+    return reader.load()
+
+
+def reader_of(url: str, **options: str) -> PenstockBatchReader:
+    read = read_source_options({"url": url, **options}, streaming=False)
+    return PenstockBatchReader(read, default_schema(ATTRIBUTES))
+
+
+def test_everything_is_read_by_a_source_that_nobody_registered(
+    spark: SparkSession, url: str
+) -> None:
+    rows = load(spark, url, attributes=ATTRIBUTES)
+    found = rows.groupBy("pubend").agg(f.count("*"), f.sum("n"), f.sum(f.length("payload")))
+    assert sorted(map(tuple, found.collect())) == [
+        ("a.1", 100, sum(range(100)), 200),
+        ("a.2", 30, sum(range(100, 130)), 60),
+    ]
+    pushed = load(spark, url, attributes=ATTRIBUTES, pushdown="true")
+    narrowed = pushed.where("n >= 10 AND n < 20 AND symbol = 'S1' AND pubend = 'a.1'")
+    assert sorted(row["n"] for row in narrowed.collect()) == [10, 13, 16, 19]
+
+
+def test_a_session_that_does_not_push_predicates_down_reads_the_same(
+    spark: SparkSession, url: str
+) -> None:
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
+    try:
+        rows = load(spark, url, attributes=ATTRIBUTES).where("n < 5")
+        assert sorted(row["n"] for row in rows.collect()) == [0, 1, 2, 3, 4]
+        pushed = load(spark, url, attributes=ATTRIBUTES, pushdown="true").where("n < 5")
+        with pytest.raises(PySparkException, match=r"spark\.sql\.python\.filterPushdown\.enabled"):
+            pushed.collect()
+    finally:
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+
+
+def test_what_is_wrong_is_told_before_anything_is_read(spark: SparkSession, url: str) -> None:
+    with pytest.raises((AnalysisException, PySparkException), match="'n text' is not the name"):
+        load(spark, url, attributes="n text")
+    with pytest.raises(PySparkException, match="attribute 'n' is of type"):
+        load(spark, url, attributes="n string").collect()
+
+
+def test_pushed_predicates_narrow_what_travels(url: str) -> None:
+    options = read_source_options({"url": url}, streaming=False)
+    reader = PushdownBatchReader(options, default_schema(ATTRIBUTES))
+    filters = [LessThan(("n",), 5), EqualTo(("pubend",), "a.1")]
+    assert reader.pushFilters(filters) == filters
+    pieces = [piece for each in reader.partitions() for piece in each.pieces]
+    assert {piece.pubend for piece in pieces} == {"a.1"}
+    rows = [
+        row
+        for each in reader.partitions()
+        for batch in reader.read(each)
+        for row in batch.to_pylist()
+    ]
+    assert sorted(row["n"] for row in rows) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"pubends": "b.*"}, r"there is no pubend 'b.\*' \(here: a.1, a.2\)"),
+        ({"startingOffsets": '{"a.1": 5}'}, "startingOffsets gives no tick for pubend 'a.2'"),
+        ({"startingOffsets": '{"a.1": 5}', "pubends": "a.1"}, "the log begins at"),
+        ({"endingOffsets": '{"a.1": 9000000000000000000}', "pubends": "a.1"}, "in its future"),
+    ],
+)
+def test_places_that_are_not_there_are_told(url: str, options: dict[str, str], says: str) -> None:
+    with pytest.raises((ValueError, RuntimeError), match=says):
+        reader_of(url, **options).partitions()

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.core.clock import HOUR, MILLISECOND, MINUTE, SECOND
+from penstock.spark.sink.options import read_sink_options
+from penstock.spark.source.options import (
+    BadOption,
+    Place,
+    SourceOptions,
+    at_time,
+    duration,
+    read_source_options,
+)
+
+URL = "penstock://127.0.0.1:7400"
+
+
+def read(streaming: bool = True, **options: str) -> SourceOptions:
+    return read_source_options({"url": URL, **options}, streaming=streaming)
+
+
+def test_defaults_are_those_that_people_know() -> None:
+    stream = read_source_options({"URL": URL}, streaming=True)
+    assert (stream.starting, stream.fail_on_data_loss) == (Place("latest"), True)
+    batch = read_source_options({"url": URL}, streaming=False)
+    assert (batch.starting, batch.ending) == (Place("earliest"), Place("latest"))
+
+
+def test_everything_can_be_said() -> None:
+    options = read_source_options(
+        {
+            "url": URL,
+            "startingoffsets": '{"p": 5}',
+            "pubends": "p, q*",
+            "selector": "n > 3",
+            "maxOffsetsPerTrigger": "10",
+            "maxBytesPerTrigger": "1000",
+            "maxSpanPerTrigger": "1h",
+            "minRowsPerTrigger": "5",
+            "maxTriggerDelay": "30 seconds",
+            "minPartitions": "1000",
+            "failOnDataLoss": "false",
+            "typeMismatch": "null",
+            "cursor": "job",
+            "timeout": "500ms",
+        },
+        streaming=True,
+    )
+    assert options.starting == Place(ticks={"p": 5})
+    assert options.pubends == ("p", "q*")
+    assert (options.max_rows, options.max_bytes, options.min_rows) == (10, 1000, 5)
+    assert (options.max_span_ns, options.max_trigger_delay_ns) == (HOUR, 30 * SECOND)
+    assert options.max_partitions == 1000
+    assert (options.fail_on_data_loss, options.null_on_type_mismatch) == (False, True)
+    assert (options.cursor, options.timeout_s) == ("job", 0.5)
+
+
+def test_the_url_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_URL", URL)
+    assert read_source_options({}, streaming=True).url == URL
+    monkeypatch.delenv("PENSTOCK_URL")
+    with pytest.raises(BadOption, match="set PENSTOCK_URL"):
+        read_source_options({}, streaming=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"url": "http://x"}, "option url='http://x'"),
+        ({"maxRowPerTrigger": "5"}, "unknown option 'maxrowpertrigger'; the options are: attrib"),
+        ({"startingOffsets": "newest"}, "option startingOffsets='newest': use earliest, latest"),
+        ({"startingOffsets": "{}"}, "the JSON names no pubend"),
+        ({"startingOffsets": "latest", "startingTimestamp": "5"}, "exclude each other"),
+        ({"startingTimestamp": "soon"}, "use milliseconds since 1970"),
+        ({"endingOffsets": "latest"}, "for batch queries"),
+        ({"maxRowsPerTrigger": "0"}, "use a whole number above 0"),
+        ({"maxTriggerDelay": "15 parsecs"}, "use a duration like"),
+        ({"failOnDataLoss": "maybe"}, "use true or false"),
+        ({"selector": "n >"}, "option selector='n >'"),
+        ({"pubends": " , "}, "it names nothing"),
+        ({"typeMismatch": "ignore"}, "use fail or null"),
+        ({"minRowsPerTrigger": "5", "maxRowsPerTrigger": "4"}, "no batch could be both"),
+    ],
+)
+def test_what_is_wrong_is_told(options: dict[str, str], says: str) -> None:
+    with pytest.raises(BadOption) as raised:
+        read(**options)
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize("options", [{"startingOffsets": "latest"}, {"endingOffsets": "earliest"}])
+def test_a_batch_query_that_can_read_nothing_is_refused(options: dict[str, str]) -> None:
+    with pytest.raises(BadOption, match="leaves nothing"):
+        read(streaming=False, **options)
+
+
+def test_a_batch_query_says_where_it_ends_and_how_many_tasks_it_may_have() -> None:
+    ending = {"endingTimestamp": "2000", "minPartitions": "2", "maxPartitions": "3"}
+    options = read(streaming=False, **ending)
+    assert options.ending == Place(time=2 * SECOND)
+    assert (options.min_partitions, options.max_partitions) == (2, 3)
+    assert read(streaming=False, endingOffsets='{"p": 9}').ending == Place(ticks={"p": 9})
+
+
+def test_times_and_durations() -> None:
+    assert at_time("1700000000123") == Place(time=1_700_000_000_123 * MILLISECOND)
+    assert at_time("1970-01-01T00:00:01") == at_time("1970-01-01T01:00:01+01:00")
+    assert duration("1.5 minutes") == 90 * SECOND
+    assert duration("2m") == 2 * MINUTE
+
+
+def test_the_sink_says_what_is_wrong_too() -> None:
+    options = read_sink_options({"url": URL, "sink": "s", "epoch": "3"}, overwrite=False)
+    assert (options.sink, options.epoch) == ("s", 3)
+    with pytest.raises(BadOption, match="sink and epoch belong together"):
+        read_sink_options({"url": URL, "sink": "s"}, overwrite=False)
+    with pytest.raises(BadOption, match="a stream cannot be overwritten"):
+        read_sink_options({"url": URL}, overwrite=True)
+    with pytest.raises(BadOption, match="unknown option 'topic'"):
+        read_sink_options({"url": URL, "topic": "t"}, overwrite=False)

@@ -1,0 +1,216 @@
+"""The points of a sweep, and that every mistake is found before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.lab.scenario.file import ScenarioError, guaranteed_parameters
+from penstock.papers.store_and_forward.run import QueueRun
+from penstock.spark.sweep.grid import SweepError, build_grid, parse_parameter, service_run_at
+from penstock.spark.sweep.measures import MEASURES
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+SCENARIO = """
+name = "small"
+duration_s = 3
+[brokers.a]
+pubends = 1
+[brokers.b]
+[[links]]
+between = ["a", "b"]
+[[publishers]]
+name = "p"
+broker = "a"
+rate_msgs_per_s = 20
+[[subscribers]]
+name = "s"
+broker = "b"
+[[faults]]
+at_s = 1
+cut = ["a", "b"]
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    written = tmp_path / "small.toml"
+    written.write_text(SCENARIO)
+    return written
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("x=1:5:1", [1, 2, 3, 4, 5]),
+        ("x=0.1:0.5:0.1", [0.1, 0.2, 0.3, 0.4, 0.5]),
+        ("x=-0.2:0.2:0.2", [-0.2, 0.0, 0.2]),
+        ("x=1:2:0.75", [1.0, 1.75]),
+        ("x=a,b", ["a", "b"]),
+        ("x=true,false", [True, False]),
+        ("x=1,2.5,three", [1, 2.5, "three"]),
+        ("x=7", [7]),
+    ],
+)
+def test_values_are_lists_and_ranges(text: str, values: list[Any]) -> None:
+    name, found = parse_parameter(text)
+    assert name == "x"
+    assert found == values
+    assert [type(each) for each in found] == [type(each) for each in values]
+
+
+@given(st.integers(-50, 50), st.integers(0, 40), st.integers(1, 9))
+def test_a_range_of_whole_numbers_is_what_python_says(first: int, length: int, step: int) -> None:
+    _, found = parse_parameter(f"x={first}:{first + length}:{step}")
+    assert found == list(range(first, first + length + 1, step))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x", "write PATH=a,b,c or PATH=first:last:step"),
+        ("=1", "write PATH="),
+        ("x=", "write PATH="),
+        ("x=1:2", "first:last:step, three numbers"),
+        ("x=a:b:c", "three numbers"),
+        ("x=1:5:0", "the step is more than 0"),
+        ("x=5:1:1", "the last not before the first"),
+        ("x=1:nan:1", "the step is more than 0"),
+        ("x=0:1:0.00001", "10000 runs at most"),
+        ("x=1,1", "stands twice"),
+        ("x=1,,2", "empty"),
+    ],
+)
+def test_what_is_no_parameter_is_refused(text: str, told: str) -> None:
+    with pytest.raises(SweepError, match=told):
+        parse_parameter(text)
+
+
+def test_the_points_are_all_combinations(path: Path) -> None:
+    grid = build_grid(path, ["duration_s=2:4:1", "congestion.law=paper,improved"])
+    assert len(grid.points) == 6
+    assert grid.points[0] == {"duration_s": 2, "congestion.law": "paper"}
+    assert grid.scenario(grid.points[5]).duration_s == 4
+    parameters = guaranteed_parameters(grid.scenario(grid.points[0]), "a")
+    assert parameters.congestion.law == "paper"
+
+
+def test_without_parameters_there_is_one_point(path: Path) -> None:
+    assert build_grid(path, []).points == [{}]
+
+
+def test_tables_are_chosen_by_name_by_ends_and_by_number(path: Path) -> None:
+    grid = build_grid(
+        path,
+        [
+            "links.a-b.bandwidth_bytes_per_s=5000",
+            "publishers.p.rate_msgs_per_s=7",
+            "subscribers.0.durable=true",
+            "faults.0.at_s=2.5",
+            "brokers.b.disk_sync_ms=4",
+            "guaranteed.nack_unit_ns=1000000",
+        ],
+    )
+    (point,) = grid.points
+    scenario = grid.scenario(point)
+    assert scenario.links[0].bandwidth_bytes_per_s == 5000
+    assert scenario.publishers[0].rate_msgs_per_s == 7
+    assert scenario.subscribers[0].durable is True
+    assert scenario.faults[0].at_s == 2.5
+    assert scenario.brokers["b"].disk_sync_ms == 4
+    assert guaranteed_parameters(scenario, "a").nack_unit_ns == 1_000_000
+    assert grid.raw["publishers"][0]["rate_msgs_per_s"] == 20
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("duratoin_s=3", "duratoin_s: unknown key; did you mean 'duration_s'"),
+        ("duration_s=0:2:1", "duration_s=0: duration_s: expected float > 0"),
+        ("congestion.law=paper,fancy", "fancy"),
+        ("congestion.thresholds=1", "congestion.thresholds: unknown key"),
+        ("links.a-c.loss=0.1", "there is no 'a-c'; there are: a-b"),
+        ("links.1.loss=0.1", "there is no '1'"),
+        ("faults.3.at_s=1", "there is no '3'; there are: 0 to 0"),
+        ("publishers=3", "publishers: expected array"),
+        ("publishers.p=3", "say which one and which key"),
+        ("duration_s.x=3", "'duration_s' is a value and has nothing inside"),
+        ("subscribers.s.broker=b,c", "there is no broker 'c'"),
+    ],
+)
+def test_a_point_that_makes_no_scenario_is_refused_with_its_parameter(
+    path: Path, text: str, told: str
+) -> None:
+    with pytest.raises(SweepError, match=rf"--param .*{told}"):
+        build_grid(path, [text])
+
+
+def test_a_parameter_is_given_once(path: Path) -> None:
+    with pytest.raises(SweepError, match="given twice"):
+        build_grid(path, ["duration_s=1", "duration_s=2"])
+
+
+SHIPPED = Path(__file__).parents[3] / "src/penstock/papers/scenarios"
+
+
+@pytest.mark.parametrize(
+    ("file", "texts", "points"),
+    [
+        ("queues-unbalanced", ["consumer_shares.0=0.2,0.4", "law=paper,improved"], 4),
+        ("multicast-1", ["links.B-D.mbit_per_s=1:3:1", "senders.acfg.clients=5"], 3),
+        ("gossip-dynamic", ["parameters.buffer_events=60:120:30", "changes.0.share=0.1"], 3),
+    ],
+)
+def test_files_of_other_services_have_points_too(file: str, texts: list[str], points: int) -> None:
+    grid = build_grid(SHIPPED / f"{file}.toml", texts)
+    assert len(grid.points) == points
+    assert grid.service == file.partition("-")[0]
+    assert grid.name == file, "what the papers call it may be no name for a run"
+
+
+def test_a_value_is_put_into_a_list_of_values() -> None:
+    grid = build_grid(SHIPPED / "queues-unbalanced.toml", ["consumer_shares.1=0.125"])
+    run = service_run_at("queues", grid.raw, grid.points[0], 1)
+    assert isinstance(run, QueueRun)
+    assert run.scenario.consumer_shares[1] == 0.125
+
+
+def test_every_scenario_that_is_shipped_can_be_swept() -> None:
+    files = sorted(SHIPPED.glob("*.toml"))
+    swept = {path.stem: build_grid(path, []) for path in files}
+    assert len(swept) > 20
+    for name, grid in swept.items():
+        own = [each for each in grid.measures() if each not in MEASURES]
+        assert bool(own) == (grid.service is not None), name
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("queues-balanced", "consumer_shares.2=1", "there is no '2'; there are: 0 to 1"),
+        ("queues-balanced", "consumer_shares=1", "consumer_shares: expected array"),
+        ("queues-balanced", "law=fancy", "law: invalid enum value 'fancy'"),
+        ("multicast-1", "links.B-X.mbit_per_s=1", "there are: A-B, B-C"),
+        ("multicast-1", "senders.acfg.client=1", "unknown key; did you mean 'clients'"),
+        ("gossip-dynamic", "parameters.bufer_events=9", "did you mean 'buffer_events'"),
+        ("gossip-dynamic", "changes.0=1", "say which one and which key"),
+        ("gossip-dynamic", "loss=1.5", "loss: expected float < 1.0"),
+    ],
+)
+def test_a_point_that_makes_no_scenario_of_a_service_is_refused(
+    file: str, text: str, told: str
+) -> None:
+    with pytest.raises(SweepError, match=rf"--param .*{told}"):
+        build_grid(SHIPPED / f"{file}.toml", [text])
+
+
+def test_a_file_that_nobody_runs_by_itself_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "turbines.toml"
+    path.write_text('service = "turbines"\nname = "x"\n')
+    with pytest.raises(ScenarioError, match="service: no single scenario of 'turbines' can be run"):
+        build_grid(path, [])

@@ -1,0 +1,198 @@
+"""A short version of the Gryphon paper's E4 as a sweep: simulated by Spark tasks, reduced by Spark.
+
+The outage is 10 s instead of 120 s, rates, link and the relays' cache are smaller in proportion,
+and two thresholds stand for twelve.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock.lab.run import run
+from penstock.lab.telemetry.telemetry import Telemetry
+from penstock.lab.worlds.sim import SimRun
+from penstock.papers.gryphon.runs import Job as PaperJob
+from penstock.papers.gryphon.runs import keep, recovery_s
+from penstock.spark.lake.lake import Lake, LakeError, create_lake
+from penstock.spark.sweep.figure import axis_of, curves_of, draw_sweep
+from penstock.spark.sweep.grid import Grid, build_grid, service_run_at
+from penstock.spark.sweep.summary import Estimate, SweepSummary, summarise
+from penstock.spark.sweep.sweep import Job, jobs_of, run_sweep
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+E4 = Path(__file__).parents[3] / "src/penstock/papers/scenarios/gryphon-e4.toml"
+MENDED_S = 20.0
+SHORT = (
+    "duration_s=45",
+    "faults.1.at_s=20",
+    "links.pb-ib.bandwidth_bytes_per_s=20000",
+    "publishers.p.rate_msgs_per_s=10",
+    "guaranteed.relay_cache_bytes=10000",
+)
+THRESHOLDS = "congestion.recovering_threshold=0.2,1.8"
+SEEDS = 2
+
+
+@pytest.fixture(scope="module")
+def grid() -> Grid:
+    return build_grid(E4, [THRESHOLDS, *SHORT])
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, grid: Grid, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """All runs, landed."""
+    made = create_lake(tmp_path_factory.mktemp("sweep") / "lake")
+    told: list[int] = []
+    run_sweep(spark, made, "e4", grid, jobs_of("e4", grid, SEEDS), told.append)
+    assert told == sorted(told)
+    assert told[-1] == 4
+    return made
+
+
+@pytest.fixture(scope="module")
+def summary(spark: SparkSession, lake: Lake, grid: Grid) -> SweepSummary:
+    return summarise(spark, lake, "e4", [job.run for job in jobs_of("e4", grid, SEEDS)])
+
+
+def of(summary: SweepSummary, measure: str) -> list[Estimate]:
+    return [each for each in summary.estimates if each.measure == measure]
+
+
+def test_every_run_is_in_the_lake_with_its_point(lake: Lake) -> None:
+    assert lake.snapshot().runs() == ["e4.p000.s01", "e4.p000.s02", "e4.p001.s01", "e4.p001.s02"]
+    assert lake.snapshot().version == 1
+
+
+def test_a_task_simulates_what_the_lab_does(grid: Grid, summary: SweepSummary) -> None:
+    """The recovery of the paper's own table, which knows when the link was mended."""
+    for point, estimate in zip(grid.points, of(summary, "recovery_s"), strict=True):
+        assert estimate.parameters == point
+        assert estimate.seeds == SEEDS
+        expected = []
+        for seed in range(1, SEEDS + 1):
+            scenario = grid.scenario(point)
+            kept = keep(PaperJob("", "", seed), run(scenario, SimRun(scenario, seed)))
+            expected.append(recovery_s(kept.lag_s["sb2"], MENDED_S))
+        assert estimate.low <= estimate.median <= estimate.high
+        assert min(expected) > 5.0, "there is something to recover"
+        assert estimate.median == pytest.approx(sum(expected) / 2, abs=2.0)
+
+
+def test_medians_are_taken_over_the_seeds_of_a_point(summary: SweepSummary) -> None:
+    assert summary.runs == 4
+    assert summary.failed == {}
+    assert [each.median for each in of(summary, "violations")] == [0.0, 0.0]
+    published = of(summary, "published_msgs_per_s")
+    assert all(0 < each.low <= each.median <= each.high <= 40 for each in published)
+
+
+def test_a_sweep_that_is_run_again_replaces_its_runs(
+    spark: SparkSession, tmp_path: Path, small: Grid
+) -> None:
+    made = create_lake(tmp_path / "lake")
+    for _ in range(2):
+        run_sweep(spark, made, "again", small, jobs_of("again", small, 1), lambda done: None)
+    assert len(made.snapshot().files) == 1
+    assert made.snapshot().version == 2
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Grid:
+    path = tmp_path / "small.toml"
+    path.write_text(
+        'name = "small"\nduration_s = 1\n[brokers.a]\npubends = 1\n'
+        '[[publishers]]\nname = "p"\nbroker = "a"\nrate_msgs_per_s = 5\n'
+    )
+    return build_grid(path, [])
+
+
+def test_a_simulation_that_fails_is_told_with_the_others(
+    spark: SparkSession, tmp_path: Path, small: Grid
+) -> None:
+    made = create_lake(tmp_path / "lake")
+    good, bad = jobs_of("bad", small, 2)
+    jobs = [good, Job(bad.run, {"duration_s": -1}, bad.seed)]
+    run_sweep(spark, made, "bad", small, jobs, lambda done: None)
+    found = summarise(spark, made, "bad", [job.run for job in jobs])
+    assert found.runs == 2
+    assert list(found.failed) == [bad.run]
+    assert found.failed[bad.run].startswith("ScenarioError: duration_s: expected float > 0")
+
+
+GOSSIP = E4.with_name("gossip-plain.toml")
+
+
+def test_a_scenario_of_another_service_is_swept_with_what_it_measures(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    buffers = "parameters.buffer_events=30,90"
+    grid = build_grid(GOSSIP, [buffers, "rounds=36", "warm_up_rounds=10", "peers=20"])
+    made = create_lake(tmp_path / "lake")
+    jobs = jobs_of("gossip", grid, 2)
+    run_sweep(spark, made, "gossip", grid, jobs, lambda done: None)
+    found = summarise(spark, made, "gossip", [job.run for job in jobs])
+    assert found.failed == {}
+    for point, estimate in zip(grid.points, of(found, "receivers"), strict=True):
+        assert estimate.parameters == point
+        measured = [
+            service_run_at("gossip", grid.raw, point, seed)
+            .run(Telemetry(), lambda at_s: None)
+            .measured["receivers"]
+            for seed in (1, 2)
+        ]
+        assert estimate.median == pytest.approx(sum(measured) / 2)
+    small, large = of(found, "receivers")
+    assert small.median < large.median, "events stay longer where there is room"
+
+
+def test_a_run_that_is_not_there_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match=r"there is no run 'x\.p000\.s01'"):
+        summarise(spark, create_lake(tmp_path / "lake"), "x", ["x.p000.s01"])
+
+
+def estimate(value: float, **parameters: object) -> Estimate:
+    return Estimate(dict(parameters), "recovery_s", value, value - 1, value + 1, 3)
+
+
+def test_the_axis_is_the_numeric_parameter_with_the_most_values() -> None:
+    assert axis_of({"law": ["a", "b", "c"], "t": [1, 2], "u": [1]}) == "t"
+    assert axis_of({"law": ["a", "b"]}) == "law"
+    assert axis_of({}) == ""
+
+
+def test_curves_are_named_after_what_varies() -> None:
+    parameters = {"t": [1, 2], "congestion.law": ["paper", "improved"], "duration_s": [45]}
+    estimates = [
+        estimate(3, **{"t": t, "congestion.law": law, "duration_s": 45})
+        for law in ("paper", "improved")
+        for t in (1, 2)
+    ]
+    found = curves_of(estimates, "t", parameters)
+    assert {label: len(curve) for label, curve in found.items()} == {
+        "law = paper": 2,
+        "law = improved": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("parameters", "estimates"),
+    [
+        (
+            {"t": [1, 2], "law": ["paper", "improved"]},
+            [estimate(t, t=t, law=law) for law in ("paper", "improved") for t in (1, 2)],
+        ),
+        ({"law": ["paper", "improved"]}, [estimate(3, law="paper"), estimate(4, law="improved")]),
+        ({}, [estimate(3)]),
+    ],
+)
+def test_a_figure_is_drawn_whatever_the_parameters_are(
+    parameters: dict[str, list[object]], estimates: list[Estimate], tmp_path: Path
+) -> None:
+    drawn = draw_sweep("sweep", "recovery_s", estimates, parameters, tmp_path)
+    assert [path.suffix for path in drawn] == [".png", ".svg"]
+    assert all(path.stat().st_size > 1000 for path in drawn)
+    assert draw_sweep("sweep", "lost", estimates, parameters, tmp_path) == []
