@@ -190,7 +190,7 @@ class SendToQueue(Message, frozen=True, gc=False):
     priority: PriorityNumber = DEFAULT_PRIORITY
     time_to_live_ns: DurationLimited = 0
     instance: Sequence = 0
-    """Tells senders of one name apart (penstock.core.instances)."""
+    """Tells senders of one name apart (penstock.mechanisms.sequence_table)."""
 
 
 class SendReceipt(Message, frozen=True, gc=False):
