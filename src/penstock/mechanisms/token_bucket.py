@@ -98,6 +98,6 @@ class TokenBucket:
     def _fill(self, now: Instant) -> None:
         elapsed = now - self._filled_at
         if elapsed > 0:
-            gained = elapsed / SECOND * self._rate_msgs_per_s
+            gained = elapsed * self._rate_msgs_per_s / SECOND
             self._tokens = min(self._capacity, self._tokens + gained)
             self._filled_at = now

@@ -9,17 +9,20 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from penstock.content.selectors.error import SelectorError
 from penstock.content.selectors.parser import parse
+from penstock.core.configuration import (
+    ConfigurationError,
+    parse_toml,
+    raised_as,
+    read_table,
+    suggestion,
+)
 from penstock.lab.scenario.model import (
     Fault,
     Publishers,
@@ -37,23 +40,14 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """Names stand in file names, in telemetry and in link names such as "ib->sb"."""
 
 
-class ScenarioError(ValueError):
+class ScenarioError(ConfigurationError):
     """A scenario cannot be used; the message names the key and what to do."""
 
 
 def load_scenario(path: Path) -> Scenario:
     """Read and check a file; raises ``ScenarioError``."""
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ScenarioError(f"{path}: cannot be read: {reason}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{path}: not TOML: {error}") from None
-    try:
-        return parse_scenario(raw)
-    except ScenarioError as error:
-        raise ScenarioError(f"{path}: {error}") from None
+    with raised_as(ScenarioError, path):
+        return parse_scenario(parse_toml(path.read_text(encoding="utf-8")))
 
 
 def parse_scenario(raw: Mapping[str, Any]) -> Scenario:
@@ -63,10 +57,8 @@ def parse_scenario(raw: Mapping[str, Any]) -> Scenario:
             f"service: no single scenario of {raw['service']!r} can be run; penstock papers "
             "--service NAME runs the experiments of a service, and a scenario of brokers names none"
         )
-    try:
-        scenario = msgspec.convert(raw, Scenario)
-    except msgspec.ValidationError as error:
-        raise ScenarioError(explained(str(error))) from None
+    with raised_as(ScenarioError):
+        scenario = read_table(Scenario, raw)
     check_scenario(scenario)
     return scenario
 
@@ -75,11 +67,9 @@ def guaranteed_parameters(scenario: Scenario, broker: str) -> GuaranteedParamete
     """The parameters of one broker: those for all, and its own over them."""
     own = scenario.brokers[broker].guaranteed
     merged = {**scenario.parameters.guaranteed, **own}
-    try:
-        return msgspec.convert(merged, GuaranteedParameters)
-    except msgspec.ValidationError as error:
-        where = f"brokers.{broker}.guaranteed" if own else "parameters.guaranteed"
-        raise ScenarioError(f"{where}: {explained(str(error), GuaranteedParameters)}") from None
+    where = f"brokers.{broker}.guaranteed" if own else "parameters.guaranteed"
+    with raised_as(ScenarioError):
+        return read_table(GuaranteedParameters, merged, where)
 
 
 def check_scenario(scenario: Scenario) -> None:
@@ -99,52 +89,6 @@ def check_scenario(scenario: Scenario) -> None:
             raise ScenarioError(f"expect[{place}]: give at_most or at_least, or both")
         if expectation.to_s is not None and expectation.to_s <= expectation.from_s:
             raise ScenarioError(f"expect[{place}].to_s: must be later than from_s")
-
-
-def explained(problem: str, kind: type[msgspec.Struct] = Scenario) -> str:
-    """A validation error of msgspec in a form as ``key: what is wrong``."""
-    what, _, at = problem.partition(" - at `$")
-    where = at.rstrip("`").lstrip(".") or "the file"
-    if unknown := re.search(r"unknown field `(.+)`", what):
-        known = _known_keys(where, kind)
-        key = unknown[1] if where == "the file" else f"{where}.{unknown[1]}"
-        return f"{key}: unknown key; {_suggestion(unknown[1], known)}"
-    if missing := re.search(r"missing required field `(.+)`", what):
-        key = missing[1] if where == "the file" else f"{where}.{missing[1]}"
-        return f"{key}: missing; add it"
-    return f"{where}: {what[:1].lower()}{what[1:].replace('`', '')}"
-
-
-def _known_keys(where: str, form: type[msgspec.Struct]) -> Iterable[str]:
-    """The keys of the table at a path such as ``publishers[0]``."""
-    kind: Any = form
-    for step in re.findall(r"\w+|\[\.\.\.\]|\[\d+\]", where):
-        if step.startswith("["):
-            continue
-        fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
-        found = _struct_in(fields.get(step))
-        if found is None:
-            continue
-        kind = found
-    return tuple(kind.__struct_fields__)
-
-
-def _struct_in(annotation: Any) -> Any:
-    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-        return annotation
-    for argument in getattr(annotation, "__args__", ()):
-        found = _struct_in(argument)
-        if found is not None:
-            return found
-    return None
-
-
-def _suggestion(word: str, known: Iterable[str]) -> str:
-    names = list(known)
-    close = difflib.get_close_matches(word, names, 1)
-    if close:
-        return f"did you mean {close[0]!r}?"
-    return f"known are {', '.join(names)}" if names else "nothing is known here"
 
 
 def _check_name(where: str, name: str) -> None:
@@ -185,7 +129,7 @@ def _check_links(scenario: Scenario) -> None:
 def _known(where: str, what: str, name: str, names: Iterable[str]) -> None:
     known = list(names)
     if name not in known:
-        raise ScenarioError(f"{where}: there is no {what} {name!r}; {_suggestion(name, known)}")
+        raise ScenarioError(f"{where}: there is no {what} {name!r}; {suggestion(name, known)}")
 
 
 def _check_clients(scenario: Scenario) -> None:

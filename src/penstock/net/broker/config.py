@@ -6,16 +6,15 @@ the nearest one that is, because a misspelt limit that silently does nothing is 
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from penstock.core.clock import seconds
+from penstock.core.configuration import ConfigurationError, parse_toml, raised_as, read_table
 from penstock.net.tcp.connection import ConnectionOptions
 from penstock.overlay.node import NodeConfig
 from penstock.services.guaranteed.parameters import GuaranteedParameters
@@ -37,15 +36,13 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """Names stand in log file names, on the command line and in telemetry; "/" and "@" mark the names
 that the broker makes up itself (sessions, internal links)."""
 
-Table = TypeVar("Table", bound=msgspec.Struct)
-
 
 def telemetry_pubend(broker: str) -> str:
     """The stream on which a broker publishes what it measures of itself."""
     return f"telemetry@{broker}"
 
 
-class ConfigError(ValueError):
+class ConfigError(ConfigurationError):
     """The configuration cannot be used; the message names the key and what to do."""
 
 
@@ -199,73 +196,28 @@ def parse_address(text: str, key: str) -> Address:
 
 def load_config(path: Path) -> BrokerConfig:
     """Read and check a file; a relative ``data_dir`` is relative to the file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not TOML: {error}") from None
-    try:
-        config = parse_config(raw)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
+    with raised_as(ConfigError, path):
+        config = parse_config(parse_toml(path.read_text(encoding="utf-8")))
     return msgspec.structs.replace(config, data_dir=str(path.parent / config.data_dir))
 
 
 def parse_config(raw: Mapping[str, Any]) -> BrokerConfig:
     """Check what a file says; raises ``ConfigError``."""
-    known = dict(raw)
-    known["neighbours"] = _tables(NeighbourConfig, known.pop("neighbours", {}), "neighbours")
-    known["queues"] = _tables(QueueConfig, known.pop("queues", {}), "queues", named=True)
-    known["aliases"] = _tables(AliasConfig, known.pop("aliases", {}), "aliases", named=True)
-    config = _table(BrokerConfig, known, "")
+    tables = {**raw, **{key: _named(raw[key]) for key in ("queues", "aliases") if key in raw}}
+    with raised_as(ConfigError):
+        config = read_table(BrokerConfig, tables)
     _check(config)
     return config
 
 
-def _tables(kind: type[Table], raw: object, where: str, *, named: bool = False) -> dict[str, Table]:
-    """One table for each name; ``named`` structs hold their name themselves."""
-    if not isinstance(raw, dict):
-        raise ConfigError(f"{where}: expected one table for each, such as [{where}.name]")
-    read = {}
-    for name, value in raw.items():
-        if named and isinstance(value, dict):
-            value = {**value, "name": name}
-        read[name] = _table(kind, value, f"{where}.{name}")
-    return read
-
-
-def _table(kind: type[Table], raw: object, where: str) -> Table:
-    if not isinstance(raw, dict):
-        raise ConfigError(f"{where}: expected a table, such as [{where}]")
-    types = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    read = {}
-    for key, value in raw.items():
-        if key not in types:
-            close = difflib.get_close_matches(key, types, 1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(types)}"
-            raise ConfigError(f"{_joined(where, key)}: unknown key; {hint}")
-        inner = types[key]
-        is_table = isinstance(inner, type) and issubclass(inner, msgspec.Struct)
-        read[key] = _table(inner, value, _joined(where, key)) if is_table else value
-    try:
-        return msgspec.convert(read, kind)
-    except msgspec.ValidationError as error:
-        problem, _, at = str(error).partition(" - at `$")
-        if missing := re.search(r"missing required field `(\w+)`", problem):
-            raise ConfigError(f"{_joined(where, missing[1])}: missing; add it") from None
-        key = at.rstrip("`").lstrip(".")
-        raise ConfigError(f"{_joined(where, key)}: {_lowered(problem)}") from None
-
-
-def _joined(where: str, key: str) -> str:
-    return f"{where}.{key}" if where and key else where or key
-
-
-def _lowered(problem: str) -> str:
-    return problem[:1].lower() + problem[1:].replace("`", "")
+def _named(tables: Any) -> Any:
+    """Tables whose structs hold their own name, with that name."""
+    if not isinstance(tables, dict):
+        return tables
+    return {
+        name: {**table, "name": name} if isinstance(table, dict) else table
+        for name, table in tables.items()
+    }
 
 
 def _check(config: BrokerConfig) -> None:
