@@ -97,7 +97,7 @@ SUBSCRIBER = GOOD["subscribers"][0]
         ({"expect": [{"metric": "lost"}]}, r"expect\[0\]: give at_most or at_least"),
         (
             {"parameters": {"guaranteed": {"answer_byte": 1}}},
-            r"parameters\.guaranteed: answer_byte: unknown key; did you mean 'answer_bytes'\?",
+            r"parameters\.guaranteed\.answer_byte: unknown key; did you mean 'answer_bytes'\?",
         ),
     ],
 )
