@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import msgspec.inspect
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,13 @@ from penstock.core.configuration import (
     read_table,
     suggestion,
 )
+from penstock.lab.scenario.model import Scenario
+from penstock.net.broker.config import BrokerConfig
+from penstock.papers.adaptive_gossip.scenario import GossipScenario
+from penstock.papers.content_aware.large import LargeScenario
+from penstock.papers.content_aware.scenario import DatagramScenario
+from penstock.papers.cost_benefit.scenario import MulticastScenario
+from penstock.papers.store_and_forward.scenario import QueueScenario
 
 Positive = Annotated[int, msgspec.Meta(gt=0)]
 
@@ -22,6 +30,11 @@ Positive = Annotated[int, msgspec.Meta(gt=0)]
 class Inner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cost: Positive = 1
     address: str = ""
+
+
+class Point(msgspec.Struct, frozen=True, array_like=True):
+    at_s: float
+    rate: float
 
 
 class Outer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,6 +46,7 @@ class Outer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     perhaps: list[Inner] | None = None
     numbered: dict[int, float] = {}
     words: tuple[str, ...] = ()
+    points: tuple[Point, ...] = ()
 
 
 class ReadError(ConfigurationError):
@@ -80,6 +94,7 @@ def test_a_table_is_read_with_everything_in_it() -> None:
         ({"several": [3]}, "several[0]: expected a table"),
         ({"perhaps": [{}, {"cots": 1}]}, "perhaps[1].cots: unknown key; did you mean 'cost'?"),
         ({"words": ["a", 1]}, "words[1]: expected str, got int"),
+        ({"points": [[0.0, 1.0], [2.0, "x"]]}, "points[1][1]: expected float, got str"),
     ],
 )
 def test_an_error_names_the_key_and_the_remedy(changes: dict[str, Any], told: str) -> None:
@@ -153,3 +168,37 @@ def test_a_mistake_always_gives_an_error_with_a_key(raw: dict[str, Any]) -> None
             read_table(Outer, raw, str_keys=True)
     else:
         assert read_table(Outer, raw, str_keys=True) == read
+
+
+def tables_in(described: msgspec.inspect.Type) -> dict[type, bool]:
+    """Every table within a type, and whether it forbids unknown fields."""
+    found: dict[type, bool] = {}
+    if isinstance(described, msgspec.inspect.StructType) and not described.array_like:
+        found[described.cls] = described.forbid_unknown_fields
+        for field in described.fields:
+            found |= tables_in(field.type)
+    for name in ("type", "item_type", "value_type"):
+        if inner := getattr(described, name, None):
+            found |= tables_in(inner)
+    for name in ("types", "item_types"):
+        for inner in getattr(described, name, ()):
+            found |= tables_in(inner)
+    return found
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        BrokerConfig,
+        Scenario,
+        DatagramScenario,
+        LargeScenario,
+        GossipScenario,
+        MulticastScenario,
+        QueueScenario,
+    ],
+)
+def test_every_table_that_is_read_forbids_unknown_keys(kind: type[msgspec.Struct]) -> None:
+    tables = tables_in(msgspec.inspect.type_info(kind))
+    assert tables[kind]
+    assert [table.__name__ for table, forbids in tables.items() if not forbids] == []

@@ -125,9 +125,9 @@ def _tables_in(
 
 
 def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
-    """The struct that a field holds, if there is exactly one."""
+    """The struct that a field holds as a table, if there is exactly one."""
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-        return annotation
+        return None if annotation.__struct_config__.array_like else annotation
     found = {kind for each in getattr(annotation, "__args__", ()) if (kind := _struct_in(each))}
     return found.pop() if len(found) == 1 else None
 

@@ -1,8 +1,8 @@
-"""Scenario files of services that have a form of their own, and who runs each.
+"""Scenario files of services that have a form of their own, and the function that runs each.
 
-A file that says ``service = "…"`` belongs to that service; every other one is about brokers
-(scenario_file.py).  A service takes part with one line in ``SERVICE_RUNS``: a function that reads
-the file, or what a file says once values were put in, for a world and a seed and gives a
+A file with ``service = "…"`` belongs to that service; every other one is about brokers
+(scenario/file.py).  A service is added by one line in ``SERVICE_RUNS``: a function that takes the
+file (or the tables of one, after a sweep has changed values), a world and a seed, and returns a
 ``ServiceRun``.
 """
 

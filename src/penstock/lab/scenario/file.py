@@ -1,10 +1,8 @@
-"""Reading a scenario file: every mistake is told with the file, the key and what is allowed.
+"""Reads and checks a scenario file; every error names the file, the key and what is allowed.
 
-1. The file must be TOML, and every key must be known; for an unknown key the nearest known one is
-   suggested.
-2. Types and ranges are those of the structs in scenario.py.
-3. Whatever refers to a broker, link, pubend or client must refer to one that exists.
-4. Parameters of a service are checked against that service's own struct.
+1. Keys, types and ranges are checked against the structs in model.py (core/configuration.py).
+2. Every reference to a broker, link, pubend or client must name one that exists.
+3. The parameters of a service are checked against the struct of that service.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from penstock.sim.attribute_values import InvalidAttributeSpec
 from penstock.sim.message_source import MessageSource, UnreachableSize
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""Names stand in file names, in telemetry and in link names such as "ib->sb"."""
+"""Names are used in file names, in telemetry and in link names such as "ib->sb"."""
 
 
 class ScenarioError(ConfigurationError):
@@ -54,7 +52,7 @@ def parse_scenario(raw: Mapping[str, Any]) -> Scenario:
     """Check what a file says; raises ``ScenarioError``."""
     if "service" in raw:
         raise ScenarioError(
-            f"service: no single scenario of {raw['service']!r} can be run; penstock papers "
+            f"service: a scenario of {raw['service']!r} cannot be run by itself; penstock papers "
             "--service NAME runs the experiments of a service, and a scenario of brokers names none"
         )
     with raised_as(ScenarioError):
@@ -64,7 +62,7 @@ def parse_scenario(raw: Mapping[str, Any]) -> Scenario:
 
 
 def guaranteed_parameters(scenario: Scenario, broker: str) -> GuaranteedParameters:
-    """The parameters of one broker: those for all, and its own over them."""
+    """The parameters of one broker: its own override those for all brokers."""
     own = scenario.brokers[broker].guaranteed
     merged = {**scenario.parameters.guaranteed, **own}
     where = f"brokers.{broker}.guaranteed" if own else "parameters.guaranteed"
@@ -73,7 +71,7 @@ def guaranteed_parameters(scenario: Scenario, broker: str) -> GuaranteedParamete
 
 
 def check_scenario(scenario: Scenario) -> None:
-    """What the types alone do not say; raises ``ScenarioError``."""
+    """Check what the types do not express; raises ``ScenarioError``."""
     if not scenario.brokers:
         raise ScenarioError("brokers: a scenario needs at least one, such as [brokers.b1]")
     for name in scenario.brokers:
@@ -86,7 +84,7 @@ def check_scenario(scenario: Scenario) -> None:
         _check_fault(scenario, f"faults[{place}]", fault)
     for place, expectation in enumerate(scenario.expect):
         if expectation.at_most is None and expectation.at_least is None:
-            raise ScenarioError(f"expect[{place}]: give at_most or at_least, or both")
+            raise ScenarioError(f"expect[{place}]: set at_most or at_least, or both")
         if expectation.to_s is not None and expectation.to_s <= expectation.from_s:
             raise ScenarioError(f"expect[{place}].to_s: must be later than from_s")
 
@@ -106,7 +104,7 @@ def _check_pubends(scenario: Scenario) -> None:
             _check_name(f"brokers.{broker}.pubends", pubend)
             if pubend in hosts:
                 raise ScenarioError(
-                    f"brokers.{broker}.pubends: {pubend!r} is hosted by {hosts[pubend]!r} already; "
+                    f"brokers.{broker}.pubends: {pubend!r} is already hosted by {hosts[pubend]!r}; "
                     "each pubend has one host"
                 )
             hosts[pubend] = broker
@@ -122,7 +120,7 @@ def _check_links(scenario: Scenario) -> None:
         if len(pair) < 2:
             raise ScenarioError(f"{where}: a link has two different ends")
         if pair in seen:
-            raise ScenarioError(f"{where}: {' and '.join(link.between)} have a link already")
+            raise ScenarioError(f"{where}: {' and '.join(link.between)} already have a link")
         seen.add(pair)
 
 
@@ -152,7 +150,7 @@ def _check_client(
 ) -> None:
     _check_name(f"{where}.name", client.name)
     if client.name in names:
-        raise ScenarioError(f"{where}.name: this name stands twice; give each client its own")
+        raise ScenarioError(f"{where}.name: another client has this name; give each its own")
     names.add(client.name)
     _known(f"{where}.broker", "broker", client.broker, scenario.brokers)
     if client.stop_s is not None and client.stop_s <= client.start_s:
@@ -162,13 +160,17 @@ def _check_client(
 def _check_publisher(scenario: Scenario, where: str, publisher: Publishers) -> None:
     hosted = scenario.all_pubends_of(publisher.broker)
     if not hosted:
-        raise ScenarioError(f"{where}.broker: {publisher.broker!r} hosts no pubend; add pubends")
+        raise ScenarioError(
+            f"{where}.broker: {publisher.broker!r} hosts no pubend; set pubends there"
+        )
     if publisher.pubend:
         _known(f"{where}.pubend", f"pubend at {publisher.broker!r}", publisher.pubend, hosted)
     elif len(hosted) > 1 and publisher.identity == "tick":
-        raise ScenarioError(f'{where}.pubend: needed with identity = "tick"')
+        raise ScenarioError(f'{where}.pubend: missing; identity = "tick" needs it')
     if not publisher.rate_msgs_per_s and not publisher.max_in_flight:
-        raise ScenarioError(f"{where}: give rate_msgs_per_s, or max_in_flight for as fast as goes")
+        raise ScenarioError(
+            f"{where}: set rate_msgs_per_s, or max_in_flight to publish as fast as possible"
+        )
     try:
         MessageSource(source_spec(scenario, publisher), 0)
     except (UnreachableSize, InvalidAttributeSpec) as error:
@@ -179,7 +181,7 @@ def _check_fault(scenario: Scenario, where: str, fault: Fault) -> None:
     kinds = fault.kinds
     if len(kinds) != 1:
         known = [name for name in fault.__struct_fields__ if name != "at_s"]
-        raise ScenarioError(f"{where}: give exactly one of {', '.join(known)}")
+        raise ScenarioError(f"{where}: set exactly one of {', '.join(known)}")
     kind = kinds[0]
     value = getattr(fault, kind)
     if kind in ("cut", "mend", "bandwidth"):
