@@ -105,7 +105,7 @@ def test_publications_wait_for_tokens() -> None:
         effects += machine.handle(Publish(token, b"x"), now=0)
     assert [type(effect) for effect in effects] == [Published] * 5, "the bucket begins half full"
     assert len(machine.waiting) == 2
-    waited_until = machine.bucket.next_token()
+    waited_until = machine.bucket.ready_at()
     assert waited_until == 10 * SECOND
     published = machine.handle(DeadlineReached(), now=waited_until)
     assert Published(5, event_id(machine.origin, 6)) in published

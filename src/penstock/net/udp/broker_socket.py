@@ -32,8 +32,8 @@ from penstock.core.machine import (
     SessionClosed,
 )
 from penstock.core.message import Message
+from penstock.mechanisms.pacer import Pacer
 from penstock.net.broker.link import Link
-from penstock.net.tcp.shaping import LinkPacer
 from penstock.net.udp.drained_socket import DrainedSocket, SocketAddress, bound_socket
 from penstock.net.udp.outbox import DatagramOutbox
 from penstock.net.udp.packing import Unpacker, datagram_of, encode_message
@@ -132,7 +132,7 @@ class DatagramSocket:
         host = link.connection.peer_address.rpartition(":")[0].strip("[]")
         self._connect(name, (host, port), link.outbox.pacer)
 
-    def _connect(self, name: LinkName, address: SocketAddress, pacer: LinkPacer) -> None:
+    def _connect(self, name: LinkName, address: SocketAddress, pacer: Pacer) -> None:
         self._forget(name, keep_secret=True)
         self._senders[address] = name
         self._addresses[name] = address
@@ -226,5 +226,5 @@ class DatagramSocket:
             self.dropped_datagrams += 1
             return
         if self._addresses.get(session) != address:
-            self._connect(session, address, LinkPacer())
+            self._connect(session, address, Pacer())
         self._transmit(datagram_of([encode_message(AddressBound())]), address)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from penstock.core.clock import in_seconds
 from penstock.core.machine import Priority
 from penstock.core.message import Message
-from penstock.net.tcp.shaping import UNLIMITED, LinkPacer
+from penstock.mechanisms.pacer import UNLIMITED, Pacer
 from penstock.net.udp.packing import OVERHEAD_BYTES, Packer, encode_message
 from penstock.net.wall_clock import WallClock
 from penstock.overlay.drop_tail import DropTail
@@ -26,7 +26,7 @@ class DatagramOutbox:
     def __init__(
         self,
         clock: WallClock,
-        pacer: LinkPacer,
+        pacer: Pacer,
         send: Callable[[bytes], None],
         datagram_bytes: int,
     ) -> None:

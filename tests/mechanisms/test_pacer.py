@@ -5,14 +5,14 @@ from hypothesis import strategies as st
 
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.core.machine import Priority
-from penstock.net.tcp.shaping import BURST_NS, LinkPacer
+from penstock.mechanisms.pacer import BURST_NS, Pacer
 
 CONTROL, DATA = Priority.CONTROL, Priority.DATA
 START = 1_700_000_000 * SECOND
 
 
-def run_data(pacer: LinkPacer, sizes: list[int], start: int, oversleep_ns: int = 0) -> list[int]:
-    """Send messages as early as allowed; returns when each went."""
+def run_data(pacer: Pacer, sizes: list[int], start: int, oversleep_ns: int = 0) -> list[int]:
+    """Send messages as early as allowed; returns when each left."""
     now = start
     went = []
     for size in sizes:
@@ -32,7 +32,7 @@ def run_data(pacer: LinkPacer, sizes: list[int], start: int, oversleep_ns: int =
 def test_no_span_of_time_carries_more_than_the_rate_and_one_burst(
     sizes: list[int], rate: int
 ) -> None:
-    went = run_data(LinkPacer(rate), sizes, START)
+    went = run_data(Pacer(rate), sizes, START)
 
     for first in range(len(sizes)):
         for last in range(first, len(sizes)):
@@ -49,14 +49,14 @@ def test_no_span_of_time_carries_more_than_the_rate_and_one_burst(
 def test_timers_that_wake_late_cost_no_bandwidth(sizes: list[int], oversleep_ns: int) -> None:
     rate = 100_000
 
-    went = run_data(LinkPacer(rate), sizes, START, oversleep_ns)
+    went = run_data(Pacer(rate), sizes, START, oversleep_ns)
 
     ideal_s = sum(sizes[:-1]) / rate
     assert (went[-1] - START) / SECOND <= ideal_s + 2 * BURST_NS / SECOND
 
 
-def test_an_idle_link_saves_up_no_more_than_one_burst() -> None:
-    pacer = LinkPacer(1_000_000)
+def test_an_idle_link_runs_ahead_by_one_burst_at_most() -> None:
+    pacer = Pacer(1_000_000)
     run_data(pacer, [1000] * 10, START)
 
     went = run_data(pacer, [1000] * 30, START + 3600 * SECOND)
@@ -66,7 +66,7 @@ def test_an_idle_link_saves_up_no_more_than_one_burst() -> None:
 
 
 def test_control_does_not_wait_for_a_large_data_message() -> None:
-    pacer = LinkPacer(60_000)
+    pacer = Pacer(60_000)
     pacer.sent(600_000, DATA, START)
 
     assert pacer.ready_at(DATA) > START + 9 * SECOND
@@ -74,14 +74,14 @@ def test_control_does_not_wait_for_a_large_data_message() -> None:
 
 
 def test_data_pays_for_what_control_took() -> None:
-    pacer = LinkPacer(1000)
+    pacer = Pacer(1000)
     pacer.sent(1000, CONTROL, START)
 
     assert pacer.ready_at(DATA) == START + SECOND - BURST_NS
 
 
 def test_control_alone_keeps_to_the_rate() -> None:
-    pacer = LinkPacer(1000)
+    pacer = Pacer(1000)
     pacer.sent(1000, CONTROL, START)
     pacer.sent(1000, CONTROL, START)
 
@@ -89,7 +89,7 @@ def test_control_alone_keeps_to_the_rate() -> None:
 
 
 def test_without_a_limit_nothing_waits() -> None:
-    pacer = LinkPacer()
+    pacer = Pacer()
     pacer.sent(1 << 40, DATA, START)
 
     assert pacer.ready_at(DATA) <= START
@@ -97,7 +97,7 @@ def test_without_a_limit_nothing_waits() -> None:
 
 
 def test_a_faster_rate_shortens_what_is_reserved() -> None:
-    pacer = LinkPacer(1000)
+    pacer = Pacer(1000)
     pacer.sent(2000, DATA, START)
 
     pacer.set_rate(4000, START + SECOND)
@@ -105,8 +105,8 @@ def test_a_faster_rate_shortens_what_is_reserved() -> None:
     assert pacer.ready_at(DATA) == START + SECOND + SECOND // 4 - BURST_NS
 
 
-def test_lifting_the_limit_frees_the_link_and_a_new_one_starts_afresh() -> None:
-    pacer = LinkPacer(1)
+def test_removing_the_limit_frees_the_link_and_a_new_limit_starts_with_a_free_link() -> None:
+    pacer = Pacer(1)
     pacer.sent(1_000_000, DATA, START)
 
     pacer.set_rate(0, START)
