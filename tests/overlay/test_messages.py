@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.core.message import Message
 from penstock.overlay import messages as m
 from penstock.overlay.wire import OVERLAY_MESSAGES, connection_decoder

@@ -6,8 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from penstock.content.codec.envelope import MalformedMessage
-from penstock.content.codec.wire import encode
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.stream import encode
 from penstock.core.message import Message
 from penstock.overlay import messages as overlay
 from penstock.overlay.wire import (
