@@ -64,6 +64,6 @@ def test_a_marker_of_other_types_is_refused(marker: object) -> None:
 
 def test_a_batch_has_the_rows_that_were_announced(batch: Batch) -> None:
     block = bytes(batch.encode())
-    assert batch_of(2, giving(block)).has_same_rows(batch)
+    assert batch_of(2, block).has_same_rows(batch)
     with pytest.raises(MalformedBlock, match="3 rows were announced, 2 came"):
-        batch_of(3, giving(block))
+        batch_of(3, block)

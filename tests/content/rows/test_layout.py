@@ -50,5 +50,5 @@ def test_codes_are_as_narrow_as_they_can_be(entries: int, width: int) -> None:
 
 
 def test_a_column_is_the_sum_of_its_regions() -> None:
-    assert layout.column_bytes(3, 8, presence=False, dictionary=None) == 24
-    assert layout.column_bytes(3, 1, presence=True, dictionary=(2, 9)) == 8 + 8 + 16 + 16
+    assert layout.column_bytes(3, 8, False) == 24
+    assert layout.column_bytes(3, 1, True, 2, 9) == 8 + 8 + 16 + 16

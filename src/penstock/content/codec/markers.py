@@ -8,7 +8,7 @@ alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -21,7 +21,8 @@ from penstock.core.limits import MOST_ROWS, TickLimited
 
 RowCount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MOST_ROWS)]
 
-TICK_BYTES = 8
+TICK_DTYPE: Final = np.dtype("<i8")
+TICK_BYTES: Final = TICK_DTYPE.itemsize
 
 
 class FrameMarker(msgspec.Struct, frozen=True, array_like=True):
@@ -44,9 +45,9 @@ def marker_of(frame: Frame) -> FrameMarker:
     return FrameMarker(frame.low, frame.high, frame.final, first, rows, isinstance(ticks, range))
 
 
-def batch_of(rows: Any, take: Callable[[], Buffer]) -> Batch:
-    """The batch whose marker this is; ``take`` gives the next attachment."""
-    batch = Batch.decode(take())
+def batch_of(rows: Any, block: Buffer) -> Batch:
+    """The batch whose marker this is."""
+    batch = Batch.decode(block)
     if len(batch) != rows:
         raise MalformedBlock(f"{rows} rows were announced, {len(batch)} came")
     return batch
@@ -66,10 +67,10 @@ def frame_of(value: Any, take: Callable[[], Buffer]) -> Frame:
         raw = take()
         if len(raw) != TICK_BYTES * marker.rows:
             raise MalformedBlock("the tick column does not fit the number of rows")
-        ticks = np.frombuffer(raw, "<i8")
+        ticks = np.frombuffer(raw, TICK_DTYPE)
         if (ticks[1:] <= ticks[:-1]).any():
             raise MalformedBlock("ticks do not ascend")
     if ticks[0] < marker.low or ticks[-1] >= marker.high:
         raise MalformedBlock("a tick lies outside its frame")
-    batch = batch_of(marker.rows, take)
+    batch = batch_of(marker.rows, take())
     return Frame(marker.low, marker.high, ticks, batch, final=marker.final)

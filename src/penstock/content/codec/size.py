@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.content.codec.envelope import ENVELOPE, lead_bytes
+from penstock.content.codec.envelope import ENVELOPE, LENGTH_BYTES
 from penstock.content.codec.markers import TICK_BYTES, marker_of
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.layout import padded
@@ -34,8 +34,9 @@ class SizeMeter:
             return self._last_size
         self._attached = self._attached_bytes = 0
         head = len(self._encoder.encode(message))
+        lead = padded(head) + padded(LENGTH_BYTES * self._attached)
         self._last = message
-        self._last_size = ENVELOPE.size + lead_bytes(head, self._attached) + self._attached_bytes
+        self._last_size = ENVELOPE.size + lead + self._attached_bytes
         return self._last_size
 
     def _measure(self, value: Any) -> Any:

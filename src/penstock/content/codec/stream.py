@@ -114,7 +114,7 @@ class Decoder(Generic[M]):
 
     def _detach(self, kind: type, value: Any) -> Any:
         if kind is Batch:
-            return batch_of(value, self._take)
+            return batch_of(value, self._take())
         if kind is Frame:
             return frame_of(value, self._take)
         raise MalformedMessage(f"{kind.__name__} is not a type that travels")

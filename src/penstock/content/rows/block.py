@@ -35,6 +35,7 @@ from penstock.content.rows.layout import (
     HEADER_BYTES,
     MAX_BLOCK_BYTES,
     MAX_COLUMNS,
+    NO_DICTIONARY,
     SHAPE,
     column_bytes,
     descriptors_bytes,
@@ -120,17 +121,17 @@ def encode_block(
 
 def block_size(rows: int, columns: tuple[Column, ...], payload_bytes: int) -> int:
     """The length that ``encode_block`` would give."""
-    size = HEADER_BYTES + descriptors_bytes(len(columns))
-    size += padded(sum(len(column.name.encode()) for column in columns))
+    size = HEADER_BYTES + descriptors_bytes(len(columns)) + payloads_bytes(rows, payload_bytes)
+    names_bytes = 0
     for column in columns:
-        held = column.encoded_dictionary
-        size += column_bytes(
-            rows,
-            column.values.itemsize,
-            presence=column.present is not None,
-            dictionary=None if held is None else (len(held), len(held.data)),
-        )
-    return size + payloads_bytes(rows, payload_bytes)
+        names_bytes += len(column.name.encode())
+        width, presence = column.values.itemsize, column.present is not None
+        dictionary = column.encoded_dictionary
+        if dictionary is None:
+            size += column_bytes(rows, width, presence)
+        else:
+            size += column_bytes(rows, width, presence, len(dictionary), len(dictionary.data))
+    return size + padded(names_bytes)
 
 
 def decode_block(data: Buffer) -> Block:
@@ -241,8 +242,9 @@ def _read_column(
         raise MalformedBlock(f"column {name!r} has a dictionary, which its type does not use")
     dtype = code_dtype(descriptor.entries) if coded else VALUE_DTYPES[kind]
     presence = bool(descriptor.flags & HAS_PRESENCE)
-    held = (descriptor.entries, descriptor.dictionary_bytes) if coded else None
-    if at + column_bytes(rows, dtype.itemsize, presence=presence, dictionary=held) > end:
+    entries = descriptor.entries if coded else NO_DICTIONARY
+    size = column_bytes(rows, dtype.itemsize, presence, entries, descriptor.dictionary_bytes)
+    if at + size > end:
         raise MalformedBlock(f"column {name!r} runs over the payloads")
     present = None
     if presence:
