@@ -15,7 +15,7 @@ from typing import Any
 
 import xxhash
 
-from penstock.content.codec.wire import SizeMeter
+from penstock.content.codec.size import SizeMeter
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.datagrams import SendBestEffort
 from penstock.core.intervals import Interval

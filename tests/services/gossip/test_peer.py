@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.content.codec.wire import encoded_size
+from penstock.content.codec.size import encoded_size
 from penstock.core.clock import SECOND
 from penstock.core.datagrams import DatagramReceived, SendDatagram
 from penstock.core.machine import DeadlineReached, Effect, Machine

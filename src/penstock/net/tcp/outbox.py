@@ -12,7 +12,7 @@ import asyncio
 import sys
 from typing import Final
 
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.content.rows.columns import Buffer
 from penstock.core.clock import Instant, in_seconds
 from penstock.core.machine import Priority

@@ -19,7 +19,8 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from penstock.content.codec.envelope import MalformedMessage
+from penstock.content.codec.datagram import DatagramDecoder, datagram_of, encode_message
+from penstock.content.codec.malformed import MalformedMessage
 from penstock.core.datagrams import BestEffort, ReceivedTogether, SendTogether
 from penstock.core.machine import (
     Fact,
@@ -36,9 +37,9 @@ from penstock.mechanisms.pacer import Pacer
 from penstock.net.broker.link import Link
 from penstock.net.udp.drained_socket import DrainedSocket, SocketAddress, bound_socket
 from penstock.net.udp.outbox import DatagramOutbox
-from penstock.net.udp.packing import Unpacker, datagram_of, encode_message
 from penstock.net.wall_clock import WallClock
 from penstock.overlay.messages import AddressBound, BindAddress, DatagramPort, DatagramSocketOffer
+from penstock.overlay.wire import datagram_messages
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class DatagramSocket:
         self.dropped_datagrams = 0
         self._clock = clock
         self._feed = feed
-        self._unpacker = Unpacker()
+        self._decoder = DatagramDecoder(datagram_messages())
         self._links: Mapping[LinkName, Link] = {}
         self._senders: dict[SocketAddress, LinkName] = {}
         self._outboxes: dict[LinkName, DatagramOutbox] = {}
@@ -175,7 +176,7 @@ class DatagramSocket:
     def _datagram(self, data: memoryview, address: SocketAddress) -> None:
         """A datagram came."""
         try:
-            messages = self._unpacker.unpacked(data)
+            messages = self._decoder.decode(data)
         except MalformedMessage as error:
             self.dropped_datagrams += 1
             logger.debug("a datagram from %s is no message: %s", address[0], error)

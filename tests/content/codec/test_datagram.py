@@ -6,15 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.content.codec.envelope import MalformedMessage
-from penstock.net.udp.packing import (
+from penstock.content.codec.datagram import (
     OVERHEAD_BYTES,
-    Packer,
-    Unpacker,
+    DatagramDecoder,
+    DatagramPacker,
     datagram_of,
     encode_message,
 )
+from penstock.content.codec.malformed import MalformedMessage
 from penstock.overlay.messages import AddressBound, BindAddress
+from penstock.overlay.wire import datagram_messages
 
 MESSAGES = st.lists(st.binary(max_size=300).map(BindAddress), max_size=12)
 
@@ -25,18 +26,18 @@ def test_what_is_packed_comes_out_again_and_no_datagram_is_too_large(
     messages: list[BindAddress],
 ) -> None:
     datagrams: list[bytes] = []
-    packer = Packer(800, datagrams.append)
+    packer = DatagramPacker(800, datagrams.append)
     assert packer.put_all(messages) == sum(len(encode_message(each)) for each in messages)
     packer.flush()
     packer.flush()
     assert all(OVERHEAD_BYTES < len(each) <= 800 for each in datagrams)
-    reader = Unpacker()
-    assert [each for data in datagrams for each in reader.unpacked(data)] == messages
+    reader = DatagramDecoder(datagram_messages())
+    assert [each for data in datagrams for each in reader.decode(data)] == messages
 
 
 def test_a_full_datagram_leaves_before_it_is_flushed() -> None:
     datagrams: list[bytes] = []
-    packer = Packer(OVERHEAD_BYTES + 10, datagrams.append)
+    packer = DatagramPacker(OVERHEAD_BYTES + 10, datagrams.append)
     for piece in (b"aaaa", b"bbbb", b"cccc"):
         packer.put(piece)
     assert datagrams == [datagram_of([b"aaaa", b"bbbb"])]
@@ -44,7 +45,7 @@ def test_a_full_datagram_leaves_before_it_is_flushed() -> None:
 
 def test_a_message_that_is_too_large_goes_alone() -> None:
     datagrams: list[bytes] = []
-    packer = Packer(800, datagrams.append)
+    packer = DatagramPacker(800, datagrams.append)
     for piece in (b"a", b"b" * 900, b"c"):
         packer.put(piece)
     packer.flush()
@@ -55,7 +56,7 @@ def test_a_message_that_is_too_large_goes_alone() -> None:
 @settings(deadline=None)
 def test_anything_else_is_malformed_and_nothing_worse(data: bytes) -> None:
     with pytest.raises(MalformedMessage):
-        Unpacker().unpacked(data)
+        DatagramDecoder(datagram_messages()).decode(data)
 
 
 @given(st.binary(max_size=200))
@@ -63,7 +64,7 @@ def test_anything_else_is_malformed_and_nothing_worse(data: bytes) -> None:
 def test_a_right_checksum_makes_no_message(piece: bytes) -> None:
     data = datagram_of([piece])
     try:
-        messages = Unpacker().unpacked(data)
+        messages = DatagramDecoder(datagram_messages()).decode(data)
     except MalformedMessage:
         return
     assert [encode_message(each) for each in messages] == [piece]
@@ -76,4 +77,4 @@ def test_a_damaged_datagram_is_dropped_whole(at: int, flip: int) -> None:
     data = bytearray(datagram_of(pieces))
     data[at % len(data)] ^= flip
     with pytest.raises(MalformedMessage):
-        Unpacker().unpacked(bytes(data))
+        DatagramDecoder(datagram_messages()).decode(bytes(data))

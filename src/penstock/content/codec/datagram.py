@@ -1,32 +1,30 @@
-"""Messages in datagrams: several in one, none in two.
+"""The datagram profile: several messages in one datagram, none in two.
 
 A datagram is a short header (magic, version, checksum of what follows) and a MessagePack array of
 messages, as many as fit.  One call encodes a message and one call reads a whole datagram, because
 at tens of thousands of messages a second an envelope for each would cost more than the messages.
-Whatever does not read as such is dropped whole: a datagram that was damaged once cannot be believed
-in its other parts.
+A datagram that cannot be read is dropped whole: if one part of it is damaged, the others cannot be
+trusted either.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable
-from functools import reduce
-from operator import or_
-from typing import Any, Final
+from struct import Struct
+from typing import Final
 
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-from penstock.content.codec.envelope import MalformedMessage
+from penstock.content.codec.malformed import UNREADABLE, MalformedMessage, malformed
+from penstock.content.codec.vocabulary import union_of
 from penstock.content.rows.columns import Buffer
 from penstock.core.message import Message
-from penstock.overlay.wire import datagram_messages
 
 MAGIC: Final = 0x5044  # "DP": the first two bytes of every datagram
 VERSION: Final = 1
-HEADER: Final = struct.Struct("<HBQ")
-ARRAY: Final = struct.Struct(">BH")
+HEADER: Final = Struct("<HBQ")
+ARRAY: Final = Struct(">BH")
 ARRAY_16: Final = 0xDC
 """MessagePack's array with a count of 16 bits, whatever the count is."""
 
@@ -34,6 +32,7 @@ OVERHEAD_BYTES: Final = HEADER.size + ARRAY.size
 """What a datagram takes beside its messages."""
 
 MAX_MESSAGES: Final = 0xFFFF
+"""What the array's 16-bit count can say."""
 
 encode_message: Final = msgspec.msgpack.Encoder().encode
 """One message as it stands in a datagram."""
@@ -45,11 +44,11 @@ def datagram_of(pieces: list[bytes]) -> bytes:
     return HEADER.pack(MAGIC, VERSION, xxh3_64_intdigest(body)) + body
 
 
-class Packer:
+class DatagramPacker:
     """Collects encoded messages and sends a datagram when the next one does not fit.
 
     So never more than one datagram waits here, however much is put in.  A message larger than the
-    limit goes alone; whether it arrives is the network's affair.
+    limit is sent alone; the network may drop it.
     """
 
     __slots__ = ("_limit_bytes", "_pieces", "_send", "_used")
@@ -70,7 +69,7 @@ class Packer:
         self._pieces.append(piece)
 
     def put_all(self, messages: Iterable[Message]) -> int:
-        """Encode messages and add them; how many bytes they take."""
+        """Encode messages and add them; returns how many bytes they take."""
         total = 0
         for message in messages:
             piece = encode_message(message)
@@ -79,25 +78,26 @@ class Packer:
         return total
 
     def flush(self) -> None:
-        """Send what is there."""
+        """Send the datagram that is being filled, if it holds any message."""
         if self._pieces:
             pieces, self._pieces = self._pieces, []
             self._used = OVERHEAD_BYTES
             self._send(datagram_of(pieces))
 
 
-class Unpacker:
+class DatagramDecoder:
     """Reads datagrams."""
 
     __slots__ = ("_decode",)
 
-    def __init__(self) -> None:
-        """Only messages that may travel as datagrams are accepted."""
-        union: Any = reduce(or_, datagram_messages())
-        decoder: msgspec.msgpack.Decoder[list[Message]] = msgspec.msgpack.Decoder(list[union])
+    def __init__(self, message_types: Iterable[type[Message]]) -> None:
+        """Only these types are accepted."""
+        decoder: msgspec.msgpack.Decoder[list[Message]] = msgspec.msgpack.Decoder(
+            list[union_of(message_types)]  # type: ignore[misc]
+        )
         self._decode = decoder.decode
 
-    def unpacked(self, datagram: Buffer) -> list[Message]:
+    def decode(self, datagram: Buffer) -> list[Message]:
         """The messages of a datagram; raises ``MalformedMessage``."""
         if len(datagram) < OVERHEAD_BYTES:
             raise MalformedMessage(f"{len(datagram)} bytes are too few for a datagram")
@@ -111,7 +111,5 @@ class Unpacker:
             raise MalformedMessage("the datagram's checksum does not fit its bytes")
         try:
             return self._decode(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise MalformedMessage(str(error)) from None
-        except (RecursionError, OverflowError) as error:
-            raise MalformedMessage(f"a value is nested too deeply or too large: {error}") from None
+        except UNREADABLE as error:
+            raise malformed(error) from None
