@@ -16,7 +16,7 @@ from penstock.services.gossip.laws.improved_rate import (
     USED_WEIGHT,
     copies_for_each_event,
 )
-from penstock.services.gossip.laws.law import Cause, Measures, RateLaw, Steering
+from penstock.services.gossip.laws.law import Cause, Measures, AdaptationLaw, Steering
 from penstock.services.gossip.laws.minimum_buffer import MinimumBufferEstimate
 from penstock.services.gossip.membership.group_size import GroupSizeEstimate
 from penstock.services.gossip.messages import Event, Header
@@ -30,7 +30,7 @@ class Adaptation:
     """The estimates of one sender, and its allowed rate."""
 
     def __init__(
-        self, parameters: GossipParameters, law: RateLaw, origin: int, size_random: Random
+        self, parameters: GossipParameters, law: AdaptationLaw, origin: int, size_random: Random
     ) -> None:
         """``origin`` is this peer's own; ``size_random`` draws for the estimate of the size."""
         adaptation = parameters.adaptation
@@ -92,7 +92,7 @@ class Adaptation:
     def copies(self) -> float:
         """Copies received for each new event, lately; the law's target when nothing came."""
         if self._new_events < 1:
-            return self._law.steering.copies_target
+            return self.steering.copies_target
         return float(copies_for_each_event(self._copies, self._new_events))
 
     @property

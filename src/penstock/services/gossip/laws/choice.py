@@ -5,13 +5,13 @@ from __future__ import annotations
 from random import Random
 
 from penstock.services.gossip.laws.improved import CopiesLaw
-from penstock.services.gossip.laws.law import RateLaw
+from penstock.services.gossip.laws.law import AdaptationLaw
 from penstock.services.gossip.laws.none import UnlimitedLaw
 from penstock.services.gossip.laws.paper import AgeLaw
 from penstock.services.gossip.parameters import GossipParameters
 
 
-def chosen_law(parameters: GossipParameters, random: Random) -> RateLaw:
+def chosen_law(parameters: GossipParameters, random: Random) -> AdaptationLaw:
     """A law for one peer; ``random`` is for the draws of the paper's law."""
     match parameters.law:
         case "none":

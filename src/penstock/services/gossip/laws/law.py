@@ -65,7 +65,7 @@ class Steering(msgspec.Struct, frozen=True, gc=False):
     receipt_weight: float
 
 
-class RateLaw(Protocol):
+class AdaptationLaw(Protocol):
     """Decides how fast one peer may publish."""
 
     @property
