@@ -16,7 +16,7 @@ from penstock.services.gossip.laws.improved_rate import (
     USED_WEIGHT,
     copies_for_each_event,
 )
-from penstock.services.gossip.laws.law import Cause, Measures, AdaptationLaw, Steering
+from penstock.services.gossip.laws.law import AdaptationLaw, Cause, Measures, Steering
 from penstock.services.gossip.laws.minimum_buffer import MinimumBufferEstimate
 from penstock.services.gossip.membership.group_size import GroupSizeEstimate
 from penstock.services.gossip.messages import Event, Header
