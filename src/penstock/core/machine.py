@@ -132,6 +132,10 @@ class Effect(msgspec.Struct, frozen=True, gc=False):
     """An order of a machine to its driver."""
 
 
+class ToApplication(Effect, frozen=True, gc=False):
+    """Something that a client's machine tells its application; a world carries out nothing."""
+
+
 class Send(Effect, frozen=True, gc=False):
     """Queue a message on a link (or to a client's session)."""
 

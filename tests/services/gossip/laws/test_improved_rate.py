@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.services.gossip.laws.improved_law import (
+from penstock.services.gossip.laws.improved_rate import (
     HIGHEST_YIELD,
     LARGEST_CORRECTION,
     LARGEST_STEP,

@@ -41,7 +41,7 @@ import numpy as np
 
 from penstock.services.gossip.laws.averages import moving_average
 from penstock.services.gossip.laws.numbers import Flags, Numbers
-from penstock.services.gossip.laws.paper_law import bounded_rate
+from penstock.services.gossip.laws.paper_rate import bounded_rate
 from penstock.services.gossip.parameters import AdaptationParameters
 
 COPIES_WEIGHT: Final = 0.75

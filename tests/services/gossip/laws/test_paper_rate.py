@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.services.gossip.laws.paper_law import paper_rate
+from penstock.services.gossip.laws.paper_rate import paper_rate
 from penstock.services.gossip.parameters import AdaptationParameters
 
 PARAMETERS = AdaptationParameters()
