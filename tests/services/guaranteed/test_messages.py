@@ -10,7 +10,7 @@ from penstock.content.rows.frame import Frame
 from penstock.core.message import Message
 from penstock.overlay.wire import GUARANTEED_MESSAGES, connection_decoder, log_decoder
 from penstock.services.guaranteed import messages as m
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading
+from penstock.services.guaranteed.laws.rate_law import AlertReading
 from penstock.services.guaranteed.staging import messages as staging
 
 ROWS = Batch.from_rows([({"side": "buy", "n": 3}, b"payload"), ({}, b"")])

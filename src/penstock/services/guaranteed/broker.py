@@ -293,7 +293,7 @@ class GuaranteedBroker:
         notice = pubend.control.notice(now)
         sessions = self._publishers.sessions_of(pubend)
         out += [Send(session, notice, Priority.CONTROL) for session in sessions]
-        out.append(Trace(throttle_record(self._broker, notice, now)))
+        out.append(Trace(throttle_record(self._broker, pubend.control, now)))
 
     def _steer(self, pubend: Pubend, now: Instant, out: list[Effect]) -> None:
         """Ask the edges, and let the rate law act on the passing of time."""

@@ -35,7 +35,7 @@ from penstock.core.limits import (
     TickLimited,
 )
 from penstock.core.message import Message, Right
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading
+from penstock.services.guaranteed.laws.rate_law import AlertReading
 
 LIVE_FILTER: Final = "*"
 """Asks for whatever is subscribed behind the link at present, instead of naming a selector."""

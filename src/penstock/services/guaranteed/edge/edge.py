@@ -36,6 +36,7 @@ from penstock.services.guaranteed.edge.sources import SourceView
 from penstock.services.guaranteed.edge.starting import first_tick
 from penstock.services.guaranteed.edge.stream import EdgeStream
 from penstock.services.guaranteed.edge.subscription import Subscription
+from penstock.services.guaranteed.laws.congestion_law import congestion_law
 from penstock.services.guaranteed.laws.nack_window import (
     FixedNackWindow,
     NackWindow,
@@ -81,6 +82,7 @@ class Edge:
         """``saved`` is the state that was found; ``broker`` the name that acknowledges."""
         self._broker = broker
         self._parameters = parameters
+        self._law = congestion_law(parameters.congestion)
         self._sources: dict[str, SourceView] = {}
         self._source_of: dict[str, SourceView] = {}
         self._durable = DurableSubscriptions(parameters, tokens, saved, now)
@@ -211,6 +213,7 @@ class Edge:
             self._broker,
             stream,
             parameters.congestion,
+            self._law,
             silence_interval_ns=parameters.silence_interval_ns,
             now=now,
         )
