@@ -10,7 +10,7 @@ from penstock.content.rows.frame import Frame
 from penstock.core.message import Message
 from penstock.overlay.wire import connection_decoder, log_decoder
 from penstock.services.guaranteed import messages as m
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading
+from penstock.services.guaranteed.laws.rate_law import AlertReading
 from penstock.services.guaranteed.staging import messages as staging
 from penstock.services.registry import description
 

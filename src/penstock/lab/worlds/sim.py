@@ -64,7 +64,7 @@ class SimRun:
                 milliseconds(link.jitter_ms),
                 link.queue_bytes,
                 link.loss,
-                guaranteed_parameters(scenario, link.between[0]).congestion.links_are_fair,
+                guaranteed_parameters(scenario, link.between[0]).links_are_fair,
             )
             self.world.add_link(*link.between, model)
         self.world.start(name for name, broker in scenario.brokers.items() if not broker.start_s)

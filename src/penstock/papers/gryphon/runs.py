@@ -20,6 +20,7 @@ from penstock.lab.run import run
 from penstock.lab.scenario.file import load_scenario
 from penstock.lab.scenario.model import Scenario
 from penstock.lab.worlds.sim import SimRun
+from penstock.services.guaranteed.telemetry import ThrottleDetail
 
 SCENARIOS: Final = Path(__file__).parents[1] / "scenarios"
 
@@ -105,9 +106,8 @@ def keep(job: Job, result: RunResult) -> Kept:
     blamed: Counter[str] = Counter()
     throttled = [record for record in result.telemetry.records if record.metric == "throttle"]
     for record in throttled:
-        for word in record.detail.replace(";", " ").split():
-            if word in result.scenario.brokers or "->" in word:
-                blamed[word] += 1
+        cause = msgspec.json.decode(record.detail, type=ThrottleDetail)
+        blamed.update(name for name in (cause.broker, cause.link) if name)
     judgement = result.judgement
     return Kept(
         job=job,

@@ -45,7 +45,7 @@ from penstock.core.message import (
     Right,
     RowsRequest,
 )
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading
+from penstock.services.guaranteed.laws.rate_law import AlertReading
 
 SUBSCRIPTION: Final = "subscription"
 """The participant of a client's session that deliveries are for."""

@@ -38,7 +38,7 @@ class GuaranteedTable(ServiceTable, frozen=True, forbid_unknown_fields=True):
     @property
     def fair_links(self) -> bool:
         """As its congestion control wants it."""
-        return self.guaranteed.congestion.links_are_fair
+        return self.guaranteed.links_are_fair
 
     def check(self, broker: str) -> None:
         """What the types alone do not say; raises ``ValueError``."""

@@ -27,7 +27,7 @@ class Bench:
 
     def move(self, name: str, *, forget: bool = False, **ticks: int) -> list[Effect]:
         out: list[Effect] = []
-        self.cursors.move("job", MoveCursor(name, ticks, forget), out)
+        self.cursors.move("job", MoveCursor(name, ticks, forget), 0, out)
         self.unsaved += [effect for effect in out if isinstance(effect, PersistState)]
         return [effect for effect in out if not isinstance(effect, PersistState)]
 

@@ -22,11 +22,8 @@ from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import InvariantBroken
 from penstock.mechanisms.round_trip import RequestRoundTrip
-from penstock.services.guaranteed.laws.nack_window import Answer, NackWindow
+from penstock.services.guaranteed.laws.nack_window import MAX_UNITS, Answer, NackWindow
 from penstock.services.guaranteed.parameters import GuaranteedParameters
-
-MAX_UNITS = 64
-"""How many pieces the NACK window is asked for in at most."""
 
 
 class _Request:
