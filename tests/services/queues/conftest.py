@@ -100,10 +100,10 @@ class Sites:
         for name, broker in self.world.brokers.items():
             assert broker.node is not None
             for queue in broker.node.services["queues"].queues.values():
-                assert queue.rows.entries.rows == queue.rows.doubt.rows == 0, f"left at {name}"
+                assert queue.entries.rows == queue.prepared.rows == 0, f"left at {name}"
             for alias in broker.node.services["queues"].aliases.values():
-                assert alias.rows.entries.rows == 0, f"left at {name}"
-                assert all(each.is_done for each in alias.forwarding.destinations)
+                assert alias.entries.rows == 0, f"left at {name}"
+                assert all(each.is_done for each in alias.destinations)
 
     def judge_messages(self, total: int) -> None:
         """What the consumers saw."""

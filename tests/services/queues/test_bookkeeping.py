@@ -16,7 +16,7 @@ from penstock.services.queues.parameters import (
     split_address,
 )
 from penstock.services.queues.queue.busy_clock import BusyClock
-from penstock.services.queues.queue.prepared import Doubt
+from penstock.services.queues.queue.prepared import PreparedRows
 from penstock.services.queues.queue.ready import ReadyRows
 
 
@@ -58,7 +58,7 @@ def test_bodies_beyond_the_bound_are_let_go_and_loaded_again():
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=8), st.randoms(use_true_random=False))
 def test_rows_leave_doubt_once_wherever_they_stand(counts, random):
-    doubt, position, sequence, places = Doubt(), 1000, 0, {}
+    doubt, position, sequence, places = PreparedRows(), 1000, 0, {}
     for count in counts:
         doubt.add(("b", "q"), sequence, sequence + count, position)
         places.update({sequence + each: position + each for each in range(count)})

@@ -213,15 +213,15 @@ class Harness:
 
     def passing(self) -> int:
         """How many rows the alias queue holds without having stored them."""
-        entries = self.brokers["home"].aliases["orders"].rows.entries
+        entries = self.brokers["home"].aliases["orders"].entries
         return sum(entry.live for entry in entries.within(0, NEVER) if not entry.stored)
 
     def stored(self, name: str) -> list[int]:
-        rows = self.brokers[name].queues["work"].rows
+        queue = self.brokers[name].queues["work"]
         found = []
-        for priority, level in rows.ready.levels():
+        for priority, level in queue.ready.levels():
             for low, high in level:
-                for entry in rows.entries.within(low, high):
+                for entry in queue.entries.within(low, high):
                     assert entry.frame is not None
                     part = entry.frame.slice(low, high)
                     found += [int(each["n"]) for each in part.batch.attribute_rows()]
@@ -285,10 +285,10 @@ def judge(harness: Harness) -> None:
     assert len(stored) == len(set(stored)), "a row is in two places"
     assert harness.confirmed <= set(stored), "a confirmed row is lost"
     for name in harness.with_queue:
-        assert harness.brokers[name].queues["work"].rows.doubt.rows == 0
+        assert harness.brokers[name].queues["work"].prepared.rows == 0
     alias = harness.brokers["home"].aliases["orders"]
-    assert alias.rows.entries.rows == 0
-    assert all(each.is_done for each in alias.forwarding.destinations)
+    assert alias.entries.rows == 0
+    assert all(each.is_done for each in alias.destinations)
 
 
 @settings(max_examples=150, deadline=None)
@@ -344,12 +344,12 @@ def test_a_row_that_two_destinations_stored_is_withdrawn_from_the_second() -> No
     harness.set_reachable("east", reachable=False)
     harness.run(30)
     assert sorted(harness.stored("west")) == [0, 1, 2, 3]
-    assert harness.brokers["east"].queues["work"].rows.doubt.rows == 2
+    assert harness.brokers["east"].queues["work"].prepared.rows == 2
     # East's word comes at last, and is answered.
     harness.under_way += said_by_east
     harness.set_reachable("east", reachable=True)
     harness.run(30)
-    assert harness.brokers["east"].queues["work"].rows.entries.rows == 0
+    assert harness.brokers["east"].queues["work"].entries.rows == 0
     judge(harness)
 
 
@@ -406,7 +406,7 @@ def test_rows_that_passed_before_a_crash_could_note_it_are_dropped_and_sent_agai
     harness = in_touch()
     harness.send(4)
     harness.run_forwards()
-    assert sum(harness.brokers[site].queues["work"].rows.doubt.rows for site in NAMES[1:]) == 4
+    assert sum(harness.brokers[site].queues["work"].prepared.rows for site in NAMES[1:]) == 4
     harness.crash("home", Random(1))
     harness.heal()
     assert sorted(harness.stored("east") + harness.stored("west")) == [0, 1]
@@ -501,13 +501,13 @@ def test_a_confirmation_goes_with_the_next_question_and_alone_if_there_is_none()
     harness.run(10)
     (destination,) = [
         each
-        for each in harness.brokers["home"].aliases["orders"].forwarding.destinations
+        for each in harness.brokers["home"].aliases["orders"].destinations
         if each.broker == "east"
     ]
     # East knows, and neither its note nor its word on it is in a hurry.
-    assert destination.confirmed.span == 3
+    assert destination.decided.span == 3
     east = harness.brokers["east"]
-    harness.now += PARAMETERS.company_ns
+    harness.now += PARAMETERS.piggyback_ns
     harness.carry_out("east", east.deadline(harness.now))
     harness.sync("east")
     assert not harness.under_way
@@ -516,9 +516,9 @@ def test_a_confirmation_goes_with_the_next_question_and_alone_if_there_is_none()
     (question,) = [message for _, _, message in harness.under_way if isinstance(message, Stored)]
     assert sum(high - low for low, high in question.resolved) == 3
     harness.run(10)
-    assert destination.confirmed.span == 2
+    assert destination.decided.span == 2
     for _ in range(2):
-        harness.now += PARAMETERS.company_ns
+        harness.now += PARAMETERS.piggyback_ns
         harness.carry_out("east", east.deadline(harness.now))
         harness.sync("east")
     (confirmed,) = [message for _, _, message in harness.under_way if isinstance(message, Resolved)]
@@ -534,7 +534,7 @@ def test_a_crash_before_the_lazy_note_leaves_rows_in_doubt_and_nothing_else() ->
     assert sorted(harness.stored("east") + harness.stored("west")) == list(range(6))
     for site in NAMES[1:]:
         harness.crash(site, Random(1))
-    in_doubt = [harness.brokers[site].queues["work"].rows.doubt.rows for site in NAMES[1:]]
+    in_doubt = [harness.brokers[site].queues["work"].prepared.rows for site in NAMES[1:]]
     assert sum(in_doubt) == 6
     judge(harness)
     assert sorted(harness.stored("east") + harness.stored("west")) == list(range(6))

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from penstock.core.clock import MILLISECOND, MINUTE, SECOND
 from penstock.services.queues.alias.distance import Distance
 from penstock.services.queues.laws.allotment import Shares, Turns
-from penstock.services.queues.laws.balancer import Balancer, Sample
+from penstock.services.queues.laws.balancer import Balancer, LoadSample
+from penstock.services.queues.laws.factory import balancing_law
+from penstock.services.queues.laws.law import QueueView
 from penstock.services.queues.laws.period import period_ns
-from penstock.services.queues.laws.shares import QueueView, balanced_shares, capacity
+from penstock.services.queues.laws.shares import balanced_shares, capacity
 from penstock.services.queues.laws.weights import paper_weights
 from penstock.services.queues.parameters import AliasConfig, QueueParameters
 
@@ -134,17 +136,18 @@ def test_shares_always_sum_to_one(views, produced, period_s):
 
 
 def _balancer(**config):
-    return Balancer(AliasConfig("q", ("a@x", "b@y"), **config), QueueParameters(), 0)
+    law = balancing_law(AliasConfig("q", ("a@x", "b@y"), **config))
+    return Balancer(law, 0.001, QueueParameters(), 0)
 
 
 def test_the_paper_regulates_by_consumption():
     balancer = _balancer(law="paper")
     assert balancer.begin(0) == 10 * SECOND
     for queue in ("a", "b"):
-        balancer.report(queue, Sample(1, 0, 0, 0, 0))
+        balancer.report(queue, LoadSample(1, 0, 0, 0, 0))
     balancer.produced(20_000)
-    balancer.report("a", Sample(1, 10 * SECOND, 0, 14_000, 10 * SECOND))
-    balancer.report("b", Sample(1, 10 * SECOND, 0, 6_000, 10 * SECOND))
+    balancer.report("a", LoadSample(1, 10 * SECOND, 0, 14_000, 10 * SECOND))
+    balancer.report("b", LoadSample(1, 10 * SECOND, 0, 6_000, 10 * SECOND))
     assert balancer.regulate(["a", "b"], 10 * SECOND)
     assert (balancer.weight("a"), balancer.weight("b")) == (70, 30)
     assert balancer.period_ns == 2 * SECOND
@@ -155,11 +158,11 @@ def test_our_law_sees_capacity_where_the_paper_sees_idleness():
     balancer = _balancer(law="improved")
     balancer.begin(0)
     for queue in ("a", "b"):
-        balancer.report(queue, Sample(1, 0, 0, 0, 0))
+        balancer.report(queue, LoadSample(1, 0, 0, 0, 0))
     balancer.produced(2000)
     # Both consumed 1,000, but one of them needed only two thirds of the time for it.
-    balancer.report("a", Sample(1, SECOND, 0, 1000, 666 * MILLISECOND))
-    balancer.report("b", Sample(1, SECOND, 0, 1000, SECOND))
+    balancer.report("a", LoadSample(1, SECOND, 0, 1000, 666 * MILLISECOND))
+    balancer.report("b", LoadSample(1, SECOND, 0, 1000, SECOND))
     assert balancer.regulate(["a", "b"], SECOND)
     assert balancer.weight("a") == pytest.approx(0.6, abs=0.01)
 
@@ -170,8 +173,8 @@ def test_nothing_produced_ends_the_loop():
 
 def test_a_restarted_destination_gives_no_rate_until_its_second_report():
     balancer = _balancer()
-    balancer.report("a", Sample(1, 0, 0, 500, 0))
-    balancer.report("a", Sample(2, SECOND, 0, 10, 0))
+    balancer.report("a", LoadSample(1, 0, 0, 500, 0))
+    balancer.report("a", LoadSample(2, SECOND, 0, 10, 0))
     assert balancer.consumption_msgs_per_s("a") is None
     assert balancer.load("a") == 0
 

@@ -22,7 +22,8 @@ from penstock.services.queues.messages import (
     SendToQueue,
 )
 from penstock.services.queues.parameters import QueueConfig, QueueParameters
-from penstock.services.queues.relays import Relays, changed_ways
+from penstock.services.queues.relays import Relays
+from penstock.services.queues.routing import SendToBroker
 from penstock.sim.link import LinkModel
 from penstock.sim.world import EPOCH, SimWorld
 
@@ -76,7 +77,7 @@ def test_broken_links_on_the_way_lose_and_double_nothing(seed: int) -> None:
 
 
 def sent(out: list[Effect]) -> list[Any]:
-    return [each.message for each in out if isinstance(each, Send)]
+    return [each.message for each in out if isinstance(each, Send | SendToBroker)]
 
 
 def receipt(relays: Relays, first: int) -> list[Any]:
@@ -95,7 +96,7 @@ def test_what_is_not_answered_is_sent_again_and_answered_once() -> None:
     assert relays.next_deadline() == 15 * SECOND
     for act in (
         lambda out: relays.deadline(15 * SECOND, out),
-        lambda out: relays.ways_found({"far"}, 16 * SECOND, out),
+        lambda out: relays.routes_changed({"far"}, 16 * SECOND, out),
     ):
         again: list[Effect] = []
         act(again)
@@ -129,9 +130,3 @@ def test_a_producer_of_a_queue_elsewhere_is_told_where_it_stands() -> None:
     opened = SenderOpened("p", "work@far", 7)
     relays.replied(RelayedReply("far", "home", "client/1", opened), out)
     assert sent(out)[1:] == [opened]
-
-
-def test_ways_that_changed() -> None:
-    before = {"a": "x", "b": "x", "c": "x"}
-    after = {"a": "x", "b": "y", "d": "x"}
-    assert changed_ways(before, after) == {"b", "d"}

@@ -1,34 +1,41 @@
-"""The queue service at one broker: its queues and alias queues as one machine.
+"""The queue service at one broker: one machine for its queues and alias queues.
 
-Queues and alias queues speak to each other only in messages, also when they are on the same broker:
-what one says to another here is handled without leaving the broker, and what is for a broker
-further away is passed on by the link that leads there.
+The package docstring lists who owns what, and the path of a message.  This module owns the two
+tables from the type of a message to the method that handles it: one for messages of clients, one
+for messages between queues (of this broker or of several).  It passes on messages for other
+brokers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
 
-from penstock.core.clock import NEVER, Instant
+from penstock.core.clock import NEVER, Instant, earliest
 from penstock.core.machine import Effect, LinkName, LogRead, PersistFailed, Priority, Send
 from penstock.core.message import Message
 from penstock.core.service import Service
 from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
-from penstock.mechanisms.deadlines import Deadlines
-from penstock.services.queues.administration import Administration, Hosted, with_saved_destinations
+from penstock.services.queues.administration import Administration, with_saved_destinations
 from penstock.services.queues.alias.alias_queue import AliasQueue
-from penstock.services.queues.alias.local_delivery import Inside
+from penstock.services.queues.context import QueueContext
+from penstock.services.queues.durable_queue import Handler
+from penstock.services.queues.hosted import HostedQueues
+from penstock.services.queues.local_delivery import LocalDelivery
 from penstock.services.queues.messages import (
     Browse,
     ChangeDestination,
     Credit,
+    DeadLetter,
     Decision,
     Forward,
     ForwardRefused,
     Given,
+    HandedOver,
+    HandOver,
+    LetterBuried,
     ListQueues,
     Monitor,
     MonitorReport,
@@ -38,8 +45,8 @@ from penstock.services.queues.messages import (
     Receiving,
     RelayedReply,
     RelayedSend,
+    Remembered,
     Resolved,
-    Routed,
     SendToQueue,
     Settle,
     StopReceiving,
@@ -53,21 +60,30 @@ from penstock.services.queues.parameters import (
     with_dead_letters,
 )
 from penstock.services.queues.producers import Producers
+from penstock.services.queues.queue.consumer_requests import FromConsumer
 from penstock.services.queues.queue.queue import Queue
-from penstock.services.queues.queue.senders import HANDOVERS, LETTERS, ROUTE, ClientSender
-from penstock.services.queues.relays import Relays, changed_ways
+from penstock.services.queues.queue.senders import ClientSender
+from penstock.services.queues.relays import Relays
 from penstock.services.queues.replies import refusal_of
+from penstock.services.queues.routing import Routes, SendToBroker, priority_of
 from penstock.services.queues.telemetry import service_records
 
-BETWEEN_BROKERS: Final = (Routed, RelayedSend, RelayedReply)
-FOR_QUEUES: Final = (Forward, Decision, Monitor)
-FROM_PRODUCERS: Final = (SendToQueue, OpenSender)
-FROM_CONSUMERS: Final = (Settle, Given, Credit, StopReceiving)
-REQUESTS: Final = (Browse, PurgeQueue, ListQueues, ChangeDestination)
-"""Named once: a union that is written where it is used is built anew for every message."""
+ClientHandler: TypeAlias = Callable[[LinkName, Any, Instant, list[Effect]], None]
 
-RELAYS: Final = "@relays"
-"""Stands among the names of logs for what is relayed: its deadline is one among theirs."""
+BETWEEN_BROKERS: Final = frozenset(
+    {
+        Forward,
+        Decision,
+        Monitor,
+        Stored,
+        Resolved,
+        ForwardRefused,
+        MonitorReport,
+        RelayedSend,
+        RelayedReply,
+    }
+)
+"""Messages that name the broker that they are for; all others on a link are from clients."""
 
 
 class QueueBroker(Service):
@@ -85,66 +101,81 @@ class QueueBroker(Service):
         logs: Mapping[str, tuple[int, int, int]],
         now: Instant,
     ) -> None:
-        """``saved`` and ``logs`` are what was found on the disk."""
+        """``saved`` and ``logs`` are what the store held when the broker started."""
         check_configuration(queues, aliases)
+        context = QueueContext(broker, parameters, tokens, saved, logs, now)
         self._broker = broker
         self._tokens = tokens
-        self._next_hops: Mapping[str, LinkName] = {}
-        self._deadlines: Deadlines[str] = Deadlines()
+        self._routes = Routes(broker)
+        self._hosted = HostedQueues(
+            broker,
+            [Queue(each, context) for each in with_dead_letters(queues)],
+            [AliasQueue(with_saved_destinations(each, saved), context) for each in aliases],
+        )
+        self.queues, self.aliases = self._hosted.queues, self._hosted.aliases
+        self._relays = Relays(broker, parameters)
+        self._producers = Producers(self._hosted, self._relays, self._routes)
+        self._administration = Administration(self._hosted, self._routes, tokens)
+        self._local_delivery = LocalDelivery(self._routes, self)
         self._consumers: dict[tuple[LinkName, str], Queue] = {}
-        self.queues = {
-            each.name: Queue(broker, each, parameters, tokens, saved=saved, logs=logs, now=now)
-            for each in with_dead_letters(queues)
-        }
-        self.aliases = {
-            each.name: AliasQueue(
-                broker,
-                with_saved_destinations(each, saved),
-                parameters,
-                tokens,
-                saved=saved,
-                logs=logs,
-                now=now,
-            )
-            for each in aliases
-        }
-        self._administration = Administration(
-            broker, self.queues, self.aliases, tokens, self._touch
-        )
-        self._producers = Producers(
-            broker, self._administration, Relays(broker, parameters), self._touch
-        )
-        self._inside = Inside(self.queues, self.aliases, self._administration, self._touch)
-        self._by_log: dict[str, Hosted] = {}
-        self._by_log.update((each.log, each) for each in self.queues.values())
-        self._by_log.update((each.log, each) for each in self.aliases.values())
         self._aliases_started = False
         self._now = now
+        self._from_clients: dict[type, ClientHandler] = {
+            SendToQueue: self._from_producer,
+            OpenSender: self._from_producer,
+            Receive: self._receive,
+            Settle: self._from_consumer,
+            Given: self._from_consumer,
+            Credit: self._from_consumer,
+            StopReceiving: self._from_consumer,
+            Browse: self._administration.handle,
+            PurgeQueue: self._administration.handle,
+            ListQueues: self._administration.handle,
+            ChangeDestination: self._administration.handle,
+        }
+        self._between_queues: dict[type, Handler] = {
+            RelayedSend: self._relayed_send,
+            RelayedReply: self._relayed_reply,
+            Forward: self._to_queue,
+            Decision: self._to_queue,
+            Monitor: self._to_queue,
+            HandOver: self._to_queue,
+            Remembered: self._to_queue,
+            LetterBuried: self._to_queue,
+            DeadLetter: self._dead_letter,
+            Stored: self._to_alias,
+            Resolved: self._to_alias,
+            MonitorReport: self._to_alias,
+            ForwardRefused: self._to_alias,
+            HandedOver: self._to_alias,
+        }
+
+    # -- start ------------------------------------------------------------------------------
 
     def start(self) -> list[Effect]:
-        """Read the journals: the queues' first, which say what alias queues handed over."""
+        """Read the journals: those of the queues first, which say what alias queues handed over."""
         out: list[Effect] = []
         for queue in self.queues.values():
             queue.start(self._now, out)
-            self._touch(queue)
+            self._hosted.changed(queue)
         self._start_aliases(self._now, out)
         return self._finish(out, self._now)
 
     def _start_aliases(self, now: Instant, out: list[Effect]) -> None:
-        """Once all queues have been read."""
-        unread = any(not queue.rows.journal.ready for queue in self.queues.values())
-        if self._aliases_started or unread:
+        """Start the alias queues once the journals of all queues have been read."""
+        queues = self.queues.values()
+        if self._aliases_started or not all(queue.is_ready for queue in queues):
             return
         self._aliases_started = True
-        for queue in self.queues.values():
-            for name, origins in queue.rows.handed.take_found().items():
+        for queue in queues:
+            for name, origins in queue.take_recovered_handovers().items():
                 if name in self.aliases:
-                    self.aliases[name].handed_over(queue.name, origins)
+                    self.aliases[name].recover_handovers(queue.name, origins)
                 else:
-                    queue.rows.handed.remembered(name, NEVER)
+                    queue.handle(Remembered(name, queue.name, NEVER), now, out)
         for alias in self.aliases.values():
             alias.start(now, out)
-            self._touch(alias)
+            self._hosted.changed(alias)
 
     # -- the overlay ------------------------------------------------------------------------
 
@@ -153,102 +184,93 @@ class QueueBroker(Service):
     ) -> list[Effect]:
         """Some brokers can be reached now, or no longer."""
         out: list[Effect] = []
-        gained = [broker for broker in next_hops if broker not in self._next_hops]
-        self._producers.relays.ways_found(changed_ways(self._next_hops, next_hops), now, out)
-        self._next_hops = dict(next_hops)
+        gained, changed = self._routes.replace(next_hops)
+        self._relays.routes_changed(changed, now, out)
         for alias in self.aliases.values():
-            alias.routes_changed(self._next_hops, now, out)
-            self._touch(alias)
+            alias.routes_changed(self._routes, now, out)
+            self._hosted.changed(alias)
         if gained:
             for queue in self.queues.values():
-                queue.forwarded.ask_all(now, out)
-                self._touch(queue)
+                queue.routes_gained(now, out)
+                self._hosted.changed(queue)
         return self._finish(out, now)
 
     def overlay_settled(self, now: Instant) -> list[Effect]:
-        """Nothing hangs on this: queues work alone, alias queues wait for their destinations."""
+        """Nothing depends on this: queues work alone, alias queues wait for their destinations."""
         return []
 
     def link_up(self, link: LinkName, now: Instant) -> list[Effect]:
-        """Ways are computed by the overlay."""
+        """The overlay computes the routes."""
         return []
 
     def link_down(self, link: LinkName, now: Instant) -> list[Effect]:
-        """Ways are computed by the overlay."""
+        """The overlay computes the routes."""
         return []
 
     # -- messages ---------------------------------------------------------------------------
 
     def received(self, link: LinkName, message: Message, now: Instant) -> list[Effect]:
-        """A message from a neighbour or a client."""
+        """Take a message of a neighbour or a client."""
         out: list[Effect] = []
-        self._take(link, message, now, out)
+        kind = type(message)
+        if kind in BETWEEN_BROKERS:
+            self._from_broker(message, now, out)
+        elif kind in self._from_clients:
+            self._from_clients[kind](link, message, now, out)
         return self._finish(out, now)
 
-    def _take(self, link: LinkName, message: Message, now: Instant, out: list[Effect]) -> None:
-        if isinstance(message, BETWEEN_BROKERS):
-            if message.destination != self._broker:
-                out.append(Send(ROUTE, message, _priority_of(message)))
-            else:
-                self._routed(message, now, out)
-        elif isinstance(message, FROM_PRODUCERS):
-            sender = ClientSender(link, message.producer, message.queue)
-            self._producers.take(sender, message, self._next_hops, now, out)
-            self._deadlines.set(RELAYS, self._producers.relays.next_deadline())
-        elif isinstance(message, FROM_CONSUMERS):
-            self._from_consumer(link, message, now, out)
-        elif isinstance(message, Receive):
-            self._receive(link, message, now, out)
-        elif isinstance(message, REQUESTS):
-            self._administration.request(link, message, self._next_hops, now, out)
-
-    def _routed(
-        self, message: Routed | RelayedSend | RelayedReply, now: Instant, out: list[Effect]
-    ) -> None:
-        """From another broker, or from another part of this one."""
-        if isinstance(message, RelayedReply):
-            self._producers.relays.replied(message, out)
-        elif isinstance(message, RelayedSend):
-            send = message.send
-            sender = ClientSender(message.session, send.producer, send.queue, message.source)
-            self._producers.take(sender, send, self._next_hops, now, out)
-        elif isinstance(message, FOR_QUEUES):
-            self._for_queue(message, now, out)
+    def _from_broker(self, message: Any, now: Instant, out: list[Effect]) -> None:
+        if message.destination == self._broker:
+            self.deliver(message, now, out)
         else:
-            self._for_alias(message, now, out)
+            out.append(SendToBroker(message, priority_of(message)))
 
-    def _for_queue(
-        self, message: Forward | Decision | Monitor, now: Instant, out: list[Effect]
-    ) -> None:
+    def deliver(self, message: Any, now: Instant, out: list[Effect]) -> None:
+        """Handle a message for a queue or an alias queue of this broker."""
+        self._between_queues[type(message)](message, now, out)
+
+    def _finish(self, out: list[Effect], now: Instant) -> list[Effect]:
+        return self._local_delivery.carry_out(out, now)
+
+    # -- messages between queues ------------------------------------------------------------
+
+    def _to_queue(self, message: Any, now: Instant, out: list[Effect]) -> None:
         queue = self.queues.get(message.queue)
-        if queue is None:
-            reason = self._administration.no_such_queue(message.queue)
+        if queue is not None:
+            queue.handle(message, now, out)
+            self._hosted.changed(queue)
+        elif not isinstance(message, Remembered | LetterBuried):
+            reason = self._hosted.no_such_queue(message.queue)
             answer = refusal_of(message, self._broker, reason, now)
             if answer is not None:
-                out.append(Send(ROUTE, answer, Priority.CONTROL))
-            return
-        if isinstance(message, Forward):
-            queue.forward(message, now, out)
-        elif isinstance(message, Decision):
-            queue.decision(message, now, out)
-        else:
-            queue.monitor(message, now, out)
-        self._touch(queue)
+                out.append(answer)
 
-    def _for_alias(self, message: Routed, now: Instant, out: list[Effect]) -> None:
+    def _dead_letter(self, message: DeadLetter, now: Instant, out: list[Effect]) -> None:
+        target = self.queues[message.target]
+        target.handle(message, now, out)
+        self._hosted.changed(target)
+
+    def _to_alias(self, message: Any, now: Instant, out: list[Effect]) -> None:
         alias = self.aliases.get(message.alias)
-        if alias is None:
-            return
-        match message:
-            case Stored():
-                alias.forwarding.stored(message, now, out)
-            case Resolved():
-                alias.forwarding.resolved_by(message, now)
-            case MonitorReport():
-                alias.forwarding.report(message, now, out)
-            case ForwardRefused():
-                alias.forwarding.refused(message, now, out)
-        self._touch(alias)
+        if alias is not None:
+            alias.handle(message, now, out)
+            self._hosted.changed(alias)
+
+    # -- producers --------------------------------------------------------------------------
+
+    def _from_producer(
+        self, session: LinkName, message: SendToQueue | OpenSender, now: Instant, out: list[Effect]
+    ) -> None:
+        sender = ClientSender(session, message.producer, message.queue)
+        self._producers.handle(sender, message, now, out)
+
+    def _relayed_send(self, message: RelayedSend, now: Instant, out: list[Effect]) -> None:
+        send = message.send
+        sender = ClientSender(message.session, send.producer, send.queue, message.source)
+        self._producers.handle(sender, send, now, out)
+
+    def _relayed_reply(self, message: RelayedReply, now: Instant, out: list[Effect]) -> None:
+        self._relays.replied(message, out)
 
     # -- consumers --------------------------------------------------------------------------
 
@@ -256,136 +278,97 @@ class QueueBroker(Service):
         self, session: LinkName, message: Receive, now: Instant, out: list[Effect]
     ) -> None:
         name = message.queue.removesuffix(f"@{self._broker}")
+        key = (session, message.consumer)
         queue = self.queues.get(name)
-        if queue is None:
-            if name in self.aliases:
-                where = ", ".join(self.aliases[name].destinations())
-                problem = f"{name!r} is an alias queue: it is write-only; receive from {where}"
-            else:
-                problem = self._administration.no_such_queue(name)
-            out.append(Send(session, Receiving(message.consumer, problem), Priority.CONTROL))
-            return
-        other = self._consumers.get((session, message.consumer))
-        if other is not None:
-            problem = (
-                f"this connection has a consumer {message.consumer!r} already, of queue "
-                f"{other.name!r}; give each its own name"
-            )
+        problem = self._objection(name, key)
+        if problem or queue is None:
             out.append(Send(session, Receiving(message.consumer, problem), Priority.CONTROL))
             return
         if queue.receive(session, message, now, out):
-            self._consumers[session, message.consumer] = queue
-        self._touch(queue)
+            self._consumers[key] = queue
+        self._hosted.changed(queue)
+
+    def _objection(self, name: str, key: tuple[LinkName, str]) -> str:
+        """Why a consumer cannot receive from a queue; empty if the queue decides."""
+        if name in self.aliases:
+            where = ", ".join(self.aliases[name].addresses)
+            return f"{name!r} is an alias queue: it is write-only; receive from {where}"
+        if name not in self.queues:
+            return self._hosted.no_such_queue(name)
+        other = self._consumers.get(key)
+        if other is not None:
+            return (
+                f"this connection has a consumer {key[1]!r} already, of queue "
+                f"{other.name!r}; give each its own name"
+            )
+        return ""
 
     def _from_consumer(
-        self,
-        session: LinkName,
-        message: Settle | Given | Credit | StopReceiving,
-        now: Instant,
-        out: list[Effect],
+        self, session: LinkName, message: FromConsumer, now: Instant, out: list[Effect]
     ) -> None:
-        queue = self._consumers.get((session, message.consumer))
+        key = (session, message.consumer)
+        queue = self._consumers.get(key)
         if queue is None:
             return
-        if isinstance(message, Settle):
-            queue.settle(session, message, now, out)
-        elif isinstance(message, Given):
-            queue.given(session, message)
-        elif isinstance(message, Credit):
-            queue.credit(session, message.consumer, message.more, now, out)
-        else:
-            del self._consumers[session, message.consumer]
-            queue.stop(session, message.consumer, now, out)
-        self._touch(queue)
+        if isinstance(message, StopReceiving):
+            del self._consumers[key]
+        queue.from_consumer(session, message, now, out)
+        self._hosted.changed(queue)
 
     def session_closed(self, session: LinkName, now: Instant) -> list[Effect]:
-        """A client is gone."""
+        """A client is gone, and its consumers with it."""
         out: list[Effect] = []
-        self._producers.relays.session_closed(session)
+        self._relays.session_closed(session)
         gone = [key for key in self._consumers if key[0] == session]
-        for queue in {self._consumers.pop(key).name: None for key in gone}:
-            self.queues[queue].session_closed(session, now, out)
-            self._touch(self.queues[queue])
+        for name in {self._consumers.pop(key).name: None for key in gone}:
+            queue = self.queues[name]
+            queue.session_closed(session, now, out)
+            self._hosted.changed(queue)
         return self._finish(out, now)
 
-    # -- the store's word -------------------------------------------------------------------
+    # -- the store --------------------------------------------------------------------------
 
     def resolved(self, token: int, failure: PersistFailed | None, now: Instant) -> list[Effect]:
-        """Something is durable, or was refused."""
+        """An order to the store is durable, or failed."""
         out: list[Effect] = []
-        owner = self._tokens.settle(token)
+        owner = self._hosted.owner_of(self._tokens.settle(token))
         self._administration.resolved(token, failure, out)
-        hosted = self._by_log.get(owner or "")
-        if hosted is not None:
-            hosted.resolved(token, failure, now, out)
-            self._touch(hosted)
+        if owner is not None:
+            owner.resolved(token, failure, now, out)
+            self._hosted.changed(owner)
         return self._finish(out, now)
 
     def log_read(self, fact: LogRead, now: Instant) -> list[Effect]:
         """The store answered a read."""
         out: list[Effect] = []
-        hosted = self._by_log.get(self._tokens.settle(fact.token) or "")
-        if hosted is not None:
-            hosted.log_read(fact, now, out)
-            self._touch(hosted)
+        owner = self._hosted.owner_of(self._tokens.settle(fact.token))
+        if owner is not None:
+            owner.log_read(fact, now, out)
+            self._hosted.changed(owner)
             self._start_aliases(now, out)
         return self._finish(out, now)
 
-    # -- what stays inside ------------------------------------------------------------------
-
-    def _finish(self, out: list[Effect], now: Instant) -> list[Effect]:
-        """Deliver what stays inside the broker, and find the way of what leaves it."""
-        if not any(type(effect) is Send and effect.link[0] == "@" for effect in out):
-            return out
-        finished: list[Effect] = []
-        at = 0
-        while at < len(out):
-            effect = out[at]
-            at += 1
-            if type(effect) is not Send or effect.link[0] != "@":
-                finished.append(effect)
-            elif effect.link == LETTERS:
-                self._inside.letter(effect.message, now, out)
-            elif effect.link == HANDOVERS:
-                self._inside.handover(effect.message, now, out)
-            elif effect.message.destination == self._broker:
-                self._routed(effect.message, now, out)
-            else:
-                hop = self._next_hops.get(effect.message.destination)
-                if hop is not None:
-                    finished.append(Send(hop, effect.message, effect.priority, effect.flow))
-        return finished
-
     # -- time -------------------------------------------------------------------------------
 
-    def _touch(self, hosted: Hosted) -> None:
-        self._deadlines.set(hosted.log, hosted.next_deadline())
-
     def deadline(self, now: Instant) -> list[Effect]:
-        """Whatever is due."""
+        """Do what is due."""
         out: list[Effect] = []
-        for log in self._deadlines.pop_due(now):
-            if log == RELAYS:
-                self._producers.relays.deadline(now, out)
-                self._deadlines.set(RELAYS, self._producers.relays.next_deadline())
-            else:
-                self._by_log[log].deadline(now, out)
-                self._touch(self._by_log[log])
+        for queue in self._hosted.due(now):
+            queue.deadline(now, out)
+            self._hosted.changed(queue)
+        self._relays.deadline(now, out)
         return self._finish(out, now)
 
     def next_deadline(self) -> Instant | None:
-        """The earliest thing that time alone brings about."""
-        return self._deadlines.earliest()
+        """The earliest deadline of the queues and the relays."""
+        return earliest(self._hosted.next_deadline(), self._relays.next_deadline())
+
+    # -- looking in -------------------------------------------------------------------------
 
     def records(self, now: Instant) -> Iterable[TraceRecord]:
         """What the service measures of itself."""
         return service_records(self._broker, self.queues, self.aliases, now)
 
     def check_invariants(self) -> None:
-        """Every part is in a possible state."""
-        for hosted in self._by_log.values():
-            hosted.check_invariants()
-
-
-def _priority_of(message: Message) -> Priority:
-    return Priority.DATA if isinstance(message, Forward | RelayedSend) else Priority.CONTROL
+        """Every queue is in a possible state."""
+        self._hosted.check_invariants()

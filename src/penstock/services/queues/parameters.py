@@ -125,21 +125,12 @@ class QueueParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Bounds of the control loop's period, whatever the throughput."""
 
     @property
-    def company_ns(self) -> Duration:
-        """How long a note or a confirmation that nobody waits for waits to go with another.  Each
-        confirmed decision waits so twice, which must be less than ``repeat_ns``."""
+    def piggyback_ns(self) -> Duration:
+        """How long a note or a confirmation that is not urgent waits to go with another.
+
+        Each confirmed decision waits twice, which must take less than ``repeat_ns``.
+        """
         return self.repeat_ns // 4
-
-
-PAPER_FIRST_PERIOD_NS: Duration = 10 * SECOND
-IMPROVED_FIRST_PERIOD_NS: Duration = 1 * SECOND
-
-
-def first_period_ns(config: AliasConfig) -> Duration:
-    """How long an alias queue shares out equally before it regulates."""
-    if config.first_period_ns is not None:
-        return config.first_period_ns
-    return PAPER_FIRST_PERIOD_NS if config.law == "paper" else IMPROVED_FIRST_PERIOD_NS
 
 
 def split_address(address: str) -> tuple[str, str]:

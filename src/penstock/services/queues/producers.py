@@ -1,84 +1,87 @@
-"""What producers say to one broker, for queues here or on other brokers.
+"""What producers send to one broker, for queues here or on other brokers.
 
-A producer's ``queue`` may be ``name@broker``: then the broker where the client is passes its
-messages on, and that broker answers (penstock.services.queues.relays).
+A producer's ``queue`` may be ``name@broker``: then this broker relays the message and the other
+broker answers (penstock.services.queues.relays).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from penstock.core.clock import Instant
-from penstock.core.machine import Effect, LinkName
-from penstock.services.queues.administration import Administration, Hosted
-from penstock.services.queues.admission import objection
+from penstock.core.machine import Effect
+from penstock.services.queues.admission import FromClient, objection
+from penstock.services.queues.hosted import HostedQueues
 from penstock.services.queues.messages import OpenSender, SenderOpened, SendRefused, SendToQueue
 from penstock.services.queues.queue.senders import ClientSender
 from penstock.services.queues.relays import MOST_WAITING, Relays
 from penstock.services.queues.replies import answer_client
+from penstock.services.queues.routing import Routes
 
 
 class Producers:
-    """The way in for clients of one broker, and for those whose messages others pass on."""
+    """Passes what producers send to a queue of this broker, or to another broker."""
 
-    def __init__(
-        self,
-        broker: str,
-        administration: Administration,
-        relays: Relays,
-        touched: Callable[[Hosted], None],
+    def __init__(self, hosted: HostedQueues, relays: Relays, routes: Routes) -> None:
+        self._hosted = hosted
+        self._relays = relays
+        self._routes = routes
+
+    def handle(
+        self, sender: ClientSender, message: FromClient, now: Instant, out: list[Effect]
     ) -> None:
-        """``touched`` is told of every queue to which something was sent."""
-        self._broker = broker
-        self._administration = administration
-        self._touched = touched
-        self.relays = relays
+        """Take rows, or the request to open a sender."""
+        name, _, elsewhere = message.queue.partition("@")
+        broker = self._routes.broker
+        if elsewhere and elsewhere != broker:
+            problem = self._relay(sender, message, elsewhere, now, out)
+        else:
+            problem = self._to_queue(sender, message, name, now, out)
+        if problem:
+            self._refuse(sender, message, problem, out)
 
-    def take(
+    def _relay(
         self,
         sender: ClientSender,
-        message: SendToQueue | OpenSender,
-        next_hops: Mapping[str, LinkName],
+        message: FromClient,
+        target: str,
         now: Instant,
         out: list[Effect],
-    ) -> None:
-        """Rows, or the question where a producer stands."""
-        name, _, elsewhere = message.queue.partition("@")
-        hosted = self._administration.find(name)
-        problem = ""
-        if elsewhere and elsewhere != self._broker:
-            if elsewhere in next_hops and not sender.via:
-                problem = self.relays.send(sender.session, message, elsewhere, now, out)
-                if not problem:
-                    return
-            else:
-                problem = f"broker {elsewhere!r} cannot be reached from {self._broker!r}"
-        elif hosted is None:
-            problem = self._administration.no_such_queue(name)
-        elif isinstance(message, SendToQueue):
-            problem = objection(message)
-        elif hosted.entrance.waiting >= MOST_WAITING:
-            problem = "the broker is still starting; retry later"
-        if problem or hosted is None:
-            self._refuse(sender, message, problem, out)
-        elif isinstance(message, OpenSender):
-            hosted.entrance.open_sender(sender, message, now, out)
-            self._touched(hosted)
-        else:
-            hosted.send(sender, message, now, out)
-            self._touched(hosted)
+    ) -> str:
+        """Relay to another broker; returns why that is not possible."""
+        if sender.via or not self._routes.is_reachable(target):
+            return f"broker {target!r} cannot be reached from {self._routes.broker!r}"
+        return self._relays.send(sender.session, message, target, now, out)
 
-    def _refuse(
+    def _to_queue(
         self,
         sender: ClientSender,
-        message: SendToQueue | OpenSender,
-        problem: str,
+        message: FromClient,
+        name: str,
+        now: Instant,
         out: list[Effect],
+    ) -> str:
+        """Pass to a queue of this broker; returns why that is not possible."""
+        queue = self._hosted.find(name)
+        if queue is None:
+            return self._hosted.no_such_queue(name)
+        if isinstance(message, OpenSender):
+            if queue.waiting_requests >= MOST_WAITING:
+                return "the broker is still starting; retry later"
+            queue.open_sender(sender, message, now, out)
+        else:
+            problem = objection(message)
+            if problem:
+                return problem
+            queue.send(sender, message, now, out)
+        self._hosted.changed(queue)
+        return ""
+
+    def _refuse(
+        self, sender: ClientSender, message: FromClient, problem: str, out: list[Effect]
     ) -> None:
         refusal: SenderOpened | SendRefused
-        if isinstance(message, OpenSender):
-            refusal = SenderOpened(message.producer, message.queue, 0, problem)
-        else:
+        if isinstance(message, SendToQueue):
             first, count = message.first_sequence, len(message.batch)
             refusal = SendRefused(message.producer, message.queue, first, count, problem)
-        answer_client(sender, refusal, self._broker, out)
+        else:
+            refusal = SenderOpened(message.producer, message.queue, 0, problem)
+        answer_client(sender, refusal, self._routes.broker, out)

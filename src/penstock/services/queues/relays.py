@@ -1,16 +1,17 @@
-"""What clients here send to a queue on another broker, until the answer has come.
+"""Relays what clients of this broker send to queues on other brokers.
 
-1. Nothing of it is stored here: the client keeps it until it hears the receipt, and so does this
+1. Nothing is stored here: the client keeps its rows until it gets the receipt, and so does this
    broker, in memory.
-2. A link that breaks on the way loses it, or its answer.  It is sent again when there is a way
-   again, and when no answer came for long; the queue knows producers' numbers and stores each once.
+2. A link that breaks on the way loses a message or its answer.  The message is sent again when
+   there is a route again, and when no answer has arrived for a long time; the queue recognises the
+   producer's numbers and stores each row once.
 3. Only the first answer goes to the client.
-4. What waits so is bounded; beyond the bound the client is refused and told why.
+4. The unanswered messages are bounded; beyond the bound the client is refused, with the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Final, TypeAlias
 
 from penstock.core.clock import Instant
@@ -25,18 +26,18 @@ from penstock.services.queues.messages import (
     SendToQueue,
 )
 from penstock.services.queues.parameters import QueueParameters
-from penstock.services.queues.queue.senders import ROUTE
+from penstock.services.queues.routing import SendToBroker
 
 Key: TypeAlias = tuple[LinkName, str, str, int]
-"""Session, producer, queue and first number; the question where a producer stands has none."""
+"""Session, producer, queue and first sequence number; ``OpenSender`` has no number."""
 
 NO_NUMBER: Final = -1
 
 MOST_WAITING: Final = 100_000
-"""Messages that wait for another broker's answer; questions have no bytes to be counted."""
+"""Messages that wait for another broker's answer; ``OpenSender`` has no bytes to be counted."""
 
 
-class _Waiting:
+class _UnansweredSend:
     """A message without an answer, and when it was sent last."""
 
     __slots__ = ("message", "sent_at", "weight_bytes")
@@ -49,14 +50,13 @@ class _Waiting:
 
 
 class Relays:
-    """Everything that one broker passes on for its own clients."""
+    """The unanswered messages that one broker relays for its clients."""
 
     def __init__(self, broker: str, parameters: QueueParameters) -> None:
-        """Nothing is under way."""
         self._broker = broker
         self._limit_bytes = parameters.submit_limit_bytes
         self._repeat_ns = parameters.forward_timeout_ns
-        self._waiting: dict[Key, _Waiting] = {}
+        self._waiting: dict[Key, _UnansweredSend] = {}
         self._bytes = 0
 
     def send(
@@ -67,8 +67,8 @@ class Relays:
         now: Instant,
         out: list[Effect],
     ) -> str:
-        """Pass a client's message on; why that is not possible, or nothing."""
-        waiting = _Waiting(RelayedSend(self._broker, target, session, message), now)
+        """Relay a client's message; returns why it is refused, or an empty string."""
+        waiting = _UnansweredSend(RelayedSend(self._broker, target, session, message), now)
         if self._bytes and self._bytes + waiting.weight_bytes > self._limit_bytes:
             return (
                 f"{self._bytes} bytes for queues on other brokers wait for their answer, the most "
@@ -80,11 +80,11 @@ class Relays:
             return f"{MOST_WAITING} requests to other brokers wait for their answer; retry later"
         self._waiting[key] = waiting
         self._bytes += waiting.weight_bytes
-        out.append(Send(ROUTE, waiting.message, Priority.DATA))
+        out.append(SendToBroker(waiting.message, Priority.DATA))
         return ""
 
     def replied(self, message: RelayedReply, out: list[Effect]) -> None:
-        """An answer; one that was given before is dropped."""
+        """Pass an answer to the client; a second answer is dropped."""
         if self._forget(_key(message.session, message.reply)):
             out.append(Send(message.session, message.reply, Priority.CONTROL))
 
@@ -94,32 +94,32 @@ class Relays:
             self._bytes -= waiting.weight_bytes
         return waiting is not None
 
-    def ways_found(self, targets: Collection[str], now: Instant, out: list[Effect]) -> None:
-        """There is a way to these brokers again, or another one: what they got may be lost."""
+    def routes_changed(self, targets: Collection[str], now: Instant, out: list[Effect]) -> None:
+        """Repeat what these brokers were sent: they have a new route, so it may be lost."""
         for key, waiting in list(self._waiting.items()):
-            if waiting.message.destination in targets:
+            message = waiting.message
+            if message.destination in targets:
                 self._repeat(key, now, out)
 
     def _repeat(self, key: Key, now: Instant, out: list[Effect]) -> None:
-        # Behind all others: they stay in the order of their sending.
+        # Moved behind all others: they stay in the order in which they were sent.
         waiting = self._waiting[key] = self._waiting.pop(key)
         waiting.sent_at = now
-        out.append(Send(ROUTE, waiting.message, Priority.DATA))
+        out.append(SendToBroker(waiting.message, Priority.DATA))
 
     def session_closed(self, session: LinkName) -> None:
-        """Nobody waits for these answers any more: the client sends again when it is back."""
+        """Forget the messages of a client that is gone: it sends them again when it is back."""
         for key in [each for each in self._waiting if each[0] == session]:
             self._forget(key)
 
     def deadline(self, now: Instant, out: list[Effect]) -> None:
-        """Send again what was not answered for long."""
+        """Repeat messages that have waited too long for an answer."""
         for key, waiting in list(self._waiting.items()):
             if now < waiting.sent_at + self._repeat_ns:
                 return
             self._repeat(key, now, out)
 
     def next_deadline(self) -> Instant | None:
-        """When that is."""
         for waiting in self._waiting.values():
             return waiting.sent_at + self._repeat_ns
         return None
@@ -133,8 +133,3 @@ def _key(
     if not isinstance(message, OpenSender | SenderOpened):
         number = message.first_sequence
     return session, message.producer, message.queue, number
-
-
-def changed_ways(before: Mapping[str, LinkName], after: Mapping[str, LinkName]) -> set[str]:
-    """The brokers to which the first link is another one than before, or there is one at last."""
-    return {broker for broker, link in after.items() if before.get(broker) != link}

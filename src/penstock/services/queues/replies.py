@@ -5,24 +5,26 @@ from __future__ import annotations
 
 from penstock.core.clock import Instant
 from penstock.core.machine import Effect, Priority, Send
-from penstock.services.queues.log.append import Answer
+from penstock.services.queues.log.append import AppendAnswer
 from penstock.services.queues.messages import (
     Decision,
     Forward,
     ForwardRefused,
+    HandedOver,
+    HandOver,
     Monitor,
     MonitorReport,
     RelayedReply,
-    Routed,
     SenderOpened,
     SendReceipt,
     SendRefused,
 )
-from penstock.services.queues.queue.senders import ROUTE, ClientSender, Sender
+from penstock.services.queues.queue.senders import ClientSender, Sender
+from penstock.services.queues.routing import SendToBroker, SendWithinBroker
 
 
-def client_reply(sender: ClientSender, answer: Answer[Sender]) -> SendReceipt | SendRefused:
-    """The answer in the client's terms."""
+def client_reply(sender: ClientSender, answer: AppendAnswer[Sender]) -> SendReceipt | SendRefused:
+    """The message that tells a client what became of its rows."""
     producer, first, count = sender.producer, answer.first_sequence, answer.count
     if answer.failure:
         return SendRefused(
@@ -37,25 +39,29 @@ def answer_client(
     broker: str,
     out: list[Effect],
 ) -> None:
-    """Say it to the session, or to the broker where the session is."""
+    """Send an answer to the client's session, or to the broker where the session is."""
     if sender.via:
         relayed = RelayedReply(broker, sender.via, sender.session, reply)
-        out.append(Send(ROUTE, relayed, Priority.CONTROL))
+        out.append(SendToBroker(relayed))
     else:
         out.append(Send(sender.session, reply, Priority.CONTROL))
 
 
 def refusal_of(
-    message: Forward | Decision | Monitor, broker: str, reason: str, now: Instant
-) -> Routed | None:
-    """What an alias queue is told by a broker that has no such queue; decisions need no answer."""
+    message: Forward | Decision | Monitor | HandOver, broker: str, reason: str, now: Instant
+) -> Effect | None:
+    """The answer to an alias queue whose destination does not exist; a decision needs none."""
+    if isinstance(message, HandOver):
+        count = len(message.batch)
+        handed = HandedOver(message.alias, message.queue, message.low, count, reason)
+        return SendWithinBroker(handed)
     back, alias, queue = message.source, message.alias, message.queue
     if isinstance(message, Forward):
         ticks = message.frame.ticks
         intervals = ((int(ticks[0]), int(ticks[-1]) + 1),)
-        return ForwardRefused(broker, back, alias, queue, intervals, reason)
+        return SendToBroker(ForwardRefused(broker, back, alias, queue, intervals, reason))
     if isinstance(message, Monitor):
-        return MonitorReport(
+        report = MonitorReport(
             broker,
             back,
             alias,
@@ -70,4 +76,5 @@ def refusal_of(
             watchers=0,
             problem=reason,
         )
+        return SendToBroker(report)
     return None

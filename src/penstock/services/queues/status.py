@@ -1,23 +1,25 @@
-"""Queues and alias queues as documents (docs/reference/queues.md), and why messages wait."""
+"""The status documents of queues and alias queues (docs/reference/queues.md)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from penstock.core.clock import Instant, in_seconds
 from penstock.services.queues.alias.alias_queue import AliasQueue
-from penstock.services.queues.alias.destination import Destination
+from penstock.services.queues.alias.destination import AliasDestination
+from penstock.services.queues.durable_queue import DurableQueue
 from penstock.services.queues.log.journal import Journal
 from penstock.services.queues.queue.queue import Queue
 from penstock.services.queues.queue.senders import PRODUCER
 
 PRODUCERS_SHOWN: Final = 20
-"""The latest producers of an alias queue: a status is for people, and there may be thousands."""
+"""Producers of an alias queue in its status, the latest first: there may be thousands."""
 
 
-def status_of(hosted: Queue | AliasQueue, now: Instant) -> dict[str, Any]:
-    """The document of either kind."""
-    return _queue(hosted, now) if isinstance(hosted, Queue) else _alias(hosted, now)
+def status_of(queue: DurableQueue, now: Instant) -> dict[str, Any]:
+    """The document of a queue or an alias queue."""
+    return _STATUS[type(queue)](queue, now)
 
 
 def _queue(queue: Queue, now: Instant) -> dict[str, Any]:
@@ -25,51 +27,57 @@ def _queue(queue: Queue, now: Instant) -> dict[str, Any]:
     return {
         "name": queue.name,
         "kind": "queue",
-        "ready": rows.journal.ready,
-        "messages": rows.entries.rows,
-        "bytes": rows.entries.bytes,
-        "waiting": rows.ready.count,
-        "held": sum(consumer.held_count for consumer in rows.consumers),
-        "in_doubt": rows.doubt.rows,
-        "consumers": len(rows.consumers),
+        "ready": queue.journal.ready,
+        "messages": queue.entries.rows,
+        "bytes": queue.entries.bytes,
+        "waiting": queue.ready.count,
+        "held": queue.consumers.in_flight_rows,
+        "in_doubt": queue.prepared.rows,
+        "consumers": len(queue.consumers),
         "received_messages": queue.received.total,
         "received_msgs_per_s": round(queue.received.per_second(now), 1),
         "consumed_messages": queue.consumed.total,
         "consumed_msgs_per_s": round(queue.consumed.per_second(now), 1),
         "expired_messages": rows.expired_messages,
-        "dead_messages": rows.dead_messages,
+        "dead_messages": queue.dead_letters.messages,
         "lost_messages": rows.lost_messages,
-        "problem": _problem(rows.journal),
+        "problem": _problem(queue.journal),
     }
 
 
 def _alias(alias: AliasQueue, now: Instant) -> dict[str, Any]:
-    forwarding = alias.forwarding
-    destinations = [_destination(each, alias, now) for each in forwarding.destinations]
+    destinations = [_destination(each, alias, now) for each in alias.destinations]
+    origins = alias.journal.origins
     return {
         "name": alias.name,
         "kind": "alias",
-        "ready": alias.rows.journal.ready,
-        "messages": alias.rows.entries.rows,
-        "bytes": alias.rows.entries.bytes,
-        "waiting": alias.rows.waiting.count,
+        "ready": alias.journal.ready,
+        "messages": alias.entries.rows,
+        "bytes": alias.entries.bytes,
+        "waiting": alias.waiting.count,
         "received_messages": alias.received.total,
         "received_msgs_per_s": round(alias.received.per_second(now), 1),
-        "forwarded_messages": forwarding.forwarded.total,
-        "forwarded_msgs_per_s": round(forwarding.forwarded.per_second(now), 1),
-        "producers": alias.rows.journal.origins.latest(PRODUCER, PRODUCERS_SHOWN),
-        "passed_through_messages": alias.passage.passed_messages,
+        "forwarded_messages": alias.forwarded.total,
+        "forwarded_msgs_per_s": round(alias.forwarded.per_second(now), 1),
+        "producers": origins.latest(PRODUCER, PRODUCERS_SHOWN),
+        "passed_through_messages": alias.pass_through.passed_messages,
         "balancing": alias.config.balancing,
         "law": alias.config.law,
-        "period_s": in_seconds(forwarding.balancer.period_ns),
+        "period_s": in_seconds(alias.balancer.period_ns),
         "why": alias.explain(now),
         "destinations": destinations,
-        "problem": _problem(alias.rows.journal),
+        "problem": _problem(alias.journal),
     }
 
 
+_STATUS: Final[dict[type, Callable[[Any, Instant], dict[str, Any]]]] = {
+    Queue: _queue,
+    AliasQueue: _alias,
+}
+
+
 def _problem(journal: Journal) -> str:
-    """What is wrong with a queue's log; empty if nothing is."""
+    """What is wrong with a journal; empty if nothing is."""
     said = []
     if journal.closed_because:
         said.append(
@@ -84,8 +92,8 @@ def _problem(journal: Journal) -> str:
     return "; ".join(said)
 
 
-def _destination(each: Destination, alias: AliasQueue, now: Instant) -> dict[str, Any]:
-    balancer = alias.forwarding.balancer
+def _destination(each: AliasDestination, alias: AliasQueue, now: Instant) -> dict[str, Any]:
+    balancer, alone = alias.balancer, alias.destinations.is_single
     return {
         "address": each.address,
         "reachable": each.reachable,
@@ -95,6 +103,6 @@ def _destination(each: Destination, alias: AliasQueue, now: Instant) -> dict[str
         "load": balancer.load(each.address),
         "consumed_msgs_per_s": balancer.consumption_msgs_per_s(each.address),
         "in_flight": each.in_flight.span,
-        "unconfirmed": each.confirmed.span,
-        "gets_nothing_because": each.why_not(now, alone=alias.forwarding.destinations.is_single),
+        "unconfirmed": each.decided.span,
+        "gets_nothing_because": each.why_not(now, alone=alone),
     }

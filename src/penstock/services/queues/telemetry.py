@@ -1,4 +1,4 @@
-"""What the queue service measures of itself at every trace interval."""
+"""The trace records of the queue service."""
 
 from __future__ import annotations
 
@@ -15,18 +15,15 @@ def service_records(
 ) -> Iterator[TraceRecord]:
     """One record for each quantity of each queue and alias queue."""
     for name, queue in queues.items():
-        rows = queue.rows
-        yield TraceRecord(now, node, name, "queue_messages", rows.entries.rows)
-        yield TraceRecord(now, node, name, "queue_waiting", rows.ready.count)
-        yield TraceRecord(now, node, name, "queue_consumers", len(rows.consumers))
+        yield TraceRecord(now, node, name, "queue_messages", queue.entries.rows)
+        yield TraceRecord(now, node, name, "queue_waiting", queue.ready.count)
+        yield TraceRecord(now, node, name, "queue_consumers", len(queue.consumers))
         yield TraceRecord(now, node, name, "queue_received_messages", queue.received.total)
         yield TraceRecord(now, node, name, "queue_consumed_messages", queue.consumed.total)
     for name, alias in aliases.items():
-        waiting = alias.rows.entries.rows
+        waiting = alias.entries.rows
         yield TraceRecord(now, node, name, "alias_messages", waiting, alias.explain(now))
-        yield TraceRecord(
-            now, node, name, "alias_forwarded_messages", alias.forwarding.forwarded.total
-        )
-        for address in alias.destinations():
-            weight = alias.forwarding.balancer.weight(address)
+        yield TraceRecord(now, node, name, "alias_forwarded_messages", alias.forwarded.total)
+        for address in alias.addresses:
+            weight = alias.balancer.weight(address)
             yield TraceRecord(now, node, f"{name}>{address}", "alias_weight", weight)

@@ -222,13 +222,13 @@ def test_entries_are_kept_until_the_alias_queue_has_saved_their_numbers() -> Non
     broker.sync()
     broker.settle()
     broker.sync()
-    kept = queue.rows.handed.lowest
+    kept = queue.retained.lowest
     assert kept is not None
-    assert queue.rows.entries.rows == 0
+    assert queue.entries.rows == 0
     broker.pass_time()
     assert broker.store.bounds("queue/work").first_low <= kept
     broker.settle_down()
-    assert queue.rows.handed.lowest is None
+    assert queue.retained.lowest is None
     broker.crash()
     broker.confirmed.clear()
     broker.send_again()
@@ -241,7 +241,7 @@ def test_rows_of_an_alias_queue_that_is_no_more_hold_nothing() -> None:
     broker = ready()
     broker.send(5)
     broker.sync()
-    found = broker.broker.queues["work"].rows.handed
+    found = broker.broker.queues["work"].retained
     assert found.lowest is not None
     other = Broker()
     other.store, other.sent, other.confirmed = broker.store, broker.sent, broker.confirmed
@@ -261,7 +261,7 @@ def test_rows_of_an_alias_queue_that_is_no_more_hold_nothing() -> None:
         now=other.now,
     )
     other.carry_out(other.broker.start())
-    assert other.broker.queues["work"].rows.handed.lowest is None
+    assert other.broker.queues["work"].retained.lowest is None
 
 
 def test_what_a_full_queue_refuses_waits_in_the_alias_queue_and_says_why() -> None:
@@ -274,15 +274,15 @@ def test_what_a_full_queue_refuses_waits_in_the_alias_queue_and_says_why() -> No
     broker.settle_down()
     alias = broker.broker.aliases["orders"]
     assert broker.confirmed == set(range(12))
-    assert broker.broker.queues["work"].rows.entries.rows == 6
-    assert alias.rows.entries.rows == 6
+    assert broker.broker.queues["work"].entries.rows == 6
+    assert alias.entries.rows == 6
     assert "is full (depth_limit_messages)" in alias.explain(broker.now)
     broker.consuming = True
     broker.crash()
     broker.settle_down()
     assert set(broker.places) == set(range(12))
     assert alias is not broker.broker.aliases["orders"]
-    assert broker.broker.aliases["orders"].rows.entries.rows == 0
+    assert broker.broker.aliases["orders"].entries.rows == 0
 
 
 def test_an_unknown_destination_refuses_and_is_named() -> None:
@@ -290,7 +290,7 @@ def test_an_unknown_destination_refuses_and_is_named() -> None:
     broker.send(3)
     broker.settle_down()
     alias = broker.broker.aliases["orders"]
-    assert alias.rows.entries.rows == 3
+    assert alias.entries.rows == 3
     assert "no queue 'nowhere'" in alias.explain(broker.now)
 
 
@@ -347,7 +347,7 @@ def test_any_walk_leaves_every_confirmed_row_in_one_place(seed: int) -> None:
     for number, places in broker.places.items():
         assert len(places) == 1, f"seed {seed}: message {number} is at {places}"
     for name in QUEUES:
-        rows = broker.broker.queues[name].rows
-        assert rows.entries.rows == rows.doubt.rows == 0
-        assert rows.handed.lowest is None
-    assert broker.broker.aliases["orders"].rows.entries.rows == 0
+        queue = broker.broker.queues[name]
+        assert queue.entries.rows == queue.prepared.rows == 0
+        assert queue.retained.lowest is None
+    assert broker.broker.aliases["orders"].entries.rows == 0

@@ -319,7 +319,7 @@ def test_bodies_that_do_not_fit_in_memory_are_read_back():
     desk = Desk(parameters=QueueParameters(memory_bytes=2000, read_bytes=1500))
     for first in range(0, 100, 10):
         desk.say(SendToQueue("p", "work", first, rows(first, 10, 100)))
-    assert desk.broker.queues["work"].rows.entries.loaded_bytes <= 2000
+    assert desk.broker.queues["work"].entries.loaded_bytes <= 2000
     desk.say(Receive("c", "work", "", 1000))
     assert desk.numbers() == list(range(100))
     desk = Desk(parameters=QueueParameters(memory_bytes=2000, read_bytes=1500))

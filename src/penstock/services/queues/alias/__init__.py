@@ -1,1 +1,1 @@
-"""An alias queue: rows from the producer's site to queues elsewhere."""
+"""An alias queue: rows from the producer's broker to queues elsewhere."""

@@ -1,9 +1,8 @@
-"""How far away a destination is: the least time lately from forwarding a row to hearing that it is
-stored there.
+"""The distance of a destination: the least recent time from forwarding a row to its confirmation.
 
-The least, and not the mean: a queue before a busy link or disk lengthens most of these times and
-says nothing about the distance.  Two windows are kept, so that the answer is never older than two
-of them and never of a single unlucky moment.
+The least, and not the mean: waiting for a busy link or disk lengthens most of these times and says
+nothing about the distance.  The measurements of two windows are kept, so that the answer is never
+older than two windows and does not depend on a single slow moment.
 """
 
 from __future__ import annotations
@@ -13,22 +12,21 @@ from typing import Final
 from penstock.core.clock import SECOND, Duration, Instant
 
 WINDOW_NS: Final[Duration] = 10 * SECOND
-"""Long enough that a busy link is idle for once, short enough to notice another way."""
+"""Long enough for a busy link to be idle once, short enough to notice another route."""
 
 
 class Distance:
-    """The least of what was measured in this window and the one before."""
+    """The least time measured in this window and the one before."""
 
     __slots__ = ("_before", "_began_at", "_current")
 
     def __init__(self) -> None:
-        """Nothing was measured yet."""
         self._before: Duration | None = None
         self._current: Duration | None = None
         self._began_at: Instant = 0
 
     def measured(self, taken_ns: Duration, now: Instant) -> None:
-        """A row was stored so long after it was forwarded."""
+        """A row was confirmed this long after it was forwarded."""
         if self._current is None or now - self._began_at >= WINDOW_NS:
             self._before, self._current, self._began_at = self._current, taken_ns, now
         else:
@@ -42,6 +40,6 @@ class Distance:
         return min(self._current, self._before)
 
     def is_within(self, limit_ns: Duration) -> bool:
-        """Whether the destination is known to be no further away than this."""
+        """Whether the destination is known to be within this time."""
         least = self.least_ns
         return least is not None and least <= limit_ns

@@ -1,13 +1,13 @@
 """The monitoring half of an alias queue's control loop (Algorithm 1).
 
-1. While nothing is produced nothing is monitored.  With the first message the loop notes where
-   every destination stands, and regulates after a first period.
-2. Under the paper's law each iteration asks every destination and waits for the answers: two
-   messages for each.
-3. Under ours a destination is asked once to report at every period, and asked again only when the
-   period has changed much or the agreement is about to run out: half the messages, so half the
-   period at the same overhead.
-4. An iteration ends when all destinations have spoken, or when they have had their time.
+1. While nothing is produced nothing is monitored.  With the first message the loop asks every
+   destination for a first report, and regulates after a first period.
+2. Under a law without pushed reports (the paper's) each iteration asks every destination and waits
+   for the answers: two messages for each.
+3. Under a law with pushed reports (the improved one) a destination is asked once to report at every
+   period, and asked again only when the period has changed much or the agreed number of reports is
+   about to run out: half the messages, so half the period at the same overhead.
+4. An iteration ends when all destinations have reported, or after ``answer_within_ns``.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.core.clock import Duration, Instant, earliest
-from penstock.core.machine import Effect, Priority, Send
-from penstock.services.queues.alias.destination import Destination
+from penstock.core.machine import Effect
+from penstock.services.queues.alias.destination import AliasDestination
 from penstock.services.queues.alias.destinations import Destinations
-from penstock.services.queues.laws.balancer import Balancer, Sample
+from penstock.services.queues.laws.balancer import Balancer, LoadSample
 from penstock.services.queues.messages import Monitor, MonitorReport
-from penstock.services.queues.queue.senders import ROUTE
+from penstock.services.queues.routing import SendToBroker
 
 REPORTS_AGREED: Final = 32
-"""A destination stops reporting after so many, if nobody asks again: the asker may be gone."""
+"""A destination stops after this many reports unless it is asked again: the alias queue may be
+gone."""
 
 RENEWED_AFTER: Final = 16
-"""Half of the agreement, so that a lost request does not end it."""
+"""Half of the agreed reports, so that a lost request does not end them."""
 
 CHANGED_MUCH: Final = 1.25
 """The factor by which the period may be off before the destinations are told."""
 
 
 class MonitorLoop:
-    """Asks destinations how they are, and has the balancer regulate."""
+    """Asks destinations for reports, and has the balancer regulate."""
 
     def __init__(
         self,
@@ -43,7 +44,6 @@ class MonitorLoop:
         destinations: Destinations,
         answer_within_ns: Duration,
     ) -> None:
-        """``destinations`` are the alias queue's own, as they come and go."""
         self._broker = broker
         self._alias = alias
         self._balancer = balancer
@@ -57,7 +57,7 @@ class MonitorLoop:
         self._reports_taken = 0
 
     def begin(self, now: Instant, out: list[Effect]) -> None:
-        """Messages come: start the loop if it does not run."""
+        """Start the loop when messages arrive, unless it runs."""
         if not self._balancer.monitors or self.runs:
             return
         for destination in self._destinations.reachable:
@@ -66,14 +66,14 @@ class MonitorLoop:
 
     @property
     def runs(self) -> bool:
-        """Whether an iteration is under way or due."""
+        """Whether an iteration is under way or scheduled."""
         return self._ask_at is not None or self._regulate_by is not None
 
-    def probe(self, destination: Destination, out: list[Effect]) -> None:
-        """Ask one destination how it is, once."""
+    def probe(self, destination: AliasDestination, out: list[Effect]) -> None:
+        """Ask one destination for one report."""
         self._ask(destination, 0, out)
 
-    def _ask(self, destination: Destination, every_ns: Duration, out: list[Effect]) -> None:
+    def _ask(self, destination: AliasDestination, every_ns: Duration, out: list[Effect]) -> None:
         message = Monitor(
             self._broker,
             destination.broker,
@@ -83,15 +83,15 @@ class MonitorLoop:
             every_ns,
             REPORTS_AGREED if every_ns else 0,
         )
-        out.append(Send(ROUTE, message, Priority.CONTROL))
+        out.append(SendToBroker(message))
 
     def report(
-        self, destination: Destination, message: MonitorReport, now: Instant, out: list[Effect]
+        self, destination: AliasDestination, message: MonitorReport, now: Instant, out: list[Effect]
     ) -> None:
-        """A destination has spoken."""
+        """Take a report; the iteration ends with the last one."""
         if message.iteration != self._iteration:
             return
-        sample = Sample(
+        sample = LoadSample(
             message.epoch,
             message.at,
             message.load,
@@ -105,7 +105,7 @@ class MonitorLoop:
             self._regulate(now, out)
 
     def _start_iteration(self, now: Instant, out: list[Effect]) -> None:
-        """Ask everybody."""
+        """Ask every reachable destination."""
         self._iteration += 1
         self._reports_taken = 0
         pushed = self._balancer.pushed
@@ -138,7 +138,7 @@ class MonitorLoop:
             self._expect(now + 2 * agreed + self._answer_within_ns)
 
     def _stop(self, out: list[Effect]) -> None:
-        """Nothing is produced: nobody needs to report."""
+        """Nothing is produced: end the regular reports."""
         self._ask_at = None
         if self._agreed_period_ns:
             self._agreed_period_ns = 0
@@ -146,12 +146,11 @@ class MonitorLoop:
                 self.probe(each, out)
 
     def deadline(self, now: Instant, out: list[Effect]) -> None:
-        """Begin an iteration, or end one that waits in vain."""
+        """Begin an iteration, or end one whose reports are overdue."""
         if self._regulate_by is not None and now >= self._regulate_by:
             self._regulate(now, out)
         if self._ask_at is not None and now >= self._ask_at:
             self._start_iteration(now, out)
 
     def next_deadline(self) -> Instant | None:
-        """When one of these is due."""
         return earliest(self._ask_at, self._regulate_by)

@@ -1,1 +1,1 @@
-"""How an alias queue divides rows among its destinations."""
+"""Balancing laws: how an alias queue divides messages among its destinations."""

@@ -1,30 +1,31 @@
-"""Who gets the next messages: weights as turns, and shares without turns.
+"""Divides the next messages among queues: by turns, or by shares.
 
 1. Turns (Section IV.B): a weight is the number of messages that go to the same queue before the
    next queue has its turn.  Round-robin is a weight of one for each.
-2. Shares: every message adds to each queue's claim what its share is, and takes one from the claim
-   of the queue that gets it; the largest claim wins.  Nothing depends on how coarse the weights
-   are, and no queue waits for another's turn to end.
+2. Shares: every message adds each queue's share to its claim, and takes one from the claim of the
+   queue that gets it; the largest claim wins.  Weights need not be integers, and no queue waits for
+   another's turn to end.
 
-Both answer for a run of messages at once how many of it each queue gets, so that a run is cut into
-at most as many pieces as there are queues.
+Both compute for a whole run of messages how many each queue gets, so that a run is cut into at most
+as many pieces as there are queues.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from penstock.core.machine import LinkName
-
 
 class Turns:
-    """Integer weights, one queue after the other."""
+    """Integer weights: one queue after the other."""
 
     def __init__(self) -> None:
-        """Everybody's weight is one until told otherwise."""
-        self.weights: dict[LinkName, int] = {}
+        """The weight of a queue is one unless it is set."""
+        self.weights: dict[str, int] = {}
         self._at = ""
         self._left = 0
+
+    def weight(self, queue: str) -> float:
+        return float(self.weights.get(queue, 1))
 
     def allot(self, count: int, eligible: Sequence[str]) -> dict[str, int]:
         """How many of the next ``count`` messages go to each."""
@@ -49,25 +50,28 @@ class Turns:
 
 
 class Shares:
-    """Real shares, smoothly."""
+    """Real-valued shares."""
 
     def __init__(self) -> None:
-        """Equal shares until told otherwise."""
-        self.shares: dict[str, float] = {}
+        """Shares are equal until they are set."""
+        self._shares: dict[str, float] = {}
         self._claims: dict[str, float] = {}
 
     def set(self, shares: Mapping[str, float]) -> None:
-        """From now on these shares hold; claims that were not met are kept."""
-        self.shares = dict(shares)
+        """Use these shares from now on; the claims of queues that stay are kept."""
+        self._shares = dict(shares)
         self._claims = {name: self._claims.get(name, 0.0) for name in shares}
+
+    def share(self, queue: str) -> float:
+        return self._shares.get(queue, 1.0)
 
     def allot(self, count: int, eligible: Sequence[str]) -> dict[str, int]:
         """How many of the next ``count`` messages go to each."""
         if len(eligible) == 1:
             return {eligible[0]: count}
-        known = [self.shares[name] for name in eligible if name in self.shares]
+        known = [self._shares[name] for name in eligible if name in self._shares]
         usual = sum(known) / len(known) if known else 1.0
-        shares = [self.shares.get(name, usual) for name in eligible]
+        shares = [self._shares.get(name, usual) for name in eligible]
         total = sum(shares)
         if total <= 0:
             shares, total = [1.0] * len(eligible), float(len(eligible))

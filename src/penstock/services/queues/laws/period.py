@@ -1,4 +1,4 @@
-"""How often the control loop runs: as often as the tolerated overhead allows (Section IV.B).
+"""The period of the control loop: as short as the tolerated overhead allows (Section IV.B).
 
 The overhead is the ratio of monitoring messages to messages produced.  An iteration takes a
 question and an answer for each queue, or only an answer where queues report by themselves.

@@ -1,15 +1,14 @@
-"""Our shares: by capacity, with an even backlog.
+"""The shares of the improved law: by capacity, with an even backlog.
 
 Consumption is not capacity: with spare capacity any split of the messages is a fixed point of the
 paper's law, and a queue that starves looks slow.
 
-1. A queue's capacity is what it consumed for each second in which it had anything to consume.  A
-   queue that had nothing keeps its last estimate; one that was never seen busy is taken for an
-   average one.
-2. Backlog should lie where it is worked off soonest: each queue's part of all backlog is its part
-   of all capacity, so that all of them would run dry together.
-3. The distance from there is made good over a few seconds, by this alias queue's part of it when
-   several feed the same queues.
+1. The capacity of a queue is what it consumed per second in which it had messages to consume.  A
+   queue that had none keeps its last estimate; one that was never seen busy counts as average.
+2. Backlog should be where it is consumed soonest: the part of the backlog that each queue has
+   should equal its part of the capacity, so that all queues would run empty at the same time.
+3. The excess is corrected over a few seconds.  When several alias queues feed the same queues, each
+   corrects its part of it.
 """
 
 from __future__ import annotations
@@ -17,25 +16,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import msgspec
+from penstock.services.queues.laws.law import QueueView
 
 CORRECTION_SECONDS: Final = 5.0
-"""Backlog moves to where it should be over this time; quicker would overshoot between reports."""
+"""The backlog is corrected over this time; a faster correction would overshoot between reports."""
 
 CORRECTION_PERIODS: Final = 2.0
-"""And never quicker than over two periods of the control loop: the loop stays damped."""
-
-
-class QueueView(msgspec.Struct, frozen=True, gc=False):
-    """What is known of a queue: capacity (None: never seen busy), load, alias queues feeding it."""
-
-    capacity_msgs_per_s: float | None
-    load: int
-    feeders: int = 1
+"""The correction takes at least two periods of the control loop, so that the loop stays damped."""
 
 
 def capacity(consumed: int, busy_s: float, before: float | None) -> float | None:
-    """Messages a second that the queue's consumers can do."""
+    """Messages per second that the consumers of a queue can process."""
     if consumed <= 0 or busy_s <= 0:
         return before
     return consumed / busy_s

@@ -2,10 +2,11 @@
 
 1. A queue's weight for the next period is its part of all consumption in the last one (equation
    6), in hundredths: the granularity that makes weights usable as turns.
-2. A queue whose load exceeds MAX_LOAD has a tenth of its weight taken away; the others are not
-   raised for it.
-3. A weight is at least 1, or a queue that was idle for one period would be idle for ever; if
-   nothing at all was consumed, the weights stay as they are (equation 6 would divide 0 by 0).
+2. A queue whose load exceeds MAX_LOAD loses a tenth of its weight; the other weights are not
+   raised.
+3. A weight is at least 1: otherwise a queue that was idle for one period would never get messages
+   again.  If nothing was consumed at all, the weights do not change (equation 6 would divide 0 by
+   0).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The journal of a queue or an alias queue, and what is written to it."""
+"""The journal of a queue or an alias queue, and the rows and notes that are written to it."""

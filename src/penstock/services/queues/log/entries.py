@@ -1,11 +1,12 @@
-"""The rows that a queue still owes to somebody, in the order of their positions.
+"""The unsettled rows of a queue, in the order of their positions.
 
-1. An entry is a run of rows that arrived together: ``[low, high)`` are their positions.  What is
-   known of all its rows alike (priority, expiry, origin) is kept once.
-2. An entry stays until its last row is settled; the lowest one left tells how far the journal may
-   be trimmed.
-3. Bodies are held in memory up to a bound; an entry beyond it keeps only its description, and its
-   body is read back when somebody wants it.  What is not in the journal is always held.
+1. An entry is a run of rows that arrived together, at the positions ``[low, high)``.  Priority,
+   expiry and origin are the same for all its rows and are kept once.
+2. An entry stays until its last row is settled; the lowest remaining entry bounds how far the
+   journal may be trimmed.
+3. Bodies are kept in memory up to a bound.  An entry beyond the bound keeps only its description,
+   and its body is read from the journal when it is needed.  An entry that is not in the journal
+   always keeps its body.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from collections.abc import Iterator
 
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import Instant
-from penstock.core.intervals import Interval
 
 
 class Entry:
@@ -26,10 +26,10 @@ class Entry:
         "first_sequence",
         "frame",
         "high",
-        "in_doubt",
         "live",
         "low",
         "origin",
+        "prepared",
         "priority",
         "recovered",
         "stored",
@@ -44,13 +44,14 @@ class Entry:
         first_sequence: int,
         priority: int,
         expires_at: Instant,
-        in_doubt: bool = False,
+        prepared: bool = False,
         recovered: bool = False,
         stored: bool = True,
     ) -> None:
-        """All rows are live at first; ``in_doubt`` is how they arrived.
+        """All rows are live at first.
 
-        One that is not ``stored`` passes through an alias queue (``alias/pass_through``).
+        ``prepared`` says that they arrived without a decision (``queue/prepared``).  An entry that
+        is not ``stored`` passes through an alias queue (``alias/pass_through``).
         """
         self.low: int = frame.ticks[0]
         self.high = self.low + len(frame)
@@ -61,7 +62,7 @@ class Entry:
         self.first_sequence = first_sequence
         self.priority = priority
         self.expires_at = expires_at
-        self.in_doubt = in_doubt
+        self.prepared = prepared
         self.recovered = recovered
         self.stored = stored
 
@@ -70,7 +71,7 @@ class Entries:
     """All entries with live rows."""
 
     def __init__(self, memory_bytes: int) -> None:
-        """Hold bodies of at most ``memory_bytes`` in memory (and the newest one)."""
+        """Keep bodies of at most ``memory_bytes`` in memory."""
         self._memory_bytes = memory_bytes
         self._lows: list[int] = []
         self._entries: list[Entry | None] = []
@@ -80,7 +81,7 @@ class Entries:
         self.rows = 0
 
     def add(self, entry: Entry) -> None:
-        """An entry behind all others."""
+        """Add an entry at positions above all others."""
         self._lows.append(entry.low)
         self._entries.append(entry)
         self.rows += entry.live
@@ -89,13 +90,13 @@ class Entries:
         self.trim_memory(entry)
 
     def trim_memory(self, entry: Entry) -> None:
-        """Let go of an entry's body if there is more in memory than there should be."""
+        """Drop the body of a stored entry if more than ``memory_bytes`` are in memory."""
         if self.loaded_bytes > self._memory_bytes and entry.frame is not None and entry.stored:
             entry.frame = None
             self.loaded_bytes -= entry.weight_bytes
 
     def load(self, frame: Frame) -> None:
-        """A body was read back."""
+        """Take a body that was read from the journal."""
         entry = self.find(frame.ticks[0])
         if entry is not None and entry.frame is None:
             entry.frame = frame
@@ -119,7 +120,7 @@ class Entries:
             index += 1
 
     def settle(self, low: int, high: int) -> int:
-        """Rows in ``[low, high)``, all of them live, are done with; how many there were."""
+        """Settle the rows in ``[low, high)``, all of them live; returns how many there were."""
         settled = 0
         index = max(bisect_right(self._lows, low) - 1, self._start)
         while index < len(self._lows) and self._lows[index] < high:
@@ -142,7 +143,7 @@ class Entries:
             self.loaded_bytes -= entry.weight_bytes
 
     def _advance(self) -> None:
-        """Forget the settled front, moving the rest only when it is the smaller half."""
+        """Skip settled entries at the front; cut them off when they are the larger half."""
         entries = self._entries
         while self._start < len(entries) and entries[self._start] is None:
             self._start += 1
@@ -155,7 +156,3 @@ class Entries:
     def lowest(self) -> int | None:
         """The position of the first entry that still has live rows."""
         return self._lows[self._start] if self._start < len(self._lows) else None
-
-    def all_intervals(self) -> list[Interval]:
-        """Every entry's run, live or partly settled."""
-        return [(entry.low, entry.high) for entry in self._entries if entry is not None]

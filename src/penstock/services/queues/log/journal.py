@@ -1,22 +1,23 @@
-"""The journal of a queue: rows and notes in one log, and what a restart needs to know.
+"""The journal of a queue: one log of rows and notes, and the checkpoint that a restart needs.
 
-1. Rows take as many positions as there are, a note takes one.  A note stands behind the rows that
-   it speaks of, so a prefix whose rows are all settled can be trimmed with its notes: nothing that
-   is left refers to it.
-2. Nothing counts before the store has said that it is durable.
-3. A restart reads the journal from its start; what was trimmed matters only through the table of
-   origins and a few other values, which are saved beside it.  Trimming therefore never goes beyond
-   the position up to which the last save is right: the first that the store had not confirmed.
+1. Each row takes one position, and so does each note.  A note is written after the rows that it is
+   about, so a prefix whose rows are all settled can be trimmed together with its notes: nothing
+   that is left refers to it.
+2. Nothing counts before the store has confirmed that it is durable.
+3. A restart reads the journal from its start.  Of the part that was trimmed it needs only the table
+   of origins and a few other values, which a checkpoint saves beside the log.  A trim therefore
+   never goes beyond the position up to which the last checkpoint is correct: the first position
+   that the store had not confirmed.
 4. Positions that the store refused are never used again.
-5. What the disk can no longer read is given up: rows are lost, and rows that were settled by a note
-   that is lost are handed out again.  ``lost`` tells where.
-6. Positions may be spoken of although nothing is stored at them, if they were reserved durably
-   before: a restart uses none of them again.
+5. What the disk can no longer read is given up: rows are lost, and rows that were settled by a lost
+   note are delivered again.  ``lost`` holds these positions.
+6. Positions can be used without storing anything at them, if they were reserved durably before: a
+   restart does not use them again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 import msgspec
@@ -34,19 +35,18 @@ from penstock.core.machine import (
     ReadLog,
     TrimLog,
 )
-from penstock.core.tokens import Tokens
 from penstock.mechanisms.sequence_table import OriginRange, SequenceTable
+from penstock.services.queues.context import QueueContext
 from penstock.services.queues.messages import (
     DecisionEntry,
     RowsEntry,
     SenderEntry,
     SettlementEntry,
 )
-from penstock.services.queues.parameters import QueueParameters
 
 
 class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
-    """What is saved beside a journal; right up to (excluding) ``complete_to``."""
+    """What is saved beside a journal: correct for everything below ``complete_to``."""
 
     complete_to: int
     origins: list[tuple[str, list[Interval]]]
@@ -57,7 +57,7 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
 JournalEntry: TypeAlias = RowsEntry | SenderEntry | SettlementEntry | DecisionEntry
 
 FIRST_POSITION = 1
-"""Positions start here: 0 stands for "unknown" in receipts."""
+"""Positions start here: 0 means "unknown" in receipts."""
 
 RESERVED_AT_ONCE: Final = 1 << 20
 """Positions of one reservation: at a million messages a second still one small write a second."""
@@ -66,24 +66,17 @@ RESERVED_AT_ONCE: Final = 1 << 20
 class Journal:
     """Positions, orders to the store, recovery and trimming of one log."""
 
-    def __init__(
-        self,
-        log: str,
-        parameters: QueueParameters,
-        tokens: Tokens,
-        *,
-        saved: Mapping[str, bytes],
-        logs: Mapping[str, tuple[int, int, int]],
-        now: Instant,
-    ) -> None:
-        """``saved`` and ``logs`` are what was found on the disk."""
+    def __init__(self, log: str, context: QueueContext) -> None:
         self.log = log
+        parameters = context.parameters
         self.origins = SequenceTable(parameters.origin_limit)
+        self._instances = self.origins.instances
         self.recovered_extra: dict[str, list[Interval]] = {}
-        self._parameters = parameters
-        self._tokens = tokens
+        self._read_bytes = parameters.read_bytes
+        self._checkpoint_ns = parameters.checkpoint_ns
+        self._tokens = context.tokens
         self._state_key = f"{log}/checkpoint"
-        first, end, _ = logs.get(log, (FIRST_POSITION, FIRST_POSITION, 0))
+        first, end, _ = context.logs.get(log, (FIRST_POSITION, FIRST_POSITION, 0))
         self.trimmed_below = first
         self.assigned_end = max(end, FIRST_POSITION)
         self.checkpointed_to = FIRST_POSITION
@@ -95,22 +88,22 @@ class Journal:
         self.lost = IntervalSet()
         self._checkpoint_token: int | None = None
         self._checkpoint_position = 0
-        self._checkpoint_at = now + parameters.checkpoint_ns
+        self._checkpoint_at = context.now + parameters.checkpoint_ns
         self._appended = 0
-        self._news = False
+        self._requested = False
         self._pending: dict[int, int] = {}
         self._reserved_key = f"{log}/reserved"
         self._reserve_token: int | None = None
         self._reserving_to = 0
         self._reserved_to = 0
-        reserved = saved.get(self._reserved_key)
+        reserved = context.saved.get(self._reserved_key)
         if reserved is not None:
             self.assigned_end = max(self.assigned_end, msgspec.msgpack.decode(reserved, type=int))
-        kept = saved.get(self._state_key)
+        kept = context.saved.get(self._state_key)
         if kept is not None:
             checkpoint = msgspec.msgpack.decode(kept, type=Checkpoint)
             self.origins.load(checkpoint.origins)
-            self.origins.instances.load(checkpoint.instances)
+            self._instances.load(checkpoint.instances)
             self.recovered_extra = checkpoint.extra
             self.checkpointed_to = checkpoint.complete_to
             # A log that was trimmed to nothing may be gone: its positions stay used.
@@ -119,7 +112,7 @@ class Journal:
     # -- recovery ---------------------------------------------------------------------------
 
     def start(self, out: list[Effect]) -> None:
-        """Begin to read what is there."""
+        """Order the next read of what the log held at the start; ready if there is nothing left."""
         if self._read_from >= self._read_to:
             self.ready = True
             return
@@ -130,23 +123,27 @@ class Journal:
                 self.log,
                 self._read_from,
                 self._read_to,
-                self._parameters.read_bytes,
+                self._read_bytes,
             )
         )
 
     def sender_found(self, entry: SenderEntry) -> None:
-        """A note on who has a name was read."""
-        if entry.frame.low >= self.checkpointed_to:
-            self.origins.instances.note(entry.origin, entry.instance)
+        """Recover a note that says which instance has an origin's name."""
+        if self.is_unsaved(entry):
+            self._instances.note(entry.origin, entry.instance)
+
+    def is_unsaved(self, entry: JournalEntry) -> bool:
+        """Whether the checkpoint that a restart has loaded does not cover an entry."""
+        return entry.frame.low >= self.checkpointed_to
 
     def is_recovery(self, token: int) -> bool:
-        """Whether a read was one of the recovery's."""
+        """Whether a read belongs to the recovery."""
         return token == self._recovery_token
 
     def recovered(self, fact: LogRead, out: list[Effect]) -> bool:
-        """A piece of the journal was read; True when that was all.
+        """Take a piece of the journal that was read; True when it was the last.
 
-        A read that got nowhere (a disk that fails) is repeated until it does.
+        A read without progress (a disk that fails) is repeated.
         """
         self.note_lost(fact)
         self._read_from = max(self._read_from, fact.complete_to)
@@ -155,7 +152,7 @@ class Journal:
         return self.ready
 
     def note_lost(self, fact: LogRead) -> None:
-        """Remember what a read could not read."""
+        """Remember the positions that the disk could not read."""
         for interval in fact.lost:
             self.lost.add(*interval)
 
@@ -174,7 +171,7 @@ class Journal:
         return Frame(low, self.assigned_end)
 
     def append(self, entry: JournalEntry, out: list[Effect]) -> int:
-        """Order an entry into the log; the token of the order."""
+        """Order an entry into the log; returns the token of the order."""
         token = self._tokens.take(self.log)
         self._appended += 1
         self._pending[token] = entry.frame.low
@@ -182,7 +179,7 @@ class Journal:
         return token
 
     def resolved(self, token: int, failure: PersistFailed | None) -> bool:
-        """The store answered an order; True if it was the checkpoint's."""
+        """Take the answer to an order; True if the order was the checkpoint."""
         appended = self._pending.pop(token, None) is not None
         if appended and failure is not None and failure.uncertain:
             self.closed_because = self.closed_because or failure.reason
@@ -199,9 +196,9 @@ class Journal:
         return True
 
     def read(self, low: int, high: int, out: list[Effect]) -> int:
-        """Order bodies back from the log; the token of the order."""
+        """Order bodies to be read from the log; returns the token of the order."""
         token = self._tokens.take(self.log)
-        out.append(ReadLog(token, self.log, low, high, self._parameters.read_bytes))
+        out.append(ReadLog(token, self.log, low, high, self._read_bytes))
         return token
 
     @property
@@ -212,7 +209,7 @@ class Journal:
     # -- reservation ------------------------------------------------------------------------
 
     def reserve(self, out: list[Effect]) -> None:
-        """See to it that positions ahead are reserved."""
+        """Reserve further positions if less than half of a reservation is left."""
         ahead = self._reserved_to - self.assigned_end
         if self._reserve_token is None and ahead < RESERVED_AT_ONCE // 2:
             self._reserving_to = self.assigned_end + RESERVED_AT_ONCE
@@ -221,7 +218,7 @@ class Journal:
             out.append(PersistState(self._reserve_token, {self._reserved_key: value}))
 
     def is_reserved(self, below: int) -> bool:
-        """Whether a restart leaves every position below this one unused."""
+        """Whether all positions below this one are reserved, so that no restart uses them."""
         return below <= self._reserved_to
 
     # -- trimming ---------------------------------------------------------------------------
@@ -233,37 +230,37 @@ class Journal:
         now: Instant,
         out: list[Effect],
     ) -> bool:
-        """Save what a restart needs, if something happened since the last time; whether it did.
+        """Order a checkpoint if anything has changed since the last one; False if not.
 
-        ``pending`` are the rows that the table of origins has and the store has not confirmed: a
-        saved table must not claim them, for the store may yet refuse them.
+        ``pending`` are the rows that the table of origins has and the store has not confirmed: the
+        saved table leaves them out, because the store may still refuse them.
         """
-        self._checkpoint_at = now + self._parameters.checkpoint_ns
+        self._checkpoint_at = now + self._checkpoint_ns
         if not self.ready or self._checkpoint_token is not None:
             return False
-        if not self._appended and not self._news:
+        if not self._appended and not self._requested:
             return False
         self._appended = len(self._pending)
-        self._news = False
+        self._requested = False
         self._checkpoint_position = self.lowest_pending
         self._checkpoint_token = self._tokens.take(self.log)
         origins = self.origins.dump(pending)
-        instances = self.origins.instances.dump()
+        instances = self._instances.dump()
         saved = Checkpoint(self._checkpoint_position, origins, extra, instances)
         value = msgspec.msgpack.encode(saved)
         out.append(PersistState(self._checkpoint_token, {self._state_key: value}))
         return True
 
-    def has_news(self) -> None:
-        """Something that a save should have changed, although nothing was written here."""
-        self._news = True
+    def request_checkpoint(self) -> None:
+        """Request a checkpoint although nothing was appended to this log."""
+        self._requested = True
 
     def checkpoint_at(self) -> Instant | None:
-        """When to save next; None while nothing was written."""
-        return self._checkpoint_at if self._appended or self._news else None
+        """When the next checkpoint is due; None while nothing has changed."""
+        return self._checkpoint_at if self._appended or self._requested else None
 
     def trim(self, lowest_needed: int | None, out: list[Effect]) -> None:
-        """Give back what nobody needs."""
+        """Trim the log below the checkpoint and below the first position that is needed."""
         below = self.checkpointed_to
         if lowest_needed is not None:
             below = min(below, lowest_needed)

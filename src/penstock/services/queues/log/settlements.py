@@ -1,34 +1,55 @@
-"""What became of rows, on its way to the journal.
+"""Settlement notes on their way to the journal of a queue.
 
-1. An acknowledgement counts when it is durable.  One note is under way at a time; whatever is
-   settled meanwhile goes into the next one, so the faster consumers are, the more one note says.
-2. A note that the store refuses is written again later: until then nobody is told anything.
-3. That rows are not in doubt any more has no note of its own: it goes with the next note that must
-   be written, and alone only if there is none for a while.  A crash before that leaves the rows in
-   doubt, and the alias queue, which has not heard that we know, answers as it did.
+1. A settlement counts when its note is durable.  One note is under way at a time; whatever is
+   settled meanwhile goes into the next one, so the faster consumers are, the more one note holds.
+2. A note that the store refuses is written again later; until then no consumer gets its answer.
+3. Committed rows (the alias queue has decided that they belong to this queue) have no note of their
+   own: they go with the next note that must be written, and alone only if there is none for
+   ``piggyback_ns``.  A crash before that leaves the rows prepared; the alias queue, which has not
+   heard that the decision is known here, answers as before.
 """
 
 from __future__ import annotations
 
-from penstock.core.clock import Duration, Instant
+from typing import TypeAlias
+
+from penstock.core.clock import Duration, Instant, earliest
 from penstock.core.intervals import Interval
 from penstock.core.machine import Effect, PersistFailed, Send
 from penstock.services.queues.log.journal import Journal
 from penstock.services.queues.messages import SettlementEntry
 from penstock.services.queues.queue.prepared import AliasKey
 
+DecidedNumbers: TypeAlias = tuple[AliasKey, tuple[Interval, ...]]
+"""An alias queue, and those of its numbers on which it has decided."""
+
 
 class _Note:
-    """What one note says, and what may be said once it is durable."""
+    """The contents of one note, and what may be said once it is durable."""
 
-    __slots__ = ("attempts", "committed", "decided", "settled", "told")
+    __slots__ = ("attempts", "committed", "decided", "replies", "settled")
 
     def __init__(self) -> None:
         self.settled: list[Interval] = []
         self.attempts: list[tuple[int, int, int]] = []
         self.committed: list[Interval] = []
-        self.told: list[Send] = []
-        self.decided: list[tuple[AliasKey, tuple[Interval, ...]]] = []
+        self.replies: list[Send] = []
+        self.decided: list[DecidedNumbers] = []
+
+    def settle(self, low: int, high: int) -> None:
+        self.settled.append((low, high))
+
+    def attempt(self, low: int, high: int, attempts: int) -> None:
+        self.attempts.append((low, high, attempts))
+
+    def commit(self, low: int, high: int) -> None:
+        self.committed.append((low, high))
+
+    def decide(self, alias: AliasKey, numbers: tuple[Interval, ...]) -> None:
+        self.decided.append((alias, numbers))
+
+    def reply(self, reply: Send) -> None:
+        self.replies.append(reply)
 
     @property
     def cannot_wait(self) -> bool:
@@ -38,63 +59,67 @@ class _Note:
 class Settlements:
     """The notes of one queue."""
 
-    def __init__(self, journal: Journal, retry_ns: Duration, company_ns: Duration) -> None:
-        """Nothing was settled yet; what can wait for company does so for ``company_ns``."""
+    def __init__(self, journal: Journal, retry_ns: Duration, piggyback_ns: Duration) -> None:
+        """A refused note is written again after ``retry_ns``."""
         self._journal = journal
         self._retry_ns = retry_ns
-        self._company_ns = company_ns
+        self._piggyback_ns = piggyback_ns
         self._next = _Note()
         self._under_way = _Note()
         self._token: int | None = None
         self._waited = False
-        self._durable: list[tuple[AliasKey, tuple[Interval, ...]]] = []
-        self.retry_at: Instant | None = None
-        self.write_at: Instant | None = None
+        self._durable: list[DecidedNumbers] = []
+        self._retry_at: Instant | None = None
+        self._write_at: Instant | None = None
+
+    # -- the next note ----------------------------------------------------------------------
 
     def settle(self, low: int, high: int) -> None:
-        """These rows are done with."""
-        self._next.settled.append((low, high))
+        """These rows leave the queue."""
+        self._next.settle(low, high)
 
     def attempted(self, low: int, high: int, attempts: int) -> None:
-        """These rows were handed out so often in vain."""
-        self._next.attempts.append((low, high, attempts))
+        """These rows were delivered this many times without being acknowledged."""
+        self._next.attempt(low, high, attempts)
 
     def commit(self, low: int, high: int) -> None:
-        """These rows are not in doubt any more."""
-        self._next.committed.append((low, high))
+        """These rows are no longer prepared: they belong to this queue."""
+        self._next.commit(low, high)
 
     def decided(self, alias: AliasKey, numbers: tuple[Interval, ...], now: Instant) -> None:
-        """An alias queue has decided on these numbers of its, and may hear when that is durable."""
-        self._next.decided.append((alias, numbers))
-        if self.write_at is None and not self._waited:
-            self.write_at = now + self._company_ns
+        """An alias queue has decided on these numbers; it is told when that is durable here."""
+        self._next.decide(alias, numbers)
+        if self._write_at is None and not self._waited:
+            self._write_at = now + self._piggyback_ns
 
-    def tell(self, answer: Send) -> None:
-        """Say this when everything that was settled up to here is durable."""
-        self._next.told.append(answer)
+    def reply(self, reply: Send) -> None:
+        """Send this when everything that was settled up to here is durable."""
+        self._next.reply(reply)
+
+    # -- writing ----------------------------------------------------------------------------
 
     def flush(self, out: list[Effect]) -> None:
-        """Write down what there is, unless a note is under way."""
-        if self._token is not None or self.retry_at is not None:
+        """Write the next note if it has contents that must be written and none is under way."""
+        if self._token is not None or self._retry_at is not None:
             return
         note = self._next
         if note.cannot_wait or (self._waited and note.committed):
             self._under_way, self._next = note, _Note()
-            self._company_came()
+            self._stop_waiting()
             self._write(out)
             return
-        if note.told:
-            out.extend(note.told)
-            note.told = []
+        if note.replies:
+            out.extend(note.replies)
+            note.replies = []
         if self._waited:
-            # Decisions that were heard before: the note that they are about is durable.
+            # Decisions that were repeated: the note about them is durable already.
             self._durable += note.decided
             note.decided = []
-            self._company_came()
+            self._stop_waiting()
 
-    def _company_came(self) -> None:
+    def _stop_waiting(self) -> None:
         self._waited = False
-        self.write_at = None
+        self._write_at = None
 
     def _write(self, out: list[Effect]) -> None:
         note = self._under_way
@@ -108,29 +133,35 @@ class Settlements:
 
     def resolved(
         self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
-    ) -> list[Interval] | None:
-        """The rows that are settled for good; None if this was not a note of ours."""
+    ) -> list[Interval]:
+        """Take the answer of the store; returns the rows whose settlement is durable now."""
         if token != self._token:
-            return None
+            return []
         self._token = None
         if failure:
-            self.retry_at = now + self._retry_ns
+            self._retry_at = now + self._retry_ns
             return []
         note, self._under_way = self._under_way, _Note()
-        out.extend(note.told)
+        out.extend(note.replies)
         self._durable += note.decided
         return note.settled
 
-    def take_durable(self) -> list[tuple[AliasKey, tuple[Interval, ...]]]:
-        """The decisions that are written down since this was last asked."""
+    def take_durable(self) -> list[DecidedNumbers]:
+        """The decisions that became durable since the last call."""
         durable, self._durable = self._durable, []
         return durable
 
+    # -- time -------------------------------------------------------------------------------
+
     def deadline(self, now: Instant, out: list[Effect]) -> None:
-        """Write a refused note again, and what has waited for company in vain."""
-        if self.retry_at is not None and now >= self.retry_at:
-            self.retry_at = None
+        """Write a refused note again; let a note be written that no other has joined in time."""
+        if self._retry_at is not None and now >= self._retry_at:
+            self._retry_at = None
             self._write(out)
-        if self.write_at is not None and now >= self.write_at:
-            self.write_at = None
+        if self._write_at is not None and now >= self._write_at:
+            self._write_at = None
             self._waited = True
+
+    def next_deadline(self) -> Instant | None:
+        """The earlier of the two."""
+        return earliest(self._retry_at, self._write_at)

@@ -1,7 +1,7 @@
-"""Looking at waiting messages without taking them.
+"""Browsing: shows waiting messages without taking them.
 
-The journal is read, whatever is in memory: a look at a long queue costs the queue nothing but one
-bounded read.
+Browsing reads the journal and never the memory of the queue: whatever the length of the queue, it
+costs one bounded read.
 """
 
 from __future__ import annotations
@@ -14,27 +14,30 @@ from penstock.content.selectors.parser import parse
 from penstock.content.selectors.selector import Selector
 from penstock.content.selectors.vectorised import select
 from penstock.core.machine import Effect, LinkName, LogRead, Priority, Send
+from penstock.services.queues.log.entries import Entries
+from penstock.services.queues.log.journal import Journal
 from penstock.services.queues.messages import Browse, Browsed, RowsEntry
-from penstock.services.queues.queue.rows import QueueRows
+from penstock.services.queues.queue.ready import ReadyRows
 
 
 class Browser:
-    """Answers those who look at one queue."""
+    """Answers requests to browse one queue."""
 
-    def __init__(self, rows: QueueRows) -> None:
-        """Nobody looks."""
-        self._rows = rows
+    def __init__(self, journal: Journal, entries: Entries, ready: ReadyRows) -> None:
+        self._journal = journal
+        self._entries = entries
+        self._ready = ready
         self._asked: dict[int, tuple[LinkName, Browse, Selector]] = {}
 
-    def look(self, session: LinkName, message: Browse, out: list[Effect]) -> None:
-        """Begin to read what waits."""
+    def browse(self, session: LinkName, message: Browse, out: list[Effect]) -> None:
+        """Order a read of the journal from the requested position on."""
         try:
             selector = parse(message.selector)
         except SelectorError as error:
             out.append(Send(session, Browsed(message.request, (), 0, str(error)), Priority.CONTROL))
             return
-        journal = self._rows.journal
-        low = max(message.from_position, self._rows.entries.lowest or journal.assigned_end)
+        journal = self._journal
+        low = max(message.from_position, self._entries.lowest or journal.assigned_end)
         if low >= journal.assigned_end or message.limit <= 0:
             out.append(Send(session, Browsed(message.request, (), 0), Priority.CONTROL))
             return
@@ -42,7 +45,7 @@ class Browser:
         self._asked[token] = (session, message, selector)
 
     def read(self, fact: LogRead, out: list[Effect]) -> bool:
-        """A piece of the journal was read; False if nobody here asked for it."""
+        """Answer a request whose read has arrived; False if the read was for something else."""
         asked = self._asked.pop(fact.token, None)
         if asked is None:
             return False
@@ -57,7 +60,7 @@ class Browser:
             if not isinstance(entry, RowsEntry):
                 continue
             low = max(entry.frame.low, request.from_position)
-            for part in self._rows.ready.within(entry.priority, low, entry.frame.high):
+            for part in self._ready.within(entry.priority, low, entry.frame.high):
                 chosen = _matching(entry.frame.slice(*part), selector, left)
                 if not len(chosen):
                     continue
@@ -65,7 +68,7 @@ class Browser:
                 left -= len(chosen)
                 if not left:
                     return Browsed(request.request, tuple(frames), int(chosen.ticks[-1]) + 1)
-        end = self._rows.journal.assigned_end
+        end = self._journal.assigned_end
         reached = fact.complete_to
         more = reached if request.from_position < reached < end and fact.frames else 0
         return Browsed(request.request, tuple(frames), more)

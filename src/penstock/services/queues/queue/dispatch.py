@@ -1,8 +1,8 @@
-"""Handing waiting rows to consumers.
+"""Dispatches waiting rows to consumers.
 
-One message goes to exactly one consumer.  Rows are handed over in whole runs, as they arrived: a
-run that nobody has to share is not copied.  When the body of the next run is not in memory, the
-dispatcher says which position it needs and goes on when it is there.
+Each message goes to exactly one consumer.  Rows are delivered in whole runs, as they arrived: a run
+that goes to a single consumer is not copied.  When the body of the next run is not in memory, the
+dispatcher returns the position that it needs and continues when the body has been read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from penstock.core.intervals import Interval
 from penstock.core.machine import Effect, Priority, Send
 from penstock.services.queues.log.entries import Entries, Entry
 from penstock.services.queues.messages import Deliver
-from penstock.services.queues.queue.consumers import Consumer, Consumers
+from penstock.services.queues.queue.consumers import Consumers, QueueConsumer
 from penstock.services.queues.queue.ready import ReadyRows
 
 
@@ -31,7 +31,7 @@ class BodyNeeded(Exception):
 
 
 class Dispatcher:
-    """Gives what waits to those who want it."""
+    """Delivers the waiting rows of one queue to its consumers."""
 
     def __init__(
         self,
@@ -40,14 +40,14 @@ class Dispatcher:
         consumers: Consumers,
         attempts: Mapping[int, int],
     ) -> None:
-        """``attempts`` are the rows that were handed out in vain, and how often."""
+        """``attempts`` counts, for each row, the deliveries that were not acknowledged."""
         self._entries = entries
         self._ready = ready
         self._consumers = consumers
         self._attempts = attempts
 
-    def hand_out(self, out: list[Effect]) -> int | None:
-        """Hand over what can be; returns a position whose body is needed to go on."""
+    def dispatch(self, out: list[Effect]) -> int | None:
+        """Deliver as many rows as possible; returns a position whose body is needed first."""
         consumers, ready = self._consumers, self._ready
         while ready.count and (turns := consumers.turns):
             share = -(-ready.count // turns)
@@ -58,7 +58,7 @@ class Dispatcher:
         return None
 
     def _take_turn(self, share: int, out: list[Effect]) -> int | None:
-        """One consumer takes at most its share; returns a position whose body it needs."""
+        """Deliver at most ``share`` rows to one consumer; returns a position that it needs."""
         consumers = self._consumers
         consumer = consumers.next_turn()
         quota = min(consumer.credit, share)
@@ -74,19 +74,19 @@ class Dispatcher:
         consumers.again(consumer)
         return None
 
-    def _serve(self, consumer: Consumer, quota: int, out: list[Effect]) -> None:
-        """The first rows that wait, whatever they are."""
+    def _serve(self, consumer: QueueConsumer, quota: int, out: list[Effect]) -> None:
+        """Deliver the first rows that wait."""
         while quota and (interval := self._ready.first()) is not None:
             low, high = interval
             entry = self._entry(low)
             high = min(high, entry.high, low + quota)
-            self._hand_over(consumer, entry, self._frame(entry).slice(low, high), out)
+            self._deliver(consumer, entry, self._frame(entry).slice(low, high), out)
             self._ready.remove(entry.priority, low, high)
-            consumer.hold(low, high)
+            consumer.deliver(low, high)
             quota -= high - low
 
-    def _serve_matching(self, consumer: Consumer, quota: int, out: list[Effect]) -> bool:
-        """The first rows that the consumer's selector wants; False if there are none."""
+    def _serve_matching(self, consumer: QueueConsumer, quota: int, out: list[Effect]) -> bool:
+        """Deliver the first rows that match the consumer's selector; False if none does."""
         served = False
         for priority, level in list(self._ready.levels()):
             for low, high in level.within(consumer.scanned.get(priority, 0), NEVER):
@@ -101,9 +101,9 @@ class Dispatcher:
         return served
 
     def _take_matching(
-        self, consumer: Consumer, entry: Entry, part: Interval, quota: int, out: list[Effect]
+        self, consumer: QueueConsumer, entry: Entry, part: Interval, quota: int, out: list[Effect]
     ) -> int:
-        """Hand over what matches in one part of one entry; how many rows."""
+        """Deliver the rows that match in one part of one entry; returns how many."""
         assert consumer.selector is not None
         frame = self._frame(entry).slice(*part)
         rows = np.flatnonzero(select(consumer.selector, frame.batch))[:quota]
@@ -111,13 +111,15 @@ class Dispatcher:
             self._entries.trim_memory(entry)
             return 0
         chosen = frame.select(rows)
-        self._hand_over(consumer, entry, chosen, out)
+        self._deliver(consumer, entry, chosen, out)
         for low, high in runs_of(chosen):
             self._ready.remove(entry.priority, low, high)
-            consumer.hold(low, high)
+            consumer.deliver(low, high)
         return len(rows)
 
-    def _hand_over(self, consumer: Consumer, entry: Entry, frame: Frame, out: list[Effect]) -> None:
+    def _deliver(
+        self, consumer: QueueConsumer, entry: Entry, frame: Frame, out: list[Effect]
+    ) -> None:
         attempts = self._attempts
         tried: tuple[tuple[int, int], ...] = ()
         if attempts:

@@ -1,9 +1,9 @@
-"""Rows that a destination queue holds for an alias queue and may not hand out yet.
+"""Rows that a destination queue has stored for an alias queue and may not deliver yet.
 
-1. A forwarded row is in doubt from the moment it is stored until the alias queue has decided: it
-   may have been forwarded to another destination meanwhile, because this one could not be reached.
-2. The destination asks for the decision until it hears it, across crashes of either side.
-3. A row that is committed waits for consumers like any other; one that is withdrawn is gone.
+1. A forwarded row is prepared from the moment it is stored until the alias queue has decided: the
+   alias queue may have forwarded it to another destination too, if this one was unreachable.
+2. The destination asks for the decision until it gets it, across crashes of either side.
+3. A committed row waits for consumers like any other; a withdrawn row is settled.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ AliasKey: TypeAlias = tuple[str, str]
 """The broker and the name of an alias queue."""
 
 
-class Doubt:
-    """The rows in doubt, by alias queue and by the alias queue's own numbers."""
+class PreparedRows:
+    """The prepared rows of one queue, by alias queue and by the numbers that it gave them."""
 
     def __init__(self) -> None:
-        """Nothing is in doubt."""
         self._pieces: dict[AliasKey, list[tuple[int, int, int]]] = {}
         self.rows = 0
 
     def add(self, alias: AliasKey, low: int, high: int, position: int) -> None:
-        """Rows ``[low, high)`` of the alias queue are stored from ``position`` on."""
+        """Add the numbers ``[low, high)`` of an alias queue, stored from ``position`` on."""
         insort(self._pieces.setdefault(alias, []), (low, high, position))
         self.rows += high - low
 
     def take(self, alias: AliasKey, low: int, high: int) -> list[Interval]:
-        """Rows of ``[low, high)`` leave doubt; returns their positions in the queue."""
+        """Remove the numbers in ``[low, high)``; returns their positions in the queue."""
         pieces = self._pieces.get(alias)
         if not pieces:
             return []
@@ -57,14 +56,14 @@ class Doubt:
         return taken
 
     def aliases(self) -> list[AliasKey]:
-        """The alias queues that owe a decision."""
+        """The alias queues that have not decided on all their rows."""
         return list(self._pieces)
 
     def intervals(self, alias: AliasKey) -> tuple[Interval, ...]:
-        """The alias queue's numbers that are in doubt."""
+        """The numbers of one alias queue that are prepared."""
         return tuple(IntervalSet((low, high) for low, high, _ in self._pieces.get(alias, ())))
 
     def within(self, alias: AliasKey, wanted: IntervalSet) -> tuple[Interval, ...]:
-        """Those of them that are in a set."""
-        held = IntervalSet(self.intervals(alias))
-        return tuple(part for low, high in wanted for part in held.within(low, high))
+        """The numbers of one alias queue that are prepared and in a set."""
+        prepared = IntervalSet(self.intervals(alias))
+        return tuple(part for low, high in wanted for part in prepared.within(low, high))

@@ -1,4 +1,4 @@
-"""Who sent rows to a queue, and so who is to be told what became of them."""
+"""The senders of rows: who gets the answer when rows are durable or refused."""
 
 from __future__ import annotations
 
@@ -9,22 +9,12 @@ import msgspec
 from penstock.core.intervals import Interval
 from penstock.core.machine import LinkName
 
-ROUTE: Final = "@route"
-"""Sends a message to the broker that it names, by whatever link leads there (or none)."""
-
-LETTERS: Final = "@letters"
-"""Hands dead letters to another queue of the same broker, and its answer back."""
-
-HANDOVERS: Final = "@handovers"
-"""Hands rows of an alias queue to a queue of the same broker, and its answer back."""
-
-
 PRODUCER: Final = "producer"
-"""The kind of a client's producer among the origins of rows."""
+"""The prefix of a client's producer among the origins of rows."""
 
 
 class ClientSender(msgspec.Struct, frozen=True, gc=False):
-    """A client's producer; ``via`` is the broker that passed its rows on, if one did."""
+    """A client's producer; ``via`` is the broker that relayed its rows, or empty."""
 
     session: LinkName
     producer: str
@@ -33,43 +23,44 @@ class ClientSender(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def origin(self) -> str:
-        """Its name in the table of origins."""
+        """The key in the table of origins."""
         return f"{PRODUCER}/{self.producer}"
 
 
 class AliasSender(msgspec.Struct, frozen=True, gc=False):
-    """An alias queue on some broker."""
+    """An alias queue, which may be on another broker."""
 
     broker: str
     alias: str
 
     @property
     def origin(self) -> str:
-        """Its name in the table of origins."""
+        """The key in the table of origins."""
         return f"alias/{self.broker}/{self.alias}"
 
 
 class LetterSender(msgspec.Struct, frozen=True, gc=False):
-    """A queue of the same broker that gave up on rows."""
+    """A queue of the same broker that sends dead letters."""
 
     queue: str
     intervals: tuple[Interval, ...]
 
     @property
     def origin(self) -> str:
-        """Its name in the table of origins."""
+        """The key in the table of origins."""
         return f"queue/{self.queue}"
 
 
 class HandoverSender(msgspec.Struct, frozen=True, gc=False):
-    """An alias queue of the same broker that handed rows over; ``low`` is its own position."""
+    """An alias queue of the same broker that hands rows over; ``low`` is the first one's position
+    there."""
 
     alias: str
     low: int
 
     @property
     def origin(self) -> str:
-        """Its name in the journal; the table of origins does not list it."""
+        """The name in the journal; the table of origins does not hold it."""
         return f"handover/{self.alias}"
 
 
@@ -77,11 +68,11 @@ Sender: TypeAlias = ClientSender | AliasSender | LetterSender | HandoverSender
 
 
 def alias_of_handover(origin: str) -> str:
-    """The alias queue of this broker that handed rows over, from the name in the journal."""
+    """The name of the alias queue in ``HandoverSender.origin``."""
     return origin.partition("/")[2]
 
 
 def alias_of_origin(origin: str) -> tuple[str, str]:
-    """The broker and name of an alias queue, from its name in the table of origins."""
+    """The broker and the name of the alias queue in ``AliasSender.origin``."""
     _, broker, alias = origin.split("/", 2)
     return broker, alias
