@@ -11,17 +11,23 @@ No socket, no disk and no waiting; everything else is what runs in production
 (docs/how-to/test-your-application.md).
 """
 
+from penstock.testing.blocking import BlockingBroker, blocking_broker
 from penstock.testing.broker import Broker, broker
-from penstock.testing.errors import BrokerMisused, TestStuck
+from penstock.testing.errors import BrokerMisused, TimeLimitReached
 from penstock.testing.inspection import PublishedMessage, QueueState
+from penstock.testing.overlay import Overlay, overlay
 from penstock.testing.running import run
 
 __all__ = [
+    "BlockingBroker",
     "Broker",
     "BrokerMisused",
+    "Overlay",
     "PublishedMessage",
     "QueueState",
-    "TestStuck",
+    "TimeLimitReached",
+    "blocking_broker",
     "broker",
+    "overlay",
     "run",
 ]

@@ -66,7 +66,7 @@ def broker(
     or how many it has.  ``settings`` are further keys of BROKER.toml
     (docs/reference/broker-config.md), such as ``{"limits": {"max_payload_bytes": 1000}}``.
     ``seed`` decides what a crash leaves of what was not synced yet.  A test that takes more than
-    ``limit_s`` of virtual time fails with ``TestStuck``; what ``advance`` passes does not count.
+    ``limit_s`` of virtual time fails with ``TimeLimitReached``; ``advance`` does not count.
     """
     config = broker_config(name, queues, pubends, settings or {})
     return Broker(config, seed=seed, virtual_time=virtual_time, limit_s=limit_s)
@@ -292,6 +292,12 @@ class Broker:
         """Let the next sync fail: nobody knows what it stored, until the broker restarts."""
         self._world  # noqa: B018 - says what is wrong if there is none
         self._disk.store.failing_sync = True
+
+    def control_link(self, link: str, *, cut: bool, bandwidth_bytes_per_s: int) -> None:
+        """Change this end of a link to a neighbour."""
+        problem = self._running.control_link(link, bandwidth_bytes_per_s, cut=cut)
+        if problem:
+            raise BrokerMisused(problem)
 
     async def _stop(self, reason: str) -> None:
         if self._ending is not None:

@@ -7,8 +7,5 @@ class BrokerMisused(RuntimeError):
     """The test asks for something that the broker cannot do in its present state."""
 
 
-class TestStuck(RuntimeError):
+class TimeLimitReached(RuntimeError):
     """More virtual time has passed than the test may take: something waits for what never comes."""
-
-    __test__ = False
-    """The name begins with Test, and pytest would collect it."""

@@ -153,6 +153,10 @@ class InMemoryServer(BrokerServer):
         else:
             super().send(effect)
 
+    def control_link(self, link: str, bandwidth_bytes_per_s: int, *, cut: bool) -> str:
+        """Change this end of a link; returns what is wrong with that, or nothing."""
+        return self._neighbours.control(link, bandwidth_bytes_per_s, cut=cut)
+
     def store_answered(self, facts: list[Fact]) -> None:
         """What became of orders to the disk."""
         self._store_answered(facts)

@@ -11,8 +11,8 @@
 4. Sockets that the test has open may be about to bring something: before every jump the loop gives
    them ``PATIENCE_S`` of real time.
 5. Time that is held (``hold``) jumps only while somebody is inside ``passing``.
-6. A test that has used ``limit_s`` of virtual time is stuck: ``TestStuck`` is raised out of the
-   loop and names what every task waits for.
+6. A test that has used ``limit_s`` of virtual time waits for what never comes:
+   ``TimeLimitReached`` is raised out of the loop and says where every task waits.
 
 It needs a loop that asks its selector to sleep, which all loops of asyncio do and uvloop does not.
 """
@@ -24,11 +24,12 @@ import linecache
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 import penstock
 from penstock.core.clock import SECOND, Duration, in_seconds, seconds
-from penstock.testing.errors import BrokerMisused, TestStuck
+from penstock.testing.errors import BrokerMisused, TimeLimitReached
 
 STILL_S: Final = 5.0
 """Real time for which one function in a thread stops virtual time: far above a query of a local
@@ -50,7 +51,8 @@ MOST_TURNS: Final = 1000
 MOST_SECONDS: Final = 2**52 // SECOND
 """Up to here, 52 days, a floating-point number of seconds tells nanoseconds apart."""
 
-OWN_CODE: Final = str(Path(penstock.__file__).parent)
+NOT_OF_THE_TEST: Final = (str(Path(penstock.__file__).parent), str(Path(asyncio.__file__).parent))
+"""Code in which a test always waits, and which says nothing about why."""
 
 
 class VirtualTime:
@@ -175,9 +177,10 @@ class VirtualTime:
         if self.now_ns > self._limit_ns:
             # Once: what is cleaned up after the error needs time, too.
             self._limit_ns += self._limit_ns
-            raise TestStuck(
-                f"{in_seconds(self.now_ns):g} s of virtual time have passed, and the test may take "
-                f"{self._limit_s:g} s (limit_s): {waiting_tasks(self._loop)}"
+            raise TimeLimitReached(
+                f"{in_seconds(self.now_ns):g} s of virtual time have passed and the test still "
+                f"waits{waiting_tasks(self._loop)}; if it is right to wait that long, pass a "
+                f"limit_s above {self._limit_s:g}"
             )
 
 
@@ -185,14 +188,23 @@ def waiting_tasks(loop: asyncio.AbstractEventLoop) -> str:
     """Where the tasks of a loop wait, without those of Penstock itself."""
     found = []
     for task in asyncio.all_tasks(loop):
-        frames = task.get_stack(limit=1)
-        if not frames or frames[-1].f_code.co_filename.startswith(OWN_CODE):
-            continue
-        name, line = frames[-1].f_code.co_filename, frames[-1].f_lineno
-        text = linecache.getline(name, line).strip()
-        found.append(f"{task.get_name()} at {name}:{line} ({text})")
+        frame = _place(task.get_coro())
+        if frame is not None:
+            name, line = frame.f_code.co_filename, frame.f_lineno
+            found.append(f"{name}:{line} ({linecache.getline(name, line).strip()})")
     if not found:
-        return "no task of the test waits"
+        return ""
     named = sorted(found)[:MOST_TASKS_NAMED]
-    more = f", and {len(found) - len(named)} more" if len(found) > len(named) else ""
-    return "waiting are " + ", ".join(named) + more
+    more = f" and at {len(found) - len(named)} more places" if len(found) > len(named) else ""
+    return " at " + ", at ".join(named) + more
+
+
+def _place(awaited: Any) -> FrameType | None:
+    """The innermost line of the test or the application in what a task waits for."""
+    place = None
+    while awaited is not None:
+        frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "ag_frame", None)
+        if frame is not None and not frame.f_code.co_filename.startswith(NOT_OF_THE_TEST):
+            place = frame
+        awaited = getattr(awaited, "cr_await", None) or getattr(awaited, "ag_await", None)
+    return place
