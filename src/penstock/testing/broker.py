@@ -146,8 +146,9 @@ class Broker:
             await self._stop("the test is over")
         finally:
             self._leave(world)
-        if kind is None and self._failure is not None:
-            raise self._failure
+        if self._failure is not None and (error is None or isinstance(error, Exception)):
+            # Whatever else went wrong in the test, this came first.
+            raise self._failure from error
 
     def _leave(self, world: World) -> None:
         if self._world_or_none is not None:
