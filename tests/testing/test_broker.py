@@ -300,7 +300,7 @@ async def test_queues_outlive_a_restart() -> None:
 
 async def test_a_queue_that_does_not_exist() -> None:
     async with penstock.testing.broker(queues=["orders"]) as broker, broker.connect() as client:
-        with pytest.raises(BrokerMisused, match="'bills'.*it has dead-letters, orders.*queues="):
+        with pytest.raises(BrokerMisused, match=r"'bills'.*it has dead-letters, orders.*queues="):
             broker.queue("bills")
         with pytest.raises(ReceiveRefusedError):
             await client.queues.receive("bills").open()

@@ -131,7 +131,7 @@ def test_a_test_that_waits_for_ever_is_told_where() -> None:
             asyncio.get_running_loop().call_later(100, int)
             await asyncio.Event().wait()
 
-    with pytest.raises(TimeLimitReached, match="still waits at .*test_virtual_time.py.*Event.*60"):
+    with pytest.raises(TimeLimitReached, match=r"still waits at .*test_virtual_time.py.*Event.*60"):
         asyncio.run(stuck())
 
 
