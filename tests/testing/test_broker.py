@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import unittest
 from datetime import timedelta
 from typing import Any
 
@@ -361,3 +362,18 @@ async def test_no_time_is_lost_on_the_loop_afterwards() -> None:
         await broker.advance(3600)
         assert loop.time() >= 3600
     assert 0 <= loop.time() - before < 3600
+
+
+class TestInUnittest(unittest.IsolatedAsyncioTestCase):
+    """The event loop of unittest is as good as that of pytest-asyncio."""
+
+    async def asyncSetUp(self) -> None:
+        self.broker = penstock.testing.broker()
+        await self.broker.__aenter__()
+        self.addAsyncCleanup(self.broker.__aexit__, None, None, None)
+
+    async def test_time_is_virtual(self) -> None:
+        async with self.broker.connect() as client:
+            await self.broker.advance(3600)
+            await client.publish({"a": 1})
+        assert len(self.broker.published()) == 1

@@ -56,11 +56,14 @@ def test_waiting_for_ever_is_an_error() -> None:
 
 
 PROGRAM = """
-import asyncio, penstock.testing
+import asyncio, penstock, penstock.testing
 
 async def main():
     async with penstock.testing.broker(queues=["orders"], seed=3) as broker:
-        async with broker.connect() as client, client.subscribe(durable="all") as subscription:
+        async with (
+            penstock.connect(broker.url) as client,
+            client.subscribe(durable="all") as subscription,
+        ):
             async def publish(number):
                 return await client.publish({"number": number}, b"x" * number)
             for number in range(20):

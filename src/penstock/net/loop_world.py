@@ -1,14 +1,15 @@
-"""The world that an event loop runs in: its clock and its network.
+"""The world that an event loop runs in: its clock, its network and its randomness.
 
-Ordinarily that is the machine's clock and TCP, and nothing is registered here.
-``penstock.testing`` registers another world for a loop; everything that Penstock runs on that loop
-then reads that world's clock (``WallClock``) and dials through its network
-(``net.tcp.transport.connect``).
+Ordinarily that is the machine's clock, TCP and the system's randomness, and nothing is registered
+here.  ``penstock.testing`` registers another world for a loop.  Everything that Penstock runs on
+that loop then reads that world's clock (``WallClock``), dials through its network
+(``net.tcp.transport.connect``) and takes its tokens for unique names (``token_hex``).
 """
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 from weakref import WeakKeyDictionary
@@ -21,6 +22,9 @@ class LoopWorld(Protocol):
 
     def now_ns(self) -> int:
         """Nanoseconds since the Unix epoch; never goes backwards."""
+
+    def token_hex(self, count_bytes: int) -> str:
+        """A token that was not used before."""
 
     async def dial(self, make: Callable[[], P], host: str, port: int) -> P:
         """Connect a new protocol to an address; raises ``OSError`` as a socket would."""
@@ -37,6 +41,12 @@ def world_here() -> LoopWorld | None:
         return _worlds.get(asyncio.get_running_loop())
     except RuntimeError:
         return None
+
+
+def token_hex(count_bytes: int) -> str:
+    """A token for a name that must be unique: random, unless the loop's world repeats itself."""
+    world = world_here()
+    return secrets.token_hex(count_bytes) if world is None else world.token_hex(count_bytes)
 
 
 def enter_world(loop: asyncio.AbstractEventLoop, world: LoopWorld) -> None:

@@ -6,7 +6,7 @@
     async def test_orders_are_booked(penstock_broker): ...
 
 Nothing is registered as an entry point: projects that do not ask for the fixtures pay nothing for
-them.  ``penstock_broker`` needs a plugin that runs asynchronous fixtures (pytest-asyncio or anyio);
+them.  ``penstock_broker`` needs pytest-asyncio, or another plugin that runs asynchronous fixtures;
 ``penstock_blocking_broker`` needs pytest alone.
 """
 

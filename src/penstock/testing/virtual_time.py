@@ -39,8 +39,8 @@ PATIENCE_S: Final = 0.01
 """Real time that an open socket gets before a jump: a hundred times what a loopback takes."""
 
 LIMIT_S: Final = 2 * 3600.0
-"""Virtual time that a test may take unless it says otherwise: it can sleep for an hour, and one that
-waits for what never comes fails within some three seconds (an hour takes 0.5 s to 1.5 s)."""
+"""Virtual time that a test may take unless it says otherwise: it can sleep for an hour, and one
+that waits for what never comes fails within some three seconds (an hour takes 0.5 s to 1.5 s)."""
 
 MOST_TASKS_NAMED: Final = 10
 """How many waiting tasks an error describes."""

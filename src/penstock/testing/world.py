@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from penstock.core.clock import Instant, in_seconds
+from penstock.core.randomness import random_stream
 from penstock.net.loop_world import enter_world, leave_world, world_here
 from penstock.sim.world import EPOCH
 from penstock.testing.errors import BrokerMisused
@@ -32,6 +33,7 @@ class World:
         self.loop = loop
         self.network = MemoryNetwork(LATENCY_S)
         self.users = 0
+        self._names = random_stream("penstock.testing", "names")
         self._virtual = virtual
 
     @property
@@ -52,6 +54,10 @@ class World:
     def now_ns(self) -> Instant:
         """The present instant; virtual time begins where the simulator's does."""
         return time.time_ns() if self._virtual is None else EPOCH + self._virtual.now_ns
+
+    def token_hex(self, count_bytes: int) -> str:
+        """The same tokens in the same order in every run."""
+        return self._names.randbytes(count_bytes).hex()
 
     async def dial(self, make: Callable[[], P], host: str, port: int) -> P:
         """Connect, in memory if a broker of this world has the address."""
