@@ -91,6 +91,17 @@ def test_faults() -> None:
         assert numbers[:5] == [1, 2, 3, 5, 6]
 
 
+def test_an_application_connects_by_the_url() -> None:
+    with penstock.testing.blocking_broker() as broker:
+        with penstock.blocking.connect(broker.url) as client:
+            client.publish({"a": 1})
+        assert len(broker.published()) == 1
+        with pytest.raises(BrokerMisused, match="pass another name="):
+            penstock.testing.blocking_broker().__enter__()
+        with penstock.testing.blocking_broker(name="second") as second:
+            assert second.url != broker.url
+
+
 def test_clients_are_closed_one_by_one() -> None:
     with penstock.testing.blocking_broker() as broker:
         first, second = broker.connect(), broker.connect()

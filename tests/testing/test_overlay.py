@@ -87,7 +87,7 @@ async def test_a_link_is_as_slow_as_it_is_told() -> None:
 async def test_a_hanging_broker_is_taken_for_dead_by_its_neighbours() -> None:
     async with penstock.testing.overlay(LINE) as brokers:
         brokers["rome"].pause()
-        await brokers["paris"].advance(10)
+        await brokers.advance(10)
         assert not brokers["paris"].status().links["rome"].up
         assert not brokers["oslo"].status().links["rome"].up
         brokers["rome"].resume()
@@ -95,6 +95,8 @@ async def test_a_hanging_broker_is_taken_for_dead_by_its_neighbours() -> None:
 
 
 async def test_names_that_do_not_exist() -> None:
+    with pytest.raises(BrokerMisused, match="without brokers"):
+        penstock.testing.overlay({})
     with pytest.raises(BrokerMisused, match="queues= names 'bern'"):
         penstock.testing.overlay(LINE, queues={"bern": ["orders"]})
     async with penstock.testing.overlay({"a": ["b"], "b": ["a"], "c": []}) as brokers:

@@ -113,6 +113,11 @@ class Client:
         self._observer: Subscription | None = None
         self._sink_turn = asyncio.Lock()
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts of the brokers that it may connect to."""
+        return tuple(address.host for address in self._addresses)
+
     # -- opening and closing ----------------------------------------------------------------
 
     def __await__(self) -> Generator[Any, None, Client]:

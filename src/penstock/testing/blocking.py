@@ -5,7 +5,7 @@
         client.publish({"symbol": "ACME"}, b"42")
 
 1. The broker and all its clients share one event loop in a thread of their own; the clients are
-   those of ``penstock.blocking``.
+   those of ``penstock.blocking``, made by ``connect`` or by ``penstock.blocking.connect(url)``.
 2. Virtual time passes only while a call of the test waits, such as ``client.publish`` or
    ``broker.advance``, so that a slow line of the test takes no virtual time.  Before a call
    returns, everything that happens at its instant has happened.
@@ -23,11 +23,11 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from penstock.client.blocking import client as blocking
-from penstock.client.blocking.loop_thread import LoopThread
+from penstock.client.blocking.loop_thread import LoopThread, shared_threads
 from penstock.client.client import ClientOptions
 from penstock.net.broker.status import BrokerStatus
 from penstock.testing.broker import Broker, broker
-from penstock.testing.errors import TimeLimitReached
+from penstock.testing.errors import BrokerMisused, TimeLimitReached
 from penstock.testing.inspection import PublishedMessage, QueueState
 from penstock.testing.virtual_time import LIMIT_S, VirtualTime
 from penstock.testing.world import World, join_world
@@ -144,6 +144,8 @@ class BlockingBroker:
     def __init__(self, broker: Broker, *, virtual_time: bool, limit_s: float) -> None:
         """Made by ``blocking_broker``."""
         self.name = broker.name
+        self.url = broker.url
+        """Where applications that connect by themselves with ``penstock.blocking`` reach it."""
         self._broker = broker
         self._virtual_time = virtual_time
         self._limit_s = limit_s
@@ -152,13 +154,20 @@ class BlockingBroker:
 
     def __enter__(self) -> Self:
         """Start."""
+        host = self._broker.host
+        if host in shared_threads:
+            raise BrokerMisused(
+                f"a blocking broker called {self.name!r} runs already; pass another name="
+            )
         self._thread = VirtualLoopThread()
+        shared_threads[host] = lambda: ClientThread(self._thread)
         try:
             self._world = self._thread.call(
                 self._thread.join(virtual_time=self._virtual_time, limit_s=self._limit_s)
             )
             self._thread.call(self._broker.__aenter__())
         except BaseException:
+            del shared_threads[host]
             self._thread.stop()
             raise
         return self
@@ -173,6 +182,7 @@ class BlockingBroker:
         try:
             self._thread.call(self._broker.__aexit__(kind, error, traceback))
         finally:
+            del shared_threads[self._broker.host]
             self._thread.call(self._thread.leave(self._world))
             self._thread.stop()
 

@@ -66,7 +66,8 @@ def broker(
     or how many it has.  ``settings`` are further keys of BROKER.toml
     (docs/reference/broker-config.md), such as ``{"limits": {"max_payload_bytes": 1000}}``.
     ``seed`` decides what a crash leaves of what was not synced yet.  A test that takes more than
-    ``limit_s`` of virtual time fails with ``TimeLimitReached``; ``advance`` does not count.
+    ``limit_s`` of virtual time fails with ``TimeLimitReached``; ``advance`` does not count.  Where
+    several brokers share an event loop the limit of the first one holds.
     """
     config = broker_config(name, queues, pubends, settings or {})
     return Broker(config, seed=seed, virtual_time=virtual_time, limit_s=limit_s)
@@ -103,7 +104,8 @@ class Broker:
     ) -> None:
         """Made by ``broker``; it runs inside its ``async with`` block."""
         self.name = config.name
-        self.url = f"penstock://{config.name}.test:{PORT}"
+        self.host = config.listen_address.host
+        self.url = f"penstock://{self.host}:{PORT}"
         """Where applications that connect by themselves reach it, on the same event loop."""
         self._config = config
         self._seed = seed
@@ -123,7 +125,7 @@ class Broker:
         """Start."""
         world = join_world(virtual_time=self._virtual_time, limit_s=self._limit_s)
         try:
-            world.network.add_host(self._host)
+            world.network.add_host(self.host)
             self._world_or_none = world
             self._disk = SimDisk(DiskModel(), world)
             await self.start()
@@ -141,7 +143,7 @@ class Broker:
         """Close the clients that are left, and stop; raises if the machine failed."""
         world = self._world
         try:
-            world.network.resume(self._host)
+            world.network.resume(self.host)
             await self._close_clients()
             await self._stop("the test is over")
         finally:
@@ -153,7 +155,7 @@ class Broker:
     def _leave(self, world: World) -> None:
         if self._world_or_none is not None:
             self._world_or_none = None
-            world.network.remove_host(self._host)
+            world.network.remove_host(self.host)
         world.leave()
 
     async def _close_clients(self) -> None:
@@ -171,10 +173,6 @@ class Broker:
                 "and use it inside the block"
             )
         return self._world_or_none
-
-    @property
-    def _host(self) -> str:
-        return f"{self.name}.test"
 
     @property
     def _running(self) -> InMemoryServer:
@@ -252,6 +250,8 @@ class Broker:
         server.failure.add_done_callback(self._machine_failed)
         await server.start()
         self._server = server
+        if server.failure.done():
+            self._machine_failed(server.failure)
 
     async def stop(self) -> None:
         """Stop the broker in good order, as SIGTERM does."""
@@ -273,16 +273,16 @@ class Broker:
     def drop_connections(self) -> int:
         """Break every connection of this broker, without a word; how many there were."""
         self._running  # noqa: B018 - says what is wrong if it is down
-        return self._world.network.drop(self._host, "the test dropped the connection")
+        return self._world.network.drop(self.host, "the test dropped the connection")
 
     def pause(self) -> None:
         """Let the broker hang: connections stay open, and nothing comes or goes over them."""
         self._running  # noqa: B018 - says what is wrong if it is down
-        self._world.network.stall(self._host)
+        self._world.network.stall(self.host)
 
     def resume(self) -> None:
         """End ``pause``; what was sent meanwhile arrives, over connections that still exist."""
-        self._world.network.resume(self._host)
+        self._world.network.resume(self.host)
 
     def fill_disk(self, *, full: bool = True) -> None:
         """Make the disk full, so that the broker refuses to store; ``full=False`` gives room."""

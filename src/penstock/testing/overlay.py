@@ -40,6 +40,8 @@ def overlay(
     ``queues`` and ``settings`` are by broker, and otherwise as for ``penstock.testing.broker``.
     """
     names = list(dict.fromkeys(chain(links, *links.values())))
+    if not names:
+        raise BrokerMisused("an overlay without brokers; write overlay({'paris': ['rome']})")
     for given, what in ((queues or {}, "queues"), (settings or {}, "settings")):
         if unknown := sorted(set(given) - set(names)):
             raise BrokerMisused(
@@ -115,6 +117,10 @@ class Overlay(Mapping[str, Broker]):
     def _is_up_or_cut(self, here: str, there: str) -> bool:
         ends = (self[here].status().links[there], self[there].status().links[here])
         return all(end.up for end in ends) or any(end.cut for end in ends)
+
+    async def advance(self, duration_s: float) -> None:
+        """Let so many virtual seconds pass, for all brokers."""
+        await next(iter(self._brokers.values())).advance(duration_s)
 
     def cut(self, here: str, there: str) -> None:
         """Break a link, with everything on it; it stays down until ``mend``."""
