@@ -122,6 +122,9 @@ SelectorText: TypeAlias = Annotated[
 ]
 """A selector in a message between brokers: one that cannot be parsed is a breach."""
 
+LIVE_FILTER: Final = "*"
+"""Stands for whatever is subscribed behind the link at present, instead of a selector."""
+
 FilterText: TypeAlias = Annotated[str, Meta(max_length=LONGEST_SELECTOR, extra={FILTER_MARK: True})]
 """A selector in a request between brokers, or the sign for whatever is subscribed."""
 

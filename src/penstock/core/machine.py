@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -31,6 +31,10 @@ from penstock.core.trace import TraceRecord
 
 LinkName: TypeAlias = str
 """A link is named by the neighbour at its other end; a client's session by its session name."""
+
+
+OWN_SESSION: Final[LinkName] = "broker/own"
+"""The session on which a broker publishes what it says of itself."""
 
 
 class Priority(IntEnum):

@@ -13,6 +13,11 @@ import msgspec
 from penstock.core.clock import Instant
 
 
+def telemetry_stream(broker: str) -> str:
+    """The stream on which a broker publishes what it measures of itself."""
+    return f"telemetry@{broker}"
+
+
 class TraceRecord(msgspec.Struct, frozen=True, gc=False):
     """One measurement or one explanation."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.laboratory.spark_session import spark_session
+from penstock.cli.laboratory import spark_session
 from penstock.cli.main import status_of
 
 SCENARIO = """

@@ -277,7 +277,7 @@ def test_more_attachments_than_an_envelope_counts_are_left_to_python() -> None:
 def test_without_the_compiled_parts_rows_wait_as_they_are() -> None:
     program = (
         "import sys; sys.modules['penstock_speedups'] = None\n"
-        "from penstock.content import row_buffer, speedups\n"
+        "from penstock.content.rows import row_buffer, speedups\n"
         "from penstock.content.rows.batch import Batch\n"
         "assert not speedups.COMPILED\n"
         "print(type(row_buffer.new_row_buffer(1, 1)).__name__)\n"

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from penstock.core.configuration import ConfigError
 from penstock.net.broker.config import (
     Address,
     BrokerConfig,
-    ConfigError,
     DialConfig,
     Limits,
     NeighbourConfig,
@@ -20,6 +20,7 @@ from penstock.net.broker.config import (
     parse_config,
 )
 from penstock.net.tcp.connection import ConnectionOptions
+from penstock.services.registry import broker_services
 
 DOCUMENTATION = Path(__file__).parents[3] / "docs" / "reference" / "broker-config.md"
 LEAST: dict[str, Any] = {"name": "b1", "data_dir": "data"}
@@ -28,7 +29,8 @@ LEAST: dict[str, Any] = {"name": "b1", "data_dir": "data"}
 def test_the_least_that_is_needed() -> None:
     config = parse_config(LEAST)
 
-    assert config.pubend_names == ("b1.1",)
+    (guaranteed, *_) = config.node_config().settings
+    assert guaranteed.pubends == ("b1.1",)
     assert config.listen_address == Address("127.0.0.1", 7400)
     assert config.node_config().name == "b1"
 
@@ -69,12 +71,13 @@ def test_a_whole_file(tmp_path: Path) -> None:
 
     assert config.data_dir == str(tmp_path / "data")
     assert config.listen_address == Address("::1", 0)
-    assert config.pubend_names == ("orders", "trades")
     assert config.neighbours["b2"].bandwidth_bytes_per_s == 60_000
     node = config.node_config()
     assert node.neighbours == {"b2": 3}
-    assert node.guaranteed.silence_interval_ns == 5
-    assert node.guaranteed.congestion.law == "paper"
+    (settings, *_) = node.settings
+    assert settings.pubends == ("orders", "trades")
+    assert settings.guaranteed.silence_interval_ns == 5
+    assert settings.guaranteed.congestion.law == "paper"
     assert node.trace_interval_ns == 500_000_000
 
 
@@ -137,12 +140,16 @@ def test_no_host_means_every_interface() -> None:
     assert parse_address(":7400", "listen") == Address("0.0.0.0", 7400)
 
 
-@pytest.mark.parametrize(
-    "kind", [BrokerConfig, NeighbourConfig, Limits, ConnectionOptions, DialConfig, TelemetryConfig]
-)
+KINDS = [BrokerConfig, NeighbourConfig, Limits, ConnectionOptions, DialConfig, TelemetryConfig]
+TABLES = [each.table for each in broker_services() if each.table]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *TABLES])
 def test_every_key_is_documented_with_its_default(kind: type[msgspec.Struct]) -> None:
     text = DOCUMENTATION.read_text()
     for field in msgspec.structs.fields(kind):
+        if field.name == "tables":
+            continue
         if isinstance(field.default, bool | int | float | str):
             assert f"| `{field.name}` | `{json.dumps(field.default)}` |" in text
         else:

@@ -14,7 +14,8 @@ from penstock.core.message import Message
 from penstock.net.udp.broker_socket import DatagramSocket
 from penstock.net.udp.packing import Unpacker, datagram_of, encode_message
 from penstock.net.wall_clock import WallClock
-from penstock.services.datagram.messages import AddressBound, BindAddress, EchoRequest
+from penstock.overlay.messages import AddressBound, BindAddress
+from penstock.services.datagram.messages import EchoRequest
 
 ECHO = EchoRequest("p@near", "s@near", 1)
 PATIENCE_S = 60

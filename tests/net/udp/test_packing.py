@@ -14,7 +14,7 @@ from penstock.net.udp.packing import (
     datagram_of,
     encode_message,
 )
-from penstock.services.datagram.messages import AddressBound, BindAddress
+from penstock.overlay.messages import AddressBound, BindAddress
 
 MESSAGES = st.lists(st.binary(max_size=300).map(BindAddress), max_size=12)
 

@@ -19,7 +19,7 @@ from penstock.content.codec.envelope import MalformedMessage
 from penstock.core.message import Message
 from penstock.net.udp.drained_socket import DrainedSocket, SocketAddress, connected_socket
 from penstock.net.udp.packing import Packer, Unpacker, datagram_of, encode_message
-from penstock.services.datagram.messages import AddressBound, BindAddress, DatagramSocketOffer
+from penstock.overlay.messages import AddressBound, BindAddress, DatagramSocketOffer
 
 logger = logging.getLogger(__name__)
 

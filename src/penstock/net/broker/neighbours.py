@@ -73,7 +73,7 @@ class Neighbours:
     def _outbox(self, config: NeighbourConfig) -> Outbox:
         queue: LinkQueue[list[Buffer]] = LinkQueue(
             data_limit_bytes=config.queue_bytes,
-            fair=self._config.guaranteed.congestion.links_are_fair,
+            fair=self._config.fair_links,
         )
         return Outbox(self._clock, queue, config.bandwidth_bytes_per_s)
 

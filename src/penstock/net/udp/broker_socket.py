@@ -38,12 +38,7 @@ from penstock.net.udp.drained_socket import DrainedSocket, SocketAddress, bound_
 from penstock.net.udp.outbox import DatagramOutbox
 from penstock.net.udp.packing import Unpacker, datagram_of, encode_message
 from penstock.net.wall_clock import WallClock
-from penstock.services.datagram.messages import (
-    AddressBound,
-    BindAddress,
-    DatagramPort,
-    DatagramSocketOffer,
-)
+from penstock.overlay.messages import AddressBound, BindAddress, DatagramPort, DatagramSocketOffer
 
 logger = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from xxhash import xxh3_64_intdigest
 from penstock.content.codec.envelope import MalformedMessage
 from penstock.content.rows.columns import Buffer
 from penstock.core.message import Message
-from penstock.services.datagram.messages import DATAGRAMS
+from penstock.overlay.wire import datagram_messages
 
 MAGIC: Final = 0x5044  # "DP": the first two bytes of every datagram
 VERSION: Final = 1
@@ -93,7 +93,7 @@ class Unpacker:
 
     def __init__(self) -> None:
         """Only messages that may travel as datagrams are accepted."""
-        union: Any = reduce(or_, DATAGRAMS)
+        union: Any = reduce(or_, datagram_messages())
         decoder: msgspec.msgpack.Decoder[list[Message]] = msgspec.msgpack.Decoder(list[union])
         self._decode = decoder.decode
 

@@ -21,7 +21,7 @@ from penstock.core.clock import MILLISECOND, SECOND, Instant, in_seconds, second
 from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Received, Send
 from penstock.core.randomness import random_stream
 from penstock.core.trace import TraceRecord
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.cost_benefit.result import MulticastResult, Sampler
 from penstock.papers.cost_benefit.scenario import (
     PACKET_BYTES,
@@ -241,7 +241,7 @@ class MachineRun:
             # Shortest means soonest: the paper's trees follow the latencies.
             costs[here][there] = costs[there][here] = link.cost
         for name, neighbours in costs.items():
-            config = NodeConfig(
+            config = node_config(
                 name, neighbours, multicast=parameters, trace_interval_ns=self._trace_interval_ns
             )
             self.world.add_broker(config)

@@ -22,6 +22,7 @@ from collections import deque
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import Duration, Instant, earliest
+from penstock.core.clock_skew import ahead_of, describe_ahead
 from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import (
     Effect,
@@ -45,7 +46,6 @@ from penstock.services.guaranteed.messages import (
     PublishRefused,
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
-from penstock.services.guaranteed.source.clock_skew import ahead_of, describe_ahead
 from penstock.services.guaranteed.source.holds import Holds
 from penstock.services.guaranteed.source.log_retention import LogRetention
 from penstock.services.guaranteed.source.producers import ProducerTable

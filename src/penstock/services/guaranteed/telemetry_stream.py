@@ -22,8 +22,7 @@ from penstock.content.rows.batch import Batch, Row
 from penstock.content.rows.columns import AttributeValue
 from penstock.core.machine import Fact, Received
 from penstock.core.message import Message
-from penstock.core.trace import TraceRecord
-from penstock.net.broker.config import telemetry_pubend
+from penstock.core.trace import TraceRecord, telemetry_stream
 from penstock.services.guaranteed.links import OWN_SESSION, is_own_stream
 from penstock.services.guaranteed.messages import (
     OpenProducer,
@@ -60,7 +59,7 @@ class TelemetryStream:
 
     def start(self) -> None:
         """Ask where the stream goes on; nothing is published before the answer."""
-        pubend = telemetry_pubend(self._broker)
+        pubend = telemetry_stream(self._broker)
         self._feed((Received(OWN_SESSION, OpenProducer(pubend, pubend)),))
 
     def add(self, records: Iterable[TraceRecord]) -> None:
@@ -99,7 +98,7 @@ class TelemetryStream:
             )
         self._under_way = len(records)
         batch = Batch.from_rows([row_of(self._run, record) for record in records])
-        publication = Publish(telemetry_pubend(self._broker), self._sequence, batch)
+        publication = Publish(telemetry_stream(self._broker), self._sequence, batch)
         self._feed((Received(OWN_SESSION, publication),))
 
 
