@@ -78,7 +78,7 @@ def serve_until_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int
 ) -> tuple[list[Ready], int]:
     """Run ``serve`` with a machine that raises at its first deadline, so many times."""
-    monkeypatch.setattr("penstock.net.broker.restarts.FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("penstock.net.broker.restarts.FIRST_PAUSE", 0)
     handle = BrokerNode.handle
     handled = 0
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from xxhash import xxh3_64_intdigest
 
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.block import CHECKSUM, MalformedBlock
 from penstock.content.rows.frame import Frame

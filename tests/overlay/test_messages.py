@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.core.message import DatagramMessage, Message, messages_in
 from penstock.overlay import messages as m
 from penstock.overlay import messages as overlay

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.content.codec.envelope import MalformedMessage
-from penstock.content.codec.wire import encode
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.stream import encode
 from penstock.core.message import AUDIENCES, ClientReply, LogRecord, Message, messages_in
 from penstock.overlay import messages as overlay
 from penstock.overlay.wire import (

@@ -23,7 +23,7 @@ import msgspec
 
 from penstock.client.addresses import Address
 from penstock.client.errors import ConnectionFailed, Disconnected, PenstockError, ProtocolViolation
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.content.rows.columns import Buffer
 from penstock.core.clock import NEVER, SECOND, Instant, in_seconds
 from penstock.core.message import ClientReply, Message, participant_key

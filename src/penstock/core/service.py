@@ -70,7 +70,7 @@ class Service:
         """What must be done before anything else."""
         return []
 
-    def streams(self) -> tuple[str, ...]:
+    def announced_streams(self) -> tuple[str, ...]:
         """Streams that begin at this broker; the overlay announces them to all brokers."""
         return ()
 

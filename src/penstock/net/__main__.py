@@ -11,9 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.core.configuration import ConfigError
 from penstock.core.machine_failure import MachineFailed
-from penstock.net.broker.config import load_config
+from penstock.net.broker.config import ConfigError, load_config
 from penstock.net.broker.restarts import FAILED_STATUS
 from penstock.net.broker.serve import Ready, serve
 from penstock.store.interface import StoreError

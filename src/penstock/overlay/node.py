@@ -109,7 +109,7 @@ class BrokerNode:
         """The services by name."""
         self._by_number = tuple(self.services.values())
         self._number_of = service_of_message()
-        self._streams = tuple(name for each in self._by_number for name in each.streams())
+        self._streams = tuple(name for each in self._by_number for name in each.announced_streams())
         self._due: list[Instant | None] = [None] * len(self._by_number)
         self._every_service = (1 << len(self._by_number)) - 1
         self._touched = self._every_service

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from penstock.content.codec.wire import Decoder
+from penstock.content.codec.stream import Decoder
 from penstock.core.message import (
     BrokerMessage,
     ClientReply,

@@ -15,7 +15,7 @@ from typing import Any
 
 import xxhash
 
-from penstock.content.codec.wire import SizeMeter
+from penstock.content.codec.size import SizeMeter
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.datagrams import SendBestEffort
 from penstock.core.intervals import Interval
@@ -37,6 +37,7 @@ from penstock.core.machine import (
     Send,
     SessionClosed,
     SessionOpened,
+    ToApplication,
     Trace,
     TrimLog,
 )
@@ -488,7 +489,7 @@ class SimWorld:
                 client.link_up.send_best_effort(effect.message, UNMEASURED)
             elif isinstance(effect, Trace):
                 self._trace(effect)
-            else:
+            elif not isinstance(effect, ToApplication):
                 raise UnknownEffect(f"client {client.name!r} ordered {effect!r}")
         deadline = client.machine.next_deadline()
         if deadline is not None and (client.wake_at is None or deadline < client.wake_at):

@@ -12,11 +12,17 @@ import pytest
 from xxhash import xxh3_64_intdigest
 
 from penstock.content.codec.envelope import CHECKSUM, MAGIC, PREAMBLE, WIRE_VERSION
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.core.clock import HOUR, MILLISECOND
 from penstock.core.machine import Effect
 from penstock.net.udp.datagrams import GossipEndpoint, parse_address, written_address
-from penstock.services.gossip.facts import DeliverEvents, InGroup, JoinGroup, Leave, Publish
+from penstock.services.gossip.facts import (
+    DeliverEvents,
+    InGroup,
+    JoinGossipGroup,
+    Leave,
+    PublishEvent,
+)
 from penstock.services.gossip.messages import BufferClaim, Event, Gossip, WhyRequest, event_id
 from penstock.services.gossip.parameters import GossipParameters
 
@@ -66,7 +72,7 @@ class Group:
         inbox = Inbox()
         endpoint = await GossipEndpoint.open("127.0.0.1:0", 50, inbox.take, loss=loss, seed=1)
         contacts = tuple(each.address for each in self.endpoints[:1])
-        endpoint.tell(JoinGroup(parameters, contacts))
+        endpoint.tell(JoinGossipGroup(parameters, contacts))
         self.endpoints.append(endpoint)
         self.inboxes.append(inbox)
         return endpoint
@@ -83,7 +89,7 @@ async def group() -> AsyncIterator[Group]:
 async def test_everybody_gets_an_event_once(group: Group) -> None:
     for _ in range(5):
         await group.add(loss=0.2)
-    group.endpoints[2].tell(InGroup("g", Publish(1, b"news")))
+    group.endpoints[2].tell(InGroup("g", PublishEvent(1, b"news")))
     others = [inbox for number, inbox in enumerate(group.inboxes) if number != 2]
     for inbox in others:
         await inbox.until(lambda inbox=inbox: bool(inbox.payloads))  # type: ignore[misc]
@@ -130,7 +136,7 @@ async def test_a_buffer_that_shrinks_while_running_is_heard_of_by_the_group(grou
 async def test_a_peer_in_two_groups_divides_its_buffers_between_them(group: Group) -> None:
     first, second = await group.add(), await group.add()
     estimate = first.host.peers["g"].adaptation.minimum_buffer
-    second.tell(JoinGroup(msgspec.structs.replace(PARAMETERS, group="h"), ()))
+    second.tell(JoinGossipGroup(msgspec.structs.replace(PARAMETERS, group="h"), ()))
     await turns_until(lambda: estimate.estimate == 25)
     second.tell(InGroup("h", Leave()))
     await turns_until(lambda: estimate.estimate == 50)

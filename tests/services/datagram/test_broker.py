@@ -1,4 +1,4 @@
-"""A broker forwards, and checks where a client's word enters."""
+"""A broker forwards, and checks what its own clients ask for."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from penstock.core.datagrams import SendBestEffort
 from penstock.core.machine import Effect, Priority, Send
 from penstock.core.message import Message
+from penstock.services.datagram.admission import MAX_FILTERS_OF_SESSION
 from penstock.services.datagram.broker import DatagramBroker
-from penstock.services.datagram.forwarding.clients import MAX_FILTERS_OF_SESSION
 from penstock.services.datagram.messages import (
     CloseDatagram,
     DatagramOpened,

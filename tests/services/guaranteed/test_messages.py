@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.core.message import Message

@@ -219,7 +219,7 @@ def test_why_is_told_in_words() -> None:
             "balance": -0.5,
             "balance_unit": "packets",
             "rate_packets_per_s": 2.0,
-            "waits_for": "the price",
+            "waits_for": "price",
         },
         "tree": [{"link": "a->b", "price": 0.75}],
     }

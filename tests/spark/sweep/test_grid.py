@@ -212,5 +212,5 @@ def test_a_point_that_makes_no_scenario_of_a_service_is_refused(
 def test_a_file_that_nobody_runs_by_itself_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "turbines.toml"
     path.write_text('service = "turbines"\nname = "x"\n')
-    with pytest.raises(ScenarioError, match="service: no single scenario of 'turbines' can be run"):
+    with pytest.raises(ScenarioError, match="a scenario of 'turbines' cannot be run by itself"):
         build_grid(path, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Coroutine
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 from cyclopts import Parameter
@@ -17,6 +17,15 @@ from penstock.client.errors import DeadlineExceeded, InvalidAttribute, PenstockE
 from penstock.client.groups.groups import Group
 from penstock.client.groups.message import GroupMessage
 from penstock.content.rows.columns import AttributeValue
+from penstock.services.multicast.laws.law import WaitsFor
+
+WAITS_FOR: Final[dict[str, str]] = {
+    WaitsFor.MONEY: "money",
+    WaitsFor.LOTTERY: "the lottery",
+    WaitsFor.PRICE: "the price",
+    WaitsFor.SLOW_START: "its slow start",
+}
+"""The words for what an account waits for."""
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
@@ -193,5 +202,5 @@ def _cause(each: dict[str, Any]) -> str:
     return (
         "confirmations (its window is full)"
         if each["window_full"]
-        else each["account"]["waits_for"]
+        else WAITS_FOR[each["account"]["waits_for"]]
     )

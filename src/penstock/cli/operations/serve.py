@@ -11,10 +11,9 @@ from typing import Literal
 import msgspec
 
 from penstock.cli.errors import MISUSED, told_in_one_line
-from penstock.core.configuration import ConfigError
 from penstock.core.machine_failure import MachineFailed
 from penstock.lab.telemetry.telemetry import TelemetryDirectory
-from penstock.net.broker.config import load_config
+from penstock.net.broker.config import ConfigError, load_config
 from penstock.net.broker.restarts import FAILED_STATUS
 from penstock.net.broker.serve import Ready
 from penstock.net.broker.serve import serve as serve_broker

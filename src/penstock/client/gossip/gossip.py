@@ -34,11 +34,11 @@ from penstock.net.udp.datagrams import GossipEndpoint
 from penstock.services.gossip.facts import (
     DeliverEvents,
     InGroup,
-    JoinGroup,
+    JoinGossipGroup,
     Leave,
     PublicationRefused,
-    Publish,
     Published,
+    PublishEvent,
 )
 from penstock.services.gossip.messages import Event, EventId, Why, check_attributes
 from penstock.services.gossip.parameters import GossipParameters
@@ -70,7 +70,6 @@ class GossipGroup:
         self.name = parameters.group
         self.missed = 0
         self._endpoint = endpoint
-        self._parameters = parameters
         self._unread: deque[Event] = deque()
         self._unread_limit = unread_events
         self._arrived = asyncio.Event()
@@ -105,9 +104,7 @@ class GossipGroup:
         peer = self._endpoint.host.peers.get(self.name)
         if self._closed or peer is None:
             raise Disconnected(f"this process has left group {self.name!r}: join it again")
-        now_allowed = not peer.waiting and (
-            self._parameters.law == "none" or self.why().tokens >= 1
-        )
+        now_allowed = not peer.waiting and (not peer.limits_rate or self.why().tokens >= 1)
         if not now_allowed:
             return False
         future = self._submit(attributes, payload)
@@ -157,7 +154,7 @@ class GossipGroup:
         check_attributes(checked)
         self._last_token += 1
         token = self._last_token
-        publication = Publish(token, as_bytes(payload), checked)
+        publication = PublishEvent(token, as_bytes(payload), checked)
         future: asyncio.Future[EventId] = asyncio.get_running_loop().create_future()
         self._answers[token] = future
         self._endpoint.tell(InGroup(self.name, publication))
@@ -258,7 +255,7 @@ class GossipPeer:
         chosen = msgspec.structs.replace(parameters or GossipParameters(), group=group).checked()
         endpoint = self._open_endpoint()
         joined = GossipGroup(endpoint, chosen, unread_events)
-        endpoint.tell(JoinGroup(chosen, self._contacts))
+        endpoint.tell(JoinGossipGroup(chosen, self._contacts))
         self._groups[group] = joined
         return joined
 

@@ -14,10 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from penstock.core.configuration import ConfigError
 from penstock.core.machine_failure import MachineFailed
 from penstock.core.trace import TraceRecord
-from penstock.net.broker.config import load_config
+from penstock.net.broker.config import ConfigError, load_config
 from penstock.net.broker.restarts import FAILED_STATUS
 from penstock.net.broker.serve import Ready, serve
 from penstock.store.interface import StoreError

@@ -6,7 +6,6 @@ the nearest one that is, because a misspelt limit that silently does nothing is 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -15,11 +14,14 @@ import msgspec
 
 from penstock.core.clock import seconds
 from penstock.core.configuration import (
-    ConfigError,
+    ConfigurationError,
+    check_keys,
     check_name,
     field_types,
+    parse_toml,
+    raised_as,
     read_table,
-    unknown_key,
+    with_names,
 )
 from penstock.core.trace import telemetry_stream
 from penstock.net.tcp.connection import ConnectionOptions
@@ -33,6 +35,10 @@ PositiveSeconds = Annotated[float, msgspec.Meta(gt=0)]
 Table = TypeVar("Table", bound=msgspec.Struct)
 
 NotNegativeSeconds = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class ConfigError(ConfigurationError):
+    """The configuration cannot be used; the message names the key and what to do."""
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -193,44 +199,35 @@ def parse_address(text: str, key: str) -> Address:
 
 def load_config(path: Path) -> BrokerConfig:
     """Read and check a file; a relative ``data_dir`` is relative to the file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not TOML: {error}") from None
-    try:
-        config = parse_config(raw)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
+    with raised_as(ConfigError, path):
+        config = parse_config(parse_toml(path.read_text(encoding="utf-8")))
     return msgspec.structs.replace(config, data_dir=str(path.parent / config.data_dir))
 
 
 def parse_config(raw: Mapping[str, Any]) -> BrokerConfig:
     """Check what a file says; raises ``ConfigError``."""
-    own, tables = dict(raw), []
+    with raised_as(ConfigError):
+        return _parsed(raw)
+
+
+def _parsed(raw: Mapping[str, Any]) -> BrokerConfig:
     kinds = [each.table for each in broker_services() if each.table]
-    _check_keys(raw, kinds)
-    for kind in kinds:
-        keys = [key for key in field_types(kind) if key in own]
-        table = read_table(kind, {key: own.pop(key) for key in keys})
-        if table != kind():
-            tables.append(table)
-    config = msgspec.structs.replace(read_table(BrokerConfig, own), tables=tuple(tables))
+    own_keys = [key for key in field_types(BrokerConfig) if key != "tables"]
+    check_keys(raw, [*own_keys, *(key for kind in kinds for key in field_types(kind))])
+    own = {key: value for key, value in raw.items() if key in own_keys}
+    tables = [_read(kind, raw) for kind in kinds]
+    config = msgspec.structs.replace(
+        read_table(BrokerConfig, with_names(BrokerConfig, own)),
+        tables=tuple(each for each in tables if each != type(each)()),
+    )
     _check(config)
     return config
 
 
-def _check_keys(raw: Mapping[str, Any], kinds: list[type[Any]]) -> None:
-    known = {**field_types(BrokerConfig)}
-    del known["tables"]
-    for kind in kinds:
-        known.update(field_types(kind))
-    for key in raw:
-        if key not in known:
-            raise unknown_key("", key, known)
+def _read(kind: type[Any], raw: Mapping[str, Any]) -> Any:
+    """A service's own keys."""
+    keys = {key: raw[key] for key in field_types(kind) if key in raw}
+    return read_table(kind, with_names(kind, keys))
 
 
 def _check(config: BrokerConfig) -> None:
@@ -261,7 +258,7 @@ def _check(config: BrokerConfig) -> None:
 def _check_table(table: Any, broker: str) -> None:
     try:
         table.check(broker)
-    except ConfigError:
+    except ConfigurationError:
         raise
     except ValueError as error:
         raise ConfigError(str(error)) from None

@@ -25,8 +25,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from penstock.content.codec.envelope import MalformedMessage
-from penstock.content.codec.wire import encode
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.stream import encode
 from penstock.core.intervals import IntervalSet, Tick
 from penstock.core.machine import (
     Fact,

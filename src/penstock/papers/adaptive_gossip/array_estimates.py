@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.services.gossip.laws.improved_law import LARGEST_RATIO, mixed, with_own
+from penstock.services.gossip.laws.improved_rate import LARGEST_RATIO, mixed, with_own
 from penstock.services.gossip.membership.group_size import (
     OFFSET,
     PAPER_GROUP,

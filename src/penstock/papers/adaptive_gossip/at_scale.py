@@ -34,7 +34,7 @@ from penstock.papers.adaptive_gossip.table import EventTable
 from penstock.services.gossip.events import receipts
 from penstock.services.gossip.events.receipts import JUDGED_WEIGHT
 from penstock.services.gossip.laws.averages import initial_average_age, moving_average
-from penstock.services.gossip.laws.improved_law import (
+from penstock.services.gossip.laws.improved_rate import (
     COPIES_WEIGHT,
     USED_WEIGHT,
     copies_for_each_event,
@@ -43,7 +43,7 @@ from penstock.services.gossip.laws.improved_law import (
     is_held_back,
     observed_yield,
 )
-from penstock.services.gossip.laws.paper_law import paper_rate
+from penstock.services.gossip.laws.paper_rate import paper_rate
 from penstock.services.gossip.membership.group_size import age_marks
 from penstock.services.gossip.telemetry import ALLOWED
 from penstock.sim.world import EPOCH

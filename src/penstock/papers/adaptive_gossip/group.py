@@ -15,8 +15,8 @@ from penstock.services.gossip.facts import (
     DeliverEvents,
     Leave,
     Meet,
-    Publish,
     Published,
+    PublishEvent,
     ResizeBuffer,
 )
 from penstock.services.gossip.peer import Peer
@@ -96,7 +96,7 @@ class SimulatedGroup:
         if peer is None:
             return
         if len(peer.waiting) < BLOCKED_AT:
-            self.network.tell(name, Publish(0, self._payload))
+            self.network.tell(name, PublishEvent(0, self._payload))
         self.scheduler.at(self.scheduler.now + interval, self._offer, name, interval)
 
     # -- what happens to the group ----------------------------------------------------------

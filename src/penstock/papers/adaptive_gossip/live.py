@@ -20,10 +20,10 @@ from penstock.papers.adaptive_gossip.scenario import GossipResult, GossipScenari
 from penstock.services.gossip.facts import (
     DeliverEvents,
     InGroup,
-    JoinGroup,
+    JoinGossipGroup,
     Leave,
-    Publish,
     Published,
+    PublishEvent,
 )
 from penstock.services.gossip.telemetry import ROUNDS
 
@@ -86,7 +86,7 @@ class LiveGroup:
         view = min(self.scenario.parameters.view_size, len(addresses))
         for endpoint in self.endpoints.values():
             contacts = tuple(self._random.sample(addresses, view))
-            endpoint.tell(JoinGroup(self.scenario.parameters, contacts))
+            endpoint.tell(JoinGossipGroup(self.scenario.parameters, contacts))
         self._senders = dict.fromkeys(list(self.endpoints)[: self.scenario.sender_count])
         for name in self._senders:
             self._start_offering(name)
@@ -135,7 +135,7 @@ class LiveGroup:
         others = [each.address for each in self.endpoints.values()]
         newcomer = await self._open(f"n{round_number}")
         contacts = tuple(self._random.sample(others, CONTACTS))
-        newcomer.tell(JoinGroup(self.scenario.parameters, contacts))
+        newcomer.tell(JoinGossipGroup(self.scenario.parameters, contacts))
         if leaver in self._senders:
             self._senders[f"n{round_number}"] = None
             self._start_offering(f"n{round_number}")
@@ -164,7 +164,7 @@ class LiveGroup:
     def _offer(self, name: str, at_s: float, interval_s: float) -> None:
         endpoint = self.endpoints[name]
         if len(endpoint.host.peers[self._group].waiting) < BLOCKED_AT:
-            endpoint.tell(InGroup(self._group, Publish(0, self._payload)))
+            endpoint.tell(InGroup(self._group, PublishEvent(0, self._payload)))
         self._schedule(name, at_s + interval_s, interval_s)
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.clock import SECOND, seconds
+from penstock.core.randomness import random_stream
 from penstock.papers.cost_benefit.result import MulticastResult, Sampler
 from penstock.papers.cost_benefit.routes import NOWHERE, Route, narrow_routes
 from penstock.papers.cost_benefit.scenario import (
@@ -32,8 +33,8 @@ from penstock.papers.cost_benefit.scenario import (
     MulticastScenario,
 )
 from penstock.services.multicast.laws.benefit import EXPONENTS, price_at
-from penstock.services.multicast.laws.improved_price import FeedbackPrice
-from penstock.services.multicast.laws.paper_price import paper_price
+from penstock.services.multicast.laws.choice import chosen_law
+from penstock.services.multicast.laws.law import LinkPrice
 from penstock.services.multicast.laws.rate_ramp import doubling_ns, granted_rate, next_ramp
 from penstock.services.multicast.laws.salary import next_period_ns, paid, send_probability
 from penstock.services.multicast.parameters import MulticastParameters
@@ -46,13 +47,13 @@ STEP_S: Final = 0.001
 class ArrayLink:
     """One direction of a link: a queue, a rate, a price."""
 
-    def __init__(self, plan: LinkPlan, name: str, parameters: MulticastParameters) -> None:
+    def __init__(self, plan: LinkPlan, name: str, record: LinkPrice) -> None:
         self.name = name
         self.latency_s = plan.latency_ms / 1000
         self.queue: deque[tuple[int, float, int]] = deque()
         self.busy = False
         self.set_rate(plan.packets_per_s)
-        self.record = FeedbackPrice(parameters.improved, EXPONENTS[parameters.benefit], 0)
+        self.record = record
         self.sequence = 0
         self.price = 0.0
         self.told_at_s = -1e9
@@ -210,7 +211,8 @@ class ArrayRun:
         self.scenario = scenario
         self.parameters = parameters
         narrow, self.routes = narrow_routes(scenario)
-        self.links = [ArrayLink(plan, "-".join(plan.ends), parameters) for plan in narrow]
+        law = chosen_law(parameters, random_stream(seed, "accounts"))
+        self.links = [ArrayLink(plan, "-".join(plan.ends), law.price_link(0)) for plan in narrow]
         self.senders = ArraySenders(scenario, parameters, self.routes, seed)
         plans, links = len(scenario.senders), len(self.links)
         self.access_free_s = [0.0] * plans
@@ -304,13 +306,9 @@ class ArrayRun:
 
     def _update(self, every_s: float) -> None:
         """The price of every link, told as the brokers do."""
-        paper = self.parameters.law == "paper"
         for index, link in enumerate(self.links):
             before = link.price
-            if paper:
-                link.price = paper_price(link.buffered, self.parameters.paper)
-            else:
-                link.price = link.record.update(link.buffered, seconds(self.now_s))
+            link.price = link.record.update(link.buffered, seconds(self.now_s))
             if link.price > 0 or before > 0:
                 link.sequence += 1
                 link.record.issued(link.sequence, seconds(self.now_s))

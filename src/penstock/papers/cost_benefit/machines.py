@@ -15,7 +15,7 @@ import msgspec
 from penstock.client.groups.producer import GroupProducer
 from penstock.client.groups.reader import GroupReader
 from penstock.client.publishing.limits import PublishLimits
-from penstock.content.codec.wire import SizeMeter, encoded_size
+from penstock.content.codec.size import SizeMeter, encoded_size
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND, SECOND, Instant, in_seconds, seconds
 from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Received, Send

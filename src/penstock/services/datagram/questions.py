@@ -1,4 +1,4 @@
-"""Questions to a publisher, carried by its broker: what slows it down is known to it alone."""
+"""Questions that a broker passes on to a publisher: only the publisher knows what slows it down."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from penstock.services.datagram.messages import (
 )
 
 MAX_OPEN_QUESTIONS: Final = 1024
-"""Questions that wait for a publisher's answer; the oldest gives way."""
+"""Questions that wait for a publisher's answer; one more makes the oldest fail."""
 
 
-class _Question(msgspec.Struct, frozen=True):
+class _OpenQuestion(msgspec.Struct, frozen=True):
     asker: LinkName
     publisher: LinkName
 
 
 class OpenQuestions:
-    """The questions that were passed on and not answered."""
+    """The questions that were passed on and are not answered yet."""
 
     def __init__(self) -> None:
-        """Nobody has asked."""
-        self._open: dict[int, _Question] = {}
+        self._open: dict[int, _OpenQuestion] = {}
         self._last = 0
 
     def ask(self, asker: LinkName, publisher: LinkName) -> list[Effect]:
@@ -38,11 +37,11 @@ class OpenQuestions:
             problem = "too many questions are open at this broker: ask again"
             out.append(Send(oldest.asker, DatagramWhyReply(b"", problem)))
         self._last += 1
-        self._open[self._last] = _Question(asker, publisher)
+        self._open[self._last] = _OpenQuestion(asker, publisher)
         return [*out, Send(publisher, DatagramWhyQuestion(self._last))]
 
     def answer(self, session: LinkName, answer: DatagramWhyAnswer) -> list[Effect]:
-        """Pass an answer on to whoever asked; only the one who was asked may answer."""
+        """Pass an answer on to the asker; only the session that was asked may answer."""
         question = self._open.get(answer.token)
         if question is None or question.publisher != session:
             return []
@@ -50,7 +49,7 @@ class OpenQuestions:
         return [Send(question.asker, DatagramWhyReply(answer.document))]
 
     def session_closed(self, session: LinkName) -> list[Effect]:
-        """A publisher that is gone answers no more; an asker that is gone wants no answer."""
+        """Fail the questions to a publisher that is gone, and drop those of an asker."""
         out: list[Effect] = []
         for number, question in list(self._open.items()):
             if session not in (question.publisher, question.asker):

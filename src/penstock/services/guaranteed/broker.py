@@ -467,7 +467,7 @@ class GuaranteedBroker(Service):
 
     # -- people -----------------------------------------------------------------------------
 
-    def streams(self) -> tuple[str, ...]:
+    def announced_streams(self) -> tuple[str, ...]:
         """The pubends of this broker."""
         return tuple(self._pubends)
 

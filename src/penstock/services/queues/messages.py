@@ -205,7 +205,7 @@ class SendToQueue(RowsRequest, frozen=True, gc=False):
     priority: PriorityNumber = DEFAULT_PRIORITY
     time_to_live_ns: DurationLimited = 0
     instance: Sequence = 0
-    """Tells senders of one name apart (penstock.core.instances)."""
+    """Tells senders of one name apart (penstock.mechanisms.sequence_table)."""
 
     def refused(self, reason: str) -> SendRefused:
         """Nothing of the batch is stored."""
