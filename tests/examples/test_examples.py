@@ -44,6 +44,7 @@ def test_every_example_is_tested() -> None:
         "quickstart.py",
         "replay.py",
         "spark_windows.py",  # tests/spark/test_example.py
+        "test_billing.py",
     }
 
 
@@ -67,3 +68,15 @@ def test_durable_worker_goes_on_where_it_stopped(url: str) -> None:
 def test_replay(url: str) -> None:
     assert run(url, "replay.py")[-1] == "1000 in all"
     assert run(url, "replay.py", "topic = 'replayed' AND number < 10")[-1] == "10 in all"
+
+
+def test_billing() -> None:
+    """It needs no broker: it brings its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", str(EXAMPLES / "test_billing.py")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "4 passed" in done.stdout

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -37,6 +36,7 @@ from penstock.client.session import Session, SessionOptions
 from penstock.content.rows.batch import Batch, Row
 from penstock.content.rows.columns import Buffer
 from penstock.core.intervals import Tick
+from penstock.net.loop_world import token_hex
 from penstock.overlay.messages import LinkControl, StatusRequest
 from penstock.services.datagram.messages import DatagramWhyRequest
 from penstock.services.datagram.parameters import DatagramParameters
@@ -93,7 +93,7 @@ def connect(
         session = msgspec.structs.replace(settings.session, connect_within_s=deadline_s)
         settings = msgspec.structs.replace(settings, deadline_s=deadline_s, session=session)
     check_name("client", name or "")
-    return Client(parse_addresses(url), name or f"client-{secrets.token_hex(4)}", settings)
+    return Client(parse_addresses(url), name or f"client-{token_hex(4)}", settings)
 
 
 class Client:
@@ -112,6 +112,11 @@ class Client:
         self._groups: Groups | None = None
         self._observer: Subscription | None = None
         self._sink_turn = asyncio.Lock()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts of the brokers that it may connect to."""
+        return tuple(address.host for address in self._addresses)
 
     # -- opening and closing ----------------------------------------------------------------
 
@@ -220,7 +225,7 @@ class Client:
 
         return Datagrams(
             self._session,
-            name or f"{self.name}-{secrets.token_hex(4)}",
+            name or f"{self.name}-{token_hex(4)}",
             parameters or DatagramParameters(),
             publishes=publishes,
             deadline_s=self._options.deadline_s,
@@ -304,7 +309,7 @@ class Client:
         cause.
         """
         limits = limits or self._options.publish
-        unique = name or f"{self.name}/{secrets.token_hex(8)}"
+        unique = name or f"{self.name}/{token_hex(8)}"
         check_name("publisher", unique)
         check_name("pubend", pubend)
         producer = Producer(

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from penstock.core.clock import MILLISECOND, Duration
+from penstock.core.clock import MILLISECOND, Duration, Instant
 from penstock.core.machine import (
     Fact,
     LogRead,
@@ -22,7 +22,6 @@ from penstock.core.machine import (
     ReadLog,
     TrimLog,
 )
-from penstock.sim.scheduler import Scheduler
 from penstock.store.faulty import MemoryStore
 from penstock.store.interface import Commit, StoreOverloaded
 
@@ -35,10 +34,21 @@ class DiskModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     read_ns: Duration = MILLISECOND // 10
 
 
+class Timetable(Protocol):
+    """What a disk needs of time: a ``Scheduler``, or an event loop behind the same two names."""
+
+    @property
+    def now(self) -> Instant:
+        """The present instant."""
+
+    def at(self, instant: Instant, callback: Callable[..., None], *arguments: Any) -> None:
+        """Call back at an instant."""
+
+
 class SimDisk:
     """The store of one broker; survives the broker's crashes."""
 
-    def __init__(self, model: DiskModel, scheduler: Scheduler) -> None:
+    def __init__(self, model: DiskModel, scheduler: Timetable) -> None:
         """An empty disk."""
         self.model = model
         self.store: MemoryStore[Any] = MemoryStore(lambda entry: entry.frame.weight)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from penstock.client import client as asynchronous
 from penstock.client.blocking.gossip import GossipGroup, GossipPeer, gossip_peer
-from penstock.client.blocking.loop_thread import LoopThread
+from penstock.client.blocking.loop_thread import LoopThread, thread_for
 from penstock.client.blocking.publisher import Publication, Publisher
 from penstock.client.blocking.sink import Sink
 from penstock.client.client import AckMode, ClientOptions, LossMode
@@ -76,7 +76,7 @@ def connect(
     default of every call.
     """
     client = asynchronous.connect(url, name=name, deadline_s=deadline_s, options=options)
-    thread = LoopThread(f"penstock {client.name}")
+    thread = thread_for(f"penstock {client.name}", client.hosts)
     try:
         thread.call(_entered(client))
     except BaseException:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from threading import Thread
-from typing import Any, TypeVar, TypeVarTuple
+from typing import Any, Final, TypeVar, TypeVarTuple
 
 import uvloop
 
@@ -46,3 +46,15 @@ class LoopThread:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+
+
+shared_threads: Final[dict[str, Callable[[], LoopThread]]] = {}
+"""By host: where its clients run instead of in a thread of their own (``penstock.testing``)."""
+
+
+def thread_for(name: str, hosts: Iterable[str]) -> LoopThread:
+    """A thread for a client of these hosts, made unless one of them has a shared one."""
+    for host in hosts:
+        if host in shared_threads:
+            return shared_threads[host]()
+    return LoopThread(name)
