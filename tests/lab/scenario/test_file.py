@@ -25,7 +25,7 @@ def changed(**changes: Any) -> dict[str, Any]:
     return {**GOOD, **changes}
 
 
-def test_every_shipped_scenario_is_right() -> None:
+def test_every_shipped_scenario_is_valid() -> None:
     files = sorted(Path("scenarios").glob("*.toml"))
     assert files
     for file in files:
@@ -44,7 +44,7 @@ def test_a_group_is_numbered() -> None:
     assert [each.selector for each in each_subscriber(scenario)] == ["n = 0", "n = 1"]
 
 
-def test_a_brokers_own_parameters_stand_over_those_of_all() -> None:
+def test_a_brokers_own_parameters_override_the_common_ones() -> None:
     scenario = parse_scenario(
         changed(
             parameters={"guaranteed": {"answer_bytes": 1000, "relay_cache_bytes": 2000}},
@@ -83,7 +83,7 @@ SUBSCRIBER = GOOD["subscribers"][0]
         ),
         ({"publishers": [{**PUBLISHER, "broker": "sb"}]}, r"'sb' hosts no pubend"),
         ({"publishers": [{**PUBLISHER, "rate_msgs_per_s": 0}]}, r"give rate_msgs_per_s, or"),
-        ({"publishers": [{**PUBLISHER, "wire_bytes": 9}]}, r"wire_bytes = 9 is too little"),
+        ({"publishers": [{**PUBLISHER, "wire_bytes": 9}]}, r"wire_bytes = 9 is too small"),
         ({"publishers": [{**PUBLISHER, "attributes": {"n": "cycle:x"}}]}, r"needs a range"),
         ({"publishers": [{"name": "p", "broker": "pb", "rate": 1}]}, r"publishers.*rate: unknown"),
         ({"publishers": [{"name": "p"}]}, r"publishers\[0\]\.broker: missing; add it"),
@@ -101,7 +101,7 @@ SUBSCRIBER = GOOD["subscribers"][0]
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_key_and_a_way_out(changes: dict[str, Any], told: str) -> None:
+def test_an_error_names_the_key_and_the_remedy(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(ScenarioError, match=told):
         parse_scenario(changed(**changes))
 
