@@ -77,7 +77,7 @@ def test_a_non_empty_directory_that_is_no_lake_is_refused(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(["run", scenario, "--lake", str(tmp_path)]) == 1
-    assert "there is something else; name a directory of its own" in capsys.readouterr().err
+    assert "the directory is not empty and no lake; name another one" in capsys.readouterr().err
 
 
 def test_a_report_lists_the_available_runs_in_its_error(

@@ -50,4 +50,4 @@ async def test_a_job_that_fails_reports_its_error(tmp_path: Path) -> None:
         async with asyncio.timeout(PATIENCE_S):
             await pipeline.landed()
         assert pipeline.state.startswith("ended: penstock: ")
-        assert "there is something else" in pipeline.state
+        assert "not empty and no lake" in pipeline.state
