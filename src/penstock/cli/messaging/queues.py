@@ -309,4 +309,4 @@ async def _change(
     async with _queues(url) as queues:
         change = queues.retire if retire else queues.add_destination
         left = await change(alias, destination)
-    _say(json, {"alias": alias, "destinations": left}, f"{alias} -> {', '.join(left) or 'nobody'}")
+    _say(json, {"alias": alias, "destinations": left}, f"{alias} -> {', '.join(left) or 'none'}")

@@ -185,7 +185,7 @@ class NetRun:
         self._run(self._start(NetPublisher(history, pace, random, url, producer=producer)))
 
     def start_subscriber(self, subscriber: Subscribers) -> None:
-        """A subscriber connects and subscribes."""
+        """Connect a subscriber."""
         history = self.history.add_subscriber(subscriber_history(self.scenario, subscriber))
         self._run(self._start(NetSubscriber(history, subscriber, self.urls[subscriber.broker])))
 
@@ -195,7 +195,7 @@ class NetRun:
         self._tasks[name] = asyncio.get_running_loop().create_task(client.run(), name=name)
 
     def stop_client(self, name: str) -> None:
-        """A client goes away for good."""
+        """Stop a client for the rest of the run."""
         if name in self.history.subscribers:
             self.history.subscribers[name].left_at = time.time_ns()
         self._run(self._cancel([self._tasks.pop(name)]))
@@ -209,7 +209,7 @@ class NetRun:
     # -- faults -----------------------------------------------------------------------------
 
     def strike(self, fault: Fault) -> None:
-        """Carry out a fault."""
+        """Inject a fault."""
         match fault:
             case Fault(cut=(first, second)):
                 self._cut.add(frozenset((first, second)))
