@@ -34,7 +34,7 @@ def test_both_laws_settle_at_the_same_rate(law: Law) -> None:
 
 def test_arrays_refuse_unsupported_scenarios() -> None:
     scenario = msgspec.structs.replace(plain(30, 8.0), changes=(BufferChange(1, 0.5, 9),))
-    with pytest.raises(ValueError, match="no changes"):
+    with pytest.raises(ValueError, match="no buffer changes"):
         run_arrays(scenario, 1)
 
 
