@@ -23,7 +23,7 @@ DOWNLOAD_TIMEOUT_S: Final = 300.0
 COMPLETE: Final = "complete"
 COLOURLESS: Final = "-Dstyle.color=never"
 ADDRESS: Final = re.compile(r" \(https?://[^)]*\)")
-"""Removes the repository that Maven used from its errors, because it differs between machines."""
+"""The repository in Maven's errors; removed, because it differs between machines."""
 
 
 class NotDownloaded(RuntimeError):

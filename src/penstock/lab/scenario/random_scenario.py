@@ -133,7 +133,7 @@ def _parameters(random: Random) -> dict[str, Any]:
             "law": random.choice(("paper", "improved")),
             "pdcc": random.random() < 0.5,
             "sdcc": random.random() < 0.5,
-            # Throttled publishers that are slowed down further would only make the run longer.
+            # Slowing publishers down further would only make the run longer.
             "floor_msgs_per_s": 20.0,
         },
     }

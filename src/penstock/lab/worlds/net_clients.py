@@ -209,7 +209,7 @@ class NetSubscriber:
 
 
 async def _close(client: Client) -> None:
-    """Close; what a broker that is down could not acknowledge, the history shows."""
+    """Close, ignoring errors: the history shows what a broker that is down did not acknowledge."""
     try:
         await client.close(deadline_s=FAREWELL_S)
     except PenstockError:

@@ -33,7 +33,7 @@ def read_files(spark: SparkSession, lake: Lake, files: Iterable[DataFile]) -> Da
 def write_files(rows: DataFrame, lake: Lake) -> list[DataFile]:
     """Write rows into the lake's folders; they become visible once a commit names the files."""
     with lake.staging() as staged:
-        # Spark must create the directory itself, and writes its parts later than this call.
+        # A subdirectory: Spark creates its output directory itself, and dates it later than ours.
         target = staged / "rows"
         rows.write.partitionBy("run", "day").option("compression", "zstd").parquet(str(target))
         return lake.adopt(target)
