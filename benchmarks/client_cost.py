@@ -22,7 +22,7 @@ from penstock.client.publishing.limits import PublishLimits
 from penstock.client.publishing.producer import Producer
 from penstock.client.publishing.publisher import Publisher
 from penstock.client.session import Participant, Session
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.core.message import Message as WireMessage

@@ -20,7 +20,7 @@ from penstock.client.guaranteed.subscription import Subscription
 from penstock.client.publishing.publisher import Publisher
 from penstock.client.queues.queues import Receiver as QueueReceiver
 from penstock.content.rows.batch import Batch
-from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.config import broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess
 from penstock.services.queues.parameters import AliasConfig, QueueConfig
@@ -276,7 +276,7 @@ SELECTORS: Final = Selecting(
 @contextmanager
 def start(directory: Path) -> Iterator[Server]:
     """One broker."""
-    config = BrokerConfig(
+    config = broker_config(
         "bench",
         str(directory / "data"),
         listen="127.0.0.1:0",

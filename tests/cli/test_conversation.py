@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock import blocking as penstock_blocking
-from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.config import broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess
 
@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-c", "from penstock.cli.main import run; run()"]
 def url(tmp_path: Path) -> Iterator[str]:
     path = tmp_path / "b.toml"
     write_config(
-        path, BrokerConfig(name="b", data_dir=str(tmp_path / "data"), listen="127.0.0.1:0")
+        path, broker_config(name="b", data_dir=str(tmp_path / "data"), listen="127.0.0.1:0")
     )
     with BrokerProcess(path, tmp_path / "b.log") as broker:
         host, port = broker.address

@@ -250,7 +250,7 @@ async def test_a_loop_over_a_subscription_opens_and_closes_it(client: Client) ->
             break
     assert seen == [1, 2]
     await messages.aclose()  # type: ignore[attr-defined]
-    assert (await client.status())["subscriptions"] == []
+    assert (await client.status())["services"]["guaranteed"]["subscriptions"] == []
 
 
 async def test_a_loop_that_was_left_goes_on_where_it_stopped(client: Client) -> None:

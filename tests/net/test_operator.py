@@ -84,10 +84,10 @@ async def test_a_failed_sync_is_uncertain_for_one_pubend_and_no_other(
     await client.publish("p1", 0, [b"elsewhere"])
 
     status = await client.status()
-    (problem,) = status.pubends["b.1"].problems
+    (problem,) = status.services["guaranteed"]["pubends"]["b.1"]["problems"]
     assert "fdatasync failed" in problem
     assert problem in status.problems
-    assert status.pubends["b.2"].problems == ()
+    assert status.services["guaranteed"]["pubends"]["b.2"]["problems"] == []
 
     await brokers.stop(broker)
     again = await brokers.start(pubends=["b.1", "b.2"])
@@ -123,7 +123,7 @@ async def test_a_damaged_record_is_a_loss_that_readers_far_away_are_told(
 
     client = await brokers.client(pb)
     status = await client.status()
-    assert status.pubends["pb.1"].lost == ((loss.low, loss.high),)
+    assert status.services["guaranteed"]["pubends"]["pb.1"]["lost"] == [[loss.low, loss.high]]
     assert any("is damaged" in problem for problem in status.problems)
     client.send(WhyRequest("pb.1"))
     why = await client.heard(WhyReply)

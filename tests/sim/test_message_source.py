@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.content.rows.frame import Frame
 from penstock.services.guaranteed.messages import Knowledge
 from penstock.sim.message_source import (

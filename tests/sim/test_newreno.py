@@ -10,7 +10,7 @@ import pytest
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.core.randomness import random_stream
 from penstock.sim.drop_tail_hop import DropTailHop, HopModel
-from penstock.sim.newreno import NewRenoFlow, Receiver, RetransmissionTimer
+from penstock.sim.newreno import NewRenoFlow, Receiver
 from penstock.sim.scheduler import Scheduler
 
 
@@ -138,13 +138,3 @@ def test_a_stopped_flow_sends_nothing() -> None:
 def test_the_receiver_acknowledges_up_to_the_first_gap() -> None:
     receiver = Receiver()
     assert [receiver.received(each) for each in (0, 2, 3, 1, 1)] == [1, 1, 1, 4, 4]
-
-
-def test_the_timeout_doubles_until_the_next_sample() -> None:
-    timer = RetransmissionTimer()
-    timer.sample(400 * MILLISECOND)
-    usual = timer.timeout()
-    timer.expired()
-    assert timer.timeout() == 2 * usual
-    timer.sample(400 * MILLISECOND)
-    assert timer.timeout() <= usual

@@ -94,7 +94,7 @@ class Watched(SimRun):
 
     def _subscriptions(self) -> list[Subscription]:
         nodes = [broker.node for broker in self.world.brokers.values() if broker.node is not None]
-        return [each for node in nodes for each in node.guaranteed.edge.subscriptions()]
+        return [each for node in nodes for each in node.services["guaranteed"].edge.subscriptions()]
 
 
 def held(subscription: Subscription) -> int:

@@ -8,10 +8,10 @@ from typing import Any, Final, TypeAlias
 
 from penstock.client.errors import AnswerLost, PenstockError, ProtocolViolation
 from penstock.client.limits import check_request
-from penstock.client.session import QUESTIONS, Session
+from penstock.client.session import Session
 from penstock.client.waiting import deadline
 from penstock.core.clock import Instant
-from penstock.core.message import Message
+from penstock.core.message import QUESTIONS, Message
 from penstock.overlay.messages import LinkControl, LinkControlled, Status, StatusRequest
 from penstock.services.datagram.messages import DatagramWhyReply, DatagramWhyRequest
 from penstock.services.guaranteed.messages import (

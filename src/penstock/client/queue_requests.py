@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.client.errors import Disconnected, OutcomeUncertain, PenstockError
 from penstock.client.limits import check_request
-from penstock.client.session import QUEUE_REQUESTS, Session
+from penstock.client.session import Session
 from penstock.client.waiting import deadline
 from penstock.core.clock import Instant
 from penstock.core.message import Message
@@ -21,7 +21,7 @@ class QueueRequests:
     wants_room = False
     """All that it sends is small, and goes whatever room there is."""
 
-    def __init__(self, session: Session, key: str = QUEUE_REQUESTS) -> None:
+    def __init__(self, session: Session, key: str) -> None:
         """Nothing was asked yet; ``key`` is what its answers are addressed to."""
         self._session = session
         self._key = key

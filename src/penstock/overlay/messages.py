@@ -13,17 +13,28 @@ from penstock.core.limits import (
     InstantLimited,
     Name,
     Names,
+    PortNumber,
+    Secret,
     Sequence,
     SignedCountBytes,
     Text,
 )
-from penstock.core.message import Message, Right
+from penstock.core.message import (
+    DATAGRAMS,
+    QUESTIONS,
+    BrokerMessage,
+    ClientReply,
+    ClientRequest,
+    ConnectionMessage,
+    DatagramMessage,
+    Right,
+)
 
 NAME_TAKEN: Final = "name-taken"
 """Goodbye to a broker whose name another broker has that is connected here."""
 
 
-class LinkState(Message, frozen=True):
+class LinkState(BrokerMessage, frozen=True):
     """A broker's own account of its links and pubends.
 
     A later ``(incarnation, sequence)`` replaces an earlier one.  The incarnation is the instant at
@@ -37,7 +48,7 @@ class LinkState(Message, frozen=True):
     pubends: Names
 
 
-class Hello(Message, frozen=True):
+class Hello(ConnectionMessage, frozen=True):
     """The first message in each direction of every connection: who is speaking.
 
     ``role`` is "broker" or "client".  A broker's ``identity`` belongs to its data directory: two
@@ -51,7 +62,7 @@ class Hello(Message, frozen=True):
     identity: Name = ""
 
 
-class Goodbye(Message, frozen=True):
+class Goodbye(ConnectionMessage, frozen=True):
     """The last message before a connection is closed on purpose, with the reason.
 
     ``code`` is for programs, where one has to act on the reason (``NAME_TAKEN``).
@@ -61,21 +72,23 @@ class Goodbye(Message, frozen=True):
     code: Name = ""
 
 
-class Heartbeat(Message, frozen=True):
+class Heartbeat(ConnectionMessage, frozen=True):
     """Nothing but a sign of life."""
 
 
-class StatusRequest(Message, frozen=True):
+class StatusRequest(ClientRequest, frozen=True):
     """Asks a broker how it is."""
 
 
-class Status(Message, frozen=True):
+class Status(ClientReply, frozen=True):
     """A broker's account of itself, as JSON (docs/reference/status.md)."""
+
+    role: ClassVar[str] = QUESTIONS
 
     document: Document
 
 
-class LinkControl(Message, frozen=True):
+class LinkControl(ClientRequest, frozen=True):
     """An operator changes a link while it runs: its bandwidth (0 is unlimited), or cuts it."""
 
     right: ClassVar[Right] = Right.ADMINISTER
@@ -84,9 +97,47 @@ class LinkControl(Message, frozen=True):
     bandwidth_bytes_per_s: SignedCountBytes
     cut: bool
 
+    def refused(self, reason: str) -> LinkControlled:
+        """The link is as it was."""
+        return LinkControlled(self.link, reason)
 
-class LinkControlled(Message, frozen=True):
+
+class LinkControlled(ClientReply, frozen=True):
     """The change is in force, or was refused with a reason."""
+
+    role: ClassVar[str] = QUESTIONS
 
     link: Name
     problem: Text = ""
+
+
+# -- datagrams ---------------------------------------------------------------------------------
+
+
+class DatagramSocketRequest(ClientRequest, frozen=True):
+    """A client asks where to send datagrams."""
+
+
+class DatagramSocketOffer(ClientReply, frozen=True):
+    """The broker's port, and the secret by which the client makes its own address known."""
+
+    role: ClassVar[str] = DATAGRAMS
+
+    port: PortNumber
+    secret: Secret
+
+
+class DatagramPort(BrokerMessage, frozen=True):
+    """Where a broker's neighbour sends datagrams: a port at the address of the connection."""
+
+    port: PortNumber
+
+
+class BindAddress(DatagramMessage, frozen=True):
+    """A client's first datagram: its source address is where the client's datagrams go."""
+
+    secret: Secret
+
+
+class AddressBound(DatagramMessage, frozen=True):
+    """The broker has learnt the client's address."""

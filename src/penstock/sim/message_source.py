@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-from penstock.content.codec.wire import encoded_size
+from penstock.content.codec.size import encoded_size
 from penstock.content.rows.batch import Batch, Row
 from penstock.content.rows.columns import AttributeValue, Buffer
 from penstock.content.rows.frame import Frame

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
+from penstock.mechanisms.round_trip import RequestRoundTrip
 from penstock.sim.scheduler import Scheduler
 
 DUPLICATES_FOR_LOSS: Final = 3
@@ -74,37 +75,6 @@ class Receiver:
         return self.next_segment
 
 
-class RetransmissionTimer:
-    """RFC 6298: the timeout for an acknowledgement."""
-
-    __slots__ = ("_back_off", "_deviation_ns", "smoothed_ns")
-
-    def __init__(self) -> None:
-        self.smoothed_ns: Duration | None = None
-        self._deviation_ns: Duration = 0
-        self._back_off = 1
-
-    def sample(self, measured: Duration) -> None:
-        """Record the round trip of a segment that was sent only once."""
-        self._back_off = 1
-        if self.smoothed_ns is None:
-            self.smoothed_ns, self._deviation_ns = measured, measured // 2
-            return
-        error = measured - self.smoothed_ns
-        self._deviation_ns += (abs(error) - self._deviation_ns) // 4
-        self.smoothed_ns += error // 8
-
-    def expired(self) -> None:
-        """Double the timeout."""
-        self._back_off *= 2
-
-    def timeout(self) -> Duration:
-        usual = FIRST_TIMEOUT_NS
-        if self.smoothed_ns is not None:
-            usual = max(LEAST_TIMEOUT_NS, self.smoothed_ns + 4 * self._deviation_ns)
-        return min(LONGEST_TIMEOUT_NS, usual * self._back_off)
-
-
 class NewRenoFlow:
     """One sender and its receiver."""
 
@@ -135,7 +105,13 @@ class NewRenoFlow:
         self._highest = 0
         self._duplicates = 0
         self._recover_to: int | None = None
-        self._timer = RetransmissionTimer()
+        self._timer = RequestRoundTrip(
+            minimum=LEAST_TIMEOUT_NS,
+            maximum=LONGEST_TIMEOUT_NS,
+            initial=FIRST_TIMEOUT_NS,
+            # RFC 6298 does not bound the doubling; with this factor every time-out is the longest.
+            most_back_off=LONGEST_TIMEOUT_NS // LEAST_TIMEOUT_NS,
+        )
         self._timed: tuple[int, Instant] | None = None
         self._expires_at: Instant = 0
         self._armed = False
@@ -253,7 +229,7 @@ class NewRenoFlow:
 
     def _expired(self, now: Instant) -> None:
         self.timeouts += 1
-        self._timer.expired()
+        self._timer.timed_out()
         self.threshold = max(self.in_flight / 2, LEAST_THRESHOLD_SEGMENTS)
         self.congestion_window = 1.0
         self._recover_to = None

@@ -15,7 +15,7 @@ from typing import Any
 
 import xxhash
 
-from penstock.content.codec.wire import SizeMeter
+from penstock.content.codec.size import SizeMeter
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.datagrams import SendBestEffort
 from penstock.core.intervals import Interval
@@ -48,6 +48,7 @@ from penstock.overlay.node import BrokerNode, NodeConfig
 from penstock.sim.disk import DiskModel, SimDisk
 from penstock.sim.link import LinkModel, SimLink
 from penstock.sim.scheduler import Scheduler
+from penstock.store.log_bounds import recovered_logs
 
 EPOCH: Instant = 1_700_000_000 * SECOND
 """Virtual time starts here, so that ticks are as large as those of a real clock."""
@@ -69,6 +70,10 @@ RESTART_AFTER_FAILURE: Duration = SECOND // 2
 
 class LimitBroken(AssertionError):
     """A machine sent a message that no broker would accept in the network world."""
+
+
+class UnknownEffect(TypeError):
+    """A machine ordered something that this world cannot carry out."""
 
 
 class SimBroker:
@@ -235,12 +240,9 @@ class SimWorld:
         if broker.node is not None:
             return
         store = broker.disk.store
-        logs = {}
-        for log in store.log_names():
-            bounds = store.bounds(log)
-            if bounds.end_high:
-                logs[log] = (bounds.first_low, bounds.end_high, bounds.stored_bytes)
-        broker.node = BrokerNode(broker.config, saved=store.load_state(), logs=logs, now=self.now)
+        broker.node = BrokerNode(
+            broker.config, saved=store.load_state(), logs=recovered_logs(store), now=self.now
+        )
         broker.disk.attach(lambda fact: self._tell_broker(name, fact))
         self._carry_out(name, broker.node.start(now=self.now))
         self._arm(name)
@@ -433,8 +435,14 @@ class SimWorld:
                 disk.trim(effect)
             elif isinstance(effect, CloseSession):
                 self._close_session(effect)
-            elif isinstance(effect, Trace) and self._on_trace is not None:
-                self._on_trace(effect.record)
+            elif isinstance(effect, Trace):
+                self._trace(effect)
+            else:
+                raise UnknownEffect(f"broker {name!r} ordered {effect!r}")
+
+    def _trace(self, effect: Trace) -> None:
+        if self._on_trace is not None:
+            self._on_trace(effect.record)
 
     def _send(self, name: str, effect: Send) -> None:
         link = self.links.get((name, effect.link))
@@ -473,8 +481,10 @@ class SimWorld:
                 client.link_up.send(effect.message, UNMEASURED, effect.priority)
             elif isinstance(effect, SendBestEffort):
                 client.link_up.send_best_effort(effect.message, UNMEASURED)
-            elif isinstance(effect, Trace) and self._on_trace is not None:
-                self._on_trace(effect.record)
+            elif isinstance(effect, Trace):
+                self._trace(effect)
+            else:
+                raise UnknownEffect(f"client {client.name!r} ordered {effect!r}")
         deadline = client.machine.next_deadline()
         if deadline is not None and (client.wake_at is None or deadline < client.wake_at):
             client.wake_at = deadline

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.cli.main import status_of
-from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.config import broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess
 
@@ -18,7 +18,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     directory = tmp_path_factory.mktemp("bench")
     path = directory / "b.toml"
     write_config(
-        path, BrokerConfig(name="b", data_dir=str(directory / "data"), listen="127.0.0.1:0")
+        path, broker_config(name="b", data_dir=str(directory / "data"), listen="127.0.0.1:0")
     )
     with BrokerProcess(path, directory / "b.log") as broker:
         host, port = broker.address

@@ -4,10 +4,11 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.core.message import Right
-from penstock.net.broker.rights import ADMINISTRATIVE, NOT_ALLOWED, REFUSALS, may_administer
+from penstock.core.message import ClientRequest, Right
+from penstock.net.broker.rights import NOT_ALLOWED, may_administer
 from penstock.net.tcp.connection import Connection
 from penstock.overlay.messages import LinkControl, LinkControlled
+from penstock.overlay.wire import vocabulary
 from penstock.services.guaranteed.messages import SubscribeRefused, Unsubscribe, Unsubscribed
 from penstock.services.queues.messages import ChangeDestination, PurgeQueue, QueueAnswer
 from penstock.services.queues.parameters import QueueConfig
@@ -39,8 +40,10 @@ def test_others_may_administer_only_as_admin(address: Any) -> None:
 
 
 def test_what_needs_a_right_has_a_refusal() -> None:
-    assert REFUSALS.keys() == ADMINISTRATIVE
-    assert {LinkControl, PurgeQueue, ChangeDestination, Unsubscribe} <= ADMINISTRATIVE
+    administrative = {k for k in vocabulary(ClientRequest) if k.right is Right.ADMINISTER}
+    assert {LinkControl, PurgeQueue, ChangeDestination, Unsubscribe} <= administrative
+    for kind in administrative:
+        assert kind.refused is not ClientRequest.refused
     assert Unsubscribe("s").needed_right is Right.USE
     assert Unsubscribe("s", forget=True).needed_right is Right.ADMINISTER
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.content.codec.datagram import encode_message
 from penstock.core.clock import MILLISECOND, SECOND
-from penstock.net.udp.packing import encode_message
 from penstock.papers.content_aware.large import LargeRun
 from penstock.papers.content_aware.large_rows import large_rows
 from penstock.papers.content_aware.live_clients import LivePair, LiveRun, payload_for

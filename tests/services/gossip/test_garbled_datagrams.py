@@ -15,15 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from xxhash import xxh3_64_intdigest
 
-from penstock.content.codec.envelope import (
-    CHECKSUM,
-    ENVELOPE,
-    MAGIC,
-    PREAMBLE,
-    WIRE_VERSION,
-    MalformedMessage,
-)
-from penstock.content.codec.wire import Decoder, encode
+from penstock.content.codec.envelope import CHECKSUM, ENVELOPE, MAGIC, PREAMBLE, WIRE_VERSION
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.stream import Decoder, encode
 from penstock.core.datagrams import DatagramReceived
 from penstock.core.machine import DeadlineReached
 from penstock.core.message import Message

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.content.codec.wire import encoded_size
+from penstock.content.codec.size import encoded_size
 from penstock.core.clock import SECOND
 from penstock.core.datagrams import DatagramReceived, SendDatagram
 from penstock.core.machine import DeadlineReached, Effect, Machine
@@ -105,7 +105,7 @@ def test_publications_wait_for_tokens() -> None:
         effects += machine.handle(Publish(token, b"x"), now=0)
     assert [type(effect) for effect in effects] == [Published] * 5, "the bucket begins half full"
     assert len(machine.waiting) == 2
-    waited_until = machine.bucket.next_token()
+    waited_until = machine.bucket.ready_at()
     assert waited_until == 10 * SECOND
     published = machine.handle(DeadlineReached(), now=waited_until)
     assert Published(5, event_id(machine.origin, 6)) in published

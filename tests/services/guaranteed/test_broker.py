@@ -170,7 +170,7 @@ def test_a_client_that_is_gone_leaves_nothing_waiting(network: Any) -> None:
     brokers = alone(network)
     brokers.client("alice", "b", Subscribe("s", "TRUE"))
     brokers.client("carol", "b", OpenProducer("carol", "p"))
-    pubend = brokers.nodes["b"].guaranteed.pubends["p"]
+    pubend = brokers.nodes["b"].services["guaranteed"].pubends["p"]
     pubend.control.admission.set_rate(1.0, brokers.now)
     brokers.publish("carol", "b", 0, "one")
     brokers.publish("carol", "b", 1, "two")
@@ -179,7 +179,7 @@ def test_a_client_that_is_gone_leaves_nothing_waiting(network: Any) -> None:
     brokers.leave("carol", "b")
     brokers.leave("alice", "b")
     assert pubend.waiting == 0
-    assert brokers.nodes["b"].guaranteed.edge.subscriptions() == []
+    assert brokers.nodes["b"].services["guaranteed"].edge.subscriptions() == []
 
 
 def test_a_repeat_on_another_connection_is_stored_once(network: Any) -> None:

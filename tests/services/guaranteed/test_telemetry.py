@@ -16,7 +16,7 @@ from penstock.services.guaranteed.telemetry import throttle_record
 
 
 def records(brokers: Any, broker: str) -> dict[tuple[str, str], float]:
-    found = brokers.nodes[broker].guaranteed.records(brokers.now)
+    found = brokers.nodes[broker].services["guaranteed"].records(brokers.now)
     return {(record.subject, record.metric): record.value for record in found}
 
 
@@ -53,7 +53,7 @@ def test_streams_and_subscriptions_are_measured_at_the_edge(network: Any) -> Non
 
 def test_an_alert_is_measured_for_a_second(network: Any) -> None:
     brokers = flowing(network)
-    control = brokers.nodes["pb"].guaranteed.pubends["p"].control
+    control = brokers.nodes["pb"].services["guaranteed"].pubends["p"].control
     epoch = control.query_due(0, brokers.now + SECOND).epoch
     live, slow = AlertReading(0.5, "sb", 0.5, 0), AlertReading(1.5, "sb", 1.5, 0)
     control.alert(UpstreamCongestionAlert("p", epoch, 0, live, slow), 0, brokers.now)

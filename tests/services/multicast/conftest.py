@@ -8,7 +8,7 @@ from penstock.client.groups.producer import GROUP_LIMITS, GroupProducer
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
 from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Received, Send
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.cost_benefit.machines import EagerMember
 from penstock.services.multicast.messages import GroupDelivery
 from penstock.services.multicast.parameters import MulticastParameters
@@ -90,7 +90,7 @@ class Overlay:
             costs.setdefault(there, {})[here] = cost
         used = parameters or MulticastParameters()
         for name, neighbours in sorted(costs.items()):
-            config = NodeConfig(name, neighbours, multicast=used, trace_interval_ns=0)
+            config = node_config(name, neighbours, multicast=used, trace_interval_ns=0)
             self.world.add_broker(config)
         model = LinkModel(bandwidth_bytes_per_s=1_250_000, latency_ns=2 * MILLISECOND)
         for ends in links:

@@ -19,7 +19,7 @@ from penstock.client.blocking.client import connect as connect_blocking
 from penstock.client.client import Client
 from penstock.client.groups.groups import Group, JoinRefusedError
 from penstock.client.groups.producer import GroupSendError
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 
@@ -37,7 +37,7 @@ class Diamond:
         self.brokers = {name: self._broker(directory, name) for name in LINKS}
 
     def _broker(self, directory: Path, name: str) -> BrokerProcess:
-        config = BrokerConfig(
+        config = broker_config(
             name,
             str(directory / name),
             listen=f"127.0.0.1:{self.ports[name]}",

@@ -9,7 +9,7 @@ import pytest
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND, SECOND, Instant
 from penstock.core.randomness import random_stream
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.store_and_forward.workload import RatedConsumer, RatedProducer
 from penstock.services.queues.messages import Deliver
 from penstock.services.queues.parameters import AliasConfig, QueueConfig, QueueParameters
@@ -38,13 +38,13 @@ class Sites:
         destinations = tuple(f"work@{site}" for site in sites)
         config = AliasConfig("orders", destinations, **alias)  # type: ignore[arg-type]
         neighbours = dict.fromkeys(sites, 1)
-        home = NodeConfig(
+        home = node_config(
             "home", neighbours, aliases=(config,), queue_parameters=used, trace_interval_ns=0
         )
         self.world.add_broker(home)
         for site in sites:
             self.world.add_broker(
-                NodeConfig(
+                node_config(
                     site,
                     {"home": 1},
                     queues=(QueueConfig("work", max_deliveries=1000),),
@@ -99,9 +99,9 @@ class Sites:
         self.world.run_for(10 * SECOND)
         for name, broker in self.world.brokers.items():
             assert broker.node is not None
-            for queue in broker.node.queues.queues.values():
+            for queue in broker.node.services["queues"].queues.values():
                 assert queue.rows.entries.rows == queue.rows.doubt.rows == 0, f"left at {name}"
-            for alias in broker.node.queues.aliases.values():
+            for alias in broker.node.services["queues"].aliases.values():
                 assert alias.rows.entries.rows == 0, f"left at {name}"
                 assert all(each.is_done for each in alias.forwarding.destinations)
 

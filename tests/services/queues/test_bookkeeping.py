@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
-from penstock.core.clock import SECOND
 from penstock.services.queues.log.entries import Entries, Entry
-from penstock.services.queues.log.origins import OriginTable
 from penstock.services.queues.parameters import (
     AliasConfig,
     QueueConfig,
@@ -20,45 +18,6 @@ from penstock.services.queues.parameters import (
 from penstock.services.queues.queue.busy_clock import BusyClock
 from penstock.services.queues.queue.prepared import Doubt
 from penstock.services.queues.queue.ready import ReadyRows
-from penstock.services.queues.rate_meter import RateMeter
-
-ranges = st.tuples(st.integers(0, 60), st.integers(1, 10))
-
-
-@given(st.lists(st.tuples(st.sampled_from(["add", "remove", "floor"]), ranges)))
-def test_the_table_of_origins_is_a_set(steps):
-    table, model = OriginTable(10), set()
-    for what, (first, count) in steps:
-        numbers = set(range(first, first + count))
-        if what == "add":
-            table.add("o", first, count)
-            model |= numbers
-        elif what == "remove":
-            table.remove("o", first, count)
-            model -= numbers
-        else:
-            table.raise_floor("o", first)
-            model |= set(range(first))
-    new = [n for low, high in table.new_numbers("o", 0, 100) for n in range(low, high)]
-    assert new == [n for n in range(100) if n not in model]
-    assert table.next_sequence("o") == max(model, default=-1) + 1
-    copy = OriginTable(10)
-    copy.load(table.dump())
-    assert copy.dump() == table.dump()
-
-
-def test_a_saved_table_does_not_claim_what_the_store_may_yet_refuse():
-    table = OriginTable(10)
-    table.add("o", 0, 10)
-    assert table.dump([("o", 4, 3)]) == [("o", [(0, 4), (7, 10)])]
-    assert table.dump() == [("o", [(0, 10)])]
-
-
-def test_the_idlest_origin_is_forgotten_first():
-    table = OriginTable(2)
-    for origin in ("a", "b", "a", "c"):
-        table.add(origin, 0, 1)
-    assert [origin for origin, _ in table.dump()] == ["a", "c"]
 
 
 def _entry(low: int, count: int) -> Entry:
@@ -133,15 +92,6 @@ def test_a_busy_clock_counts_only_busy_time():
     assert clock.total_ns(30) == 20
     clock.set(False, 40)
     assert clock.total_ns(100) == 30
-
-
-def test_a_rate_is_over_the_last_seconds():
-    meter = RateMeter(0)
-    for second in range(30):
-        meter.add(100, second * SECOND)
-    assert meter.per_second(29 * SECOND) == 100
-    assert meter.per_second(60 * SECOND) == 0
-    assert meter.total == 3000
 
 
 def test_addresses_and_configurations_are_checked():

@@ -18,7 +18,7 @@ from penstock.cli.errors import UserError
 from penstock.cli.messaging import queues as commands
 from penstock.cli.operations.why import why
 from penstock.client.queues.queues import Queues, ReceiveRefusedError
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 from penstock.services.queues.parameters import AliasConfig, QueueConfig
@@ -36,7 +36,7 @@ class Cluster:
     def _broker(self, directory: Path, name: str) -> BrokerProcess:
         neighbours = ("east", "west") if name == "home" else ("home",)
         alias = AliasConfig("orders", ("work@east", "work@west"))
-        config = BrokerConfig(
+        config = broker_config(
             name,
             str(directory / name),
             listen=f"127.0.0.1:{self.ports[name]}",

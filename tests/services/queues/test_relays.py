@@ -11,7 +11,7 @@ import pytest
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.core.machine import Effect, Send
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.store_and_forward.workload import RatedConsumer, RatedProducer
 from penstock.services.queues.messages import (
     Deliver,
@@ -36,9 +36,9 @@ def numbered(first: int, count: int) -> Batch:
 @pytest.mark.parametrize("seed", range(5))
 def test_broken_links_on_the_way_lose_and_double_nothing(seed: int) -> None:
     world = SimWorld(seed, checked=True)
-    world.add_broker(NodeConfig("home", {"middle": 1}))
-    world.add_broker(NodeConfig("middle", {"home": 1, "far": 1}))
-    world.add_broker(NodeConfig("far", {"middle": 1}, queues=(QueueConfig("work"),)))
+    world.add_broker(node_config("home", {"middle": 1}))
+    world.add_broker(node_config("middle", {"home": 1, "far": 1}))
+    world.add_broker(node_config("far", {"middle": 1}, queues=(QueueConfig("work"),)))
     links = (("home", "middle"), ("middle", "far"))
     for one, other in links:
         world.add_link(one, other, LinkModel(latency_ns=5 * MILLISECOND))

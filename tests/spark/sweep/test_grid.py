@@ -208,5 +208,5 @@ def test_an_invalid_point_of_a_service_scenario_is_refused(file: str, text: str,
 def test_a_file_of_an_unknown_service_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "turbines.toml"
     path.write_text('service = "turbines"\nname = "x"\n')
-    with pytest.raises(ScenarioError, match="service: no single scenario of 'turbines' can be run"):
+    with pytest.raises(ScenarioError, match="a scenario of 'turbines' cannot be run by itself"):
         build_grid(path, [])

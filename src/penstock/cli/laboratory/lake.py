@@ -20,7 +20,7 @@ from penstock.client.addresses import parse_addresses
 from penstock.client.blocking import client as blocking
 from penstock.client.errors import InvalidAddress, PenstockError
 from penstock.core.clock import SECOND, in_seconds
-from penstock.net.broker.config import telemetry_pubend
+from penstock.core.trace import telemetry_stream as telemetry_pubend
 from penstock.spark.lake.lake import (
     REMOVED_STAY_S,
     Lake,

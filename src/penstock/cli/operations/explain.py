@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from penstock.cli.errors import MISUSED, told_in_one_line
-from penstock.content.matching.explain import Explanation
+from penstock.content.matching.explain import SelectorExplanation
 from penstock.content.matching.explain import explain as explain_selector
 from penstock.content.selectors.error import SelectorError
 from penstock.content.selectors.parser import parse
@@ -31,7 +31,7 @@ def explain(selector: str, /, *, json: bool = False) -> None:
         print("\n".join(_lines(explanation)))
 
 
-def _lines(explanation: Explanation) -> Iterator[str]:
+def _lines(explanation: SelectorExplanation) -> Iterator[str]:
     yield f"canonical: {explanation.text}"
     if explanation.matches_everything:
         yield "matches every message, without evaluating it"

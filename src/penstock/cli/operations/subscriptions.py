@@ -60,7 +60,8 @@ async def _ask(delete: str | None, url: str | None, deadline_s: float) -> list[d
 
 
 async def _durable(client: Client) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await client.status())["durable_subscriptions"]
+    service = (await client.status())["services"]["guaranteed"]
+    found: list[dict[str, Any]] = service["durable_subscriptions"]
     return found
 
 

@@ -119,7 +119,7 @@ async def _ask_peer(question: Question) -> Answer:
 
 async def _ask_pubend(question: Question) -> Answer:
     client = await question.client()
-    hosted = sorted((await client.status())["pubends"])
+    hosted = sorted((await client.status())["services"]["guaranteed"]["pubends"])
     if question.name not in hosted:
         raise Unknown(f"its pubends are {', '.join(hosted) or 'none'}")
     document = await client.why(question.name)

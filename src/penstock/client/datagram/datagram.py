@@ -41,16 +41,13 @@ from penstock.client.errors import (
     SubscribeRefusedError,
 )
 from penstock.client.publishing.row import Attributes, as_bytes
-from penstock.client.session import DATAGRAMS, Session
+from penstock.client.session import Session
 from penstock.client.waiting import deadline
 from penstock.content.rows.columns import Buffer
 from penstock.core.clock import NEVER, Instant, seconds
 from penstock.core.machine import Effect
-from penstock.services.datagram.messages import (
-    Attribute,
-    CloseDatagram,
-    Publication,
-)
+from penstock.core.message import DATAGRAMS
+from penstock.services.datagram.messages import Attribute, CloseDatagram, Publication
 from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.datagram.peer import (
     DatagramPeer,

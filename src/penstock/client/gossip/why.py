@@ -11,8 +11,8 @@ from secrets import randbits
 from typing import Any
 
 from penstock.client.errors import DeadlineExceeded
-from penstock.content.codec.envelope import MalformedMessage
-from penstock.content.codec.wire import Decoder, encode
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.stream import Decoder, encode_joined
 from penstock.core.message import Message
 from penstock.net.udp.datagrams import parse_address
 from penstock.services.gossip.messages import GOSSIP_MESSAGES, Why, WhyRequest
@@ -48,7 +48,7 @@ async def ask_why(peer: str, group: str = "default", *, deadline_s: float = 2.0)
         lambda: _Question(token, answer), remote_addr=parse_address(peer)
     )
     try:
-        transport.sendto(b"".join(encode(WhyRequest(group, token))))
+        transport.sendto(encode_joined(WhyRequest(group, token)))
         return await asyncio.wait_for(answer, deadline_s)
     except TimeoutError:
         raise DeadlineExceeded(

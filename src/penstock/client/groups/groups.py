@@ -37,10 +37,18 @@ from penstock.client.publishing.receipts import Receipt
 from penstock.client.publishing.row import Attributes
 from penstock.client.queue_requests import QueueRequests
 from penstock.client.reading import Reading
-from penstock.client.session import GROUP_REQUESTS, Session, member_key
+from penstock.client.session import Session
 from penstock.client.waiting import deadline
 from penstock.content.rows.columns import Buffer
-from penstock.services.multicast.messages import AskGroups, GroupSenderOpened, GroupView, WhySender
+from penstock.core.message import participant_key
+from penstock.services.multicast.messages import (
+    MEMBER,
+    REQUESTS,
+    AskGroups,
+    GroupSenderOpened,
+    GroupView,
+    WhySender,
+)
 
 
 class JoinRefusedError(PenstockError):
@@ -71,7 +79,7 @@ class Groups:
         self._session = session
         self._name = name
         self._options = options
-        self._requests = QueueRequests(session, GROUP_REQUESTS)
+        self._requests = QueueRequests(session, REQUESTS)
 
     def group(
         self, name: str, *, must_exist: bool = False, window_bytes: int = WINDOW_BYTES
@@ -152,7 +160,7 @@ class Group(Reading):
         self._reader = reader
         self._open_sender = open_sender
         self._sender: GroupSender | None = None
-        self._key = member_key(reader.member, reader.group)
+        self._key = participant_key(MEMBER, reader.member, reader.group)
         self._entered = False
 
     @property

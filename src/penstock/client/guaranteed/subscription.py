@@ -19,12 +19,14 @@ from penstock.client.guaranteed.acknowledgement import Piece
 from penstock.client.guaranteed.message import Acknowledge, Message, MessageBatch
 from penstock.client.guaranteed.reader import Phase, Reader, ReaderOptions
 from penstock.client.guaranteed.start import Start
-from penstock.client.session import Session, subscription_key
+from penstock.client.session import Session
 from penstock.client.waiting import deadline
 from penstock.core.clock import Instant, in_seconds
+from penstock.core.clock_skew import span
 from penstock.core.intervals import Interval, Tick
 from penstock.core.message import Message as WireMessage
-from penstock.services.guaranteed.source.clock_skew import span
+from penstock.core.message import participant_key
+from penstock.services.guaranteed.messages import SUBSCRIPTION
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +55,7 @@ class Subscription:
         self._deadline_s = deadline_s
         self._reader = Reader(name, selector, start, options)
         self._reader.acknowledge_through = self.acknowledge
-        self._key = subscription_key(name)
+        self._key = participant_key(SUBSCRIPTION, name)
         self._rows: Iterator[Message] = iter(())
         self._changed = asyncio.Event()
         self._joined = False

@@ -26,12 +26,12 @@ from penstock.client.publishing.parcel import Parcel
 from penstock.client.publishing.producer import Phase, Producer
 from penstock.client.publishing.receipts import BatchReceipt, Receipt
 from penstock.client.publishing.row import Attributes
-from penstock.client.session import Session, publisher_key
+from penstock.client.session import Session
 from penstock.client.waiting import deadline
 from penstock.content.rows.batch import Batch, Row
 from penstock.content.rows.columns import Buffer, InvalidAttribute
 from penstock.core.clock import Instant
-from penstock.core.message import Message
+from penstock.core.message import PUBLISHER, Message, participant_key
 from penstock.services.guaranteed.messages import ProducerOpened, ProducerRefused, ThrottleNotice
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class Publisher:
         self._producer = producer
         self._batch_rows = batch_rows
         self._deadline_s = deadline_s
-        self._key = publisher_key(producer.name)
+        self._key = participant_key(PUBLISHER, producer.name)
         self._waiters: dict[Parcel, list[tuple[asyncio.Future[None], int]]] = {}
         self._turns: deque[asyncio.Event] = deque()
         self._open_waiters: list[asyncio.Future[None]] = []

@@ -33,12 +33,15 @@ from penstock.client.queues.message import QueueBatch, QueueMessage, SettleRows
 from penstock.client.queues.producer import QueueProducer
 from penstock.client.queues.reader import Outcome, Phase, QueueReader
 from penstock.client.reading import Reading
-from penstock.client.session import CONSUMER, Session
+from penstock.client.session import Session
 from penstock.client.waiting import deadline
 from penstock.content.rows.columns import Buffer
 from penstock.core.clock import seconds
+from penstock.core.message import participant_key
 from penstock.services.queues.messages import (
+    CONSUMER,
     DEFAULT_PRIORITY,
+    REQUESTS,
     Browse,
     ChangeDestination,
     ListQueues,
@@ -81,7 +84,7 @@ class Queues:
         self._session = session
         self._name = name
         self._options = options
-        self._requests = QueueRequests(session)
+        self._requests = QueueRequests(session, REQUESTS)
         self._deadline_s = options.deadline_s
         self._senders: dict[tuple[str, int, float | None], QueueSender] = {}
         self._last_consumer = 0
@@ -248,7 +251,7 @@ class Receiver(Reading):
         self._reader = reader
         self._automatic = automatic
         self._deadline_s = deadline_s
-        self._key = CONSUMER + reader.name
+        self._key = participant_key(CONSUMER, reader.name)
         self._joined = False
         self._settle_through: SettleRows = self.settle
 

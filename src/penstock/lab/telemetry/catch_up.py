@@ -25,7 +25,8 @@ from penstock.client.guaranteed.start import Start
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant, in_seconds, seconds
 from penstock.core.intervals import Tick
 from penstock.core.randomness import random_stream
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import BrokerNode, node_config
+from penstock.services.guaranteed.broker import GuaranteedBroker
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.sim.history import PublisherHistory, SubscriberHistory
@@ -104,7 +105,9 @@ def _build(experiment: CatchUp) -> tuple[SimWorld, SimPublisher]:
     ):
         pubends = (PUBEND,) if name == SOURCE else ()
         world.add_broker(
-            NodeConfig(name, neighbours, pubends, guaranteed=parameters, trace_interval_ns=0)
+            node_config(
+                name, neighbours, pubends=pubends, guaranteed=parameters, trace_interval_ns=0
+            )
         )
     world.add_link(SOURCE, MIDDLE, LinkModel(fair=True))
     world.add_link(
@@ -152,7 +155,7 @@ def _watch(world: SimWorld, tasks: Sequence[SimSubscriber]) -> tuple[list[float]
         world.run_for(LOOK_EVERY)
         node = world.brokers[EDGE].node
         assert node is not None
-        edge = node.guaranteed.edge
+        edge = _service(node).edge
         rates.append(edge.controls[PUBEND].rate.smoothed)
         lags.append(_head(world) - edge.horizons()[PUBEND])
     return rates, lags
@@ -161,7 +164,13 @@ def _watch(world: SimWorld, tasks: Sequence[SimSubscriber]) -> tuple[list[float]
 def _head(world: SimWorld) -> Tick:
     node = world.brokers[SOURCE].node
     assert node is not None
-    return node.guaranteed.pubends[PUBEND].spoken_end
+    return _service(node).pubends[PUBEND].spoken_end
+
+
+def _service(node: BrokerNode) -> GuaranteedBroker:
+    service = node.services["guaranteed"]
+    assert isinstance(service, GuaranteedBroker)
+    return service
 
 
 def show(outcomes: Sequence[Outcome]) -> Table:

@@ -33,7 +33,7 @@ from penstock.lab.worlds.net_clients import NetPublisher, NetSubscriber
 from penstock.lab.worlds.net_layout import Layout, Loopback
 from penstock.lab.worlds.sim import subscriber_history
 from penstock.lab.worlds.traced_broker import COMMAND, read_trace, trace_path
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig, TelemetryConfig
+from penstock.net.broker.config import BrokerConfig, NeighbourConfig, TelemetryConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess
 from penstock.sim.history import History, PublisherHistory
@@ -121,7 +121,7 @@ class NetRun:
                     link.bandwidth_bytes_per_s if self._layout.limits_by_broker else 0,
                     link.queue_bytes,
                 )
-        return BrokerConfig(
+        return broker_config(
             name=name,
             data_dir=str(self._directory / f"{name}.data"),
             listen=self._layout.listen(name),

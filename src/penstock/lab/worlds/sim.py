@@ -12,7 +12,7 @@ from penstock.lab.result import RunResult
 from penstock.lab.scenario.file import guaranteed_parameters
 from penstock.lab.scenario.model import Fault, Publishers, Scenario, Subscribers, grown, source_spec
 from penstock.lab.telemetry.telemetry import Telemetry
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.sim.disk import DiskModel
 from penstock.sim.history import History, PublisherHistory, SubscriberHistory
 from penstock.sim.judgement import Judgement, judge
@@ -49,10 +49,10 @@ class SimRun:
         scenario = self.scenario
         interval = seconds(scenario.trace_interval_s)
         for name, broker in scenario.brokers.items():
-            config = NodeConfig(
+            config = node_config(
                 name,
                 _neighbours(scenario, name),
-                scenario.pubends_of(name),
+                pubends=scenario.pubends_of(name),
                 guaranteed=guaranteed_parameters(scenario, name),
                 trace_interval_ns=interval,
             )
@@ -166,9 +166,10 @@ class SimRun:
     def _add_pubend(self, broker: str) -> None:
         """Restart a broker with one more pubend."""
         config = self.world.brokers[broker].config
-        pubends = grown(broker, config.pubends)
+        (settings,) = config.settings
+        changed = msgspec.structs.replace(settings, pubends=grown(broker, settings.pubends))
         self.world.crash(broker)
-        self.world.brokers[broker].config = msgspec.structs.replace(config, pubends=pubends)
+        self.world.brokers[broker].config = msgspec.structs.replace(config, settings=(changed,))
         self.world.restart(broker)
 
     def _may_come_back(self, client: str) -> bool:

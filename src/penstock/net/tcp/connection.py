@@ -28,8 +28,8 @@ from typing import Annotated, Any, Final, Protocol, cast
 
 import msgspec
 
-from penstock.content.codec.envelope import MalformedMessage
-from penstock.content.codec.wire import encode
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.stream import encode
 from penstock.content.rows.columns import Buffer
 from penstock.core.message import Message
 from penstock.net.broker.kept_memory import keep_freed_memory

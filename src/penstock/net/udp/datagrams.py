@@ -20,8 +20,8 @@ from ipaddress import ip_address
 from random import Random
 from typing import Any, Final, cast
 
-from penstock.content.codec.envelope import MalformedMessage
-from penstock.content.codec.wire import Decoder, encode
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.stream import Decoder, encode_joined
 from penstock.core.clock import SECOND
 from penstock.core.datagrams import Address, DatagramReceived, SendDatagram
 from penstock.core.machine import DeadlineReached, Effect, Fact, Trace
@@ -184,7 +184,7 @@ class GossipEndpoint(asyncio.DatagramProtocol):
             return
         answer = self.why(request.group, request.token)
         if answer is not None:
-            self._transport.sendto(b"".join(encode(answer)), addr)
+            self._transport.sendto(encode_joined(answer), addr)
 
     def _carry_out(self, effects: Iterable[Effect]) -> None:
         # The effects keep the messages alive, so their identities tell them apart.
@@ -194,7 +194,7 @@ class GossipEndpoint(asyncio.DatagramProtocol):
             if isinstance(effect, SendDatagram):
                 message = effect.message
                 if id(message) not in encoded:
-                    encoded[id(message)] = b"".join(encode(message))
+                    encoded[id(message)] = encode_joined(message)
                 self._send(effect.destination, encoded[id(message)])
             elif isinstance(effect, Trace):
                 self._telemetry.add(effect.record)

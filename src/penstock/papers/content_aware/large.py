@@ -19,7 +19,7 @@ from penstock.content.matching.index import SelectorIndex
 from penstock.content.selectors.parser import parse
 from penstock.core.clock import MILLISECOND, SECOND, in_seconds, seconds
 from penstock.core.randomness import random_stream
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.content_aware.scenario import Policy, named
 from penstock.services.datagram.messages import Attribute, Publication
 from penstock.services.datagram.parameters import DatagramParameters, Detection, Law
@@ -145,7 +145,7 @@ class LargeSimulation:
                 for other in link
                 if other != name
             }
-            self.world.add_broker(NodeConfig(name, neighbours, trace_interval_ns=0))
+            self.world.add_broker(node_config(name, neighbours, trace_interval_ns=0))
         for first, second in scenario.links:
             kbps = scenario.other_kbps
             if (first, second) == scenario.bottleneck:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 from penstock.papers.content_aware.live_clients import LiveRun, run_clients
@@ -96,7 +96,7 @@ def run_live(scenario: DatagramScenario, policy: Policy, directory: Path) -> Liv
     }
     with ExitStack() as running:
         for name, links in neighbours.items():
-            config = BrokerConfig(
+            config = broker_config(
                 name,
                 str(directory / name),
                 listen=f"127.0.0.1:{ports[name]}",

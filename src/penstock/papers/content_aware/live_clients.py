@@ -13,9 +13,9 @@ import msgspec
 import uvloop
 
 from penstock.client.client import connect
+from penstock.content.codec.datagram import datagram_of, encode_message
 from penstock.core.clock import SECOND
 from penstock.core.randomness import random_stream
-from penstock.net.udp.packing import datagram_of, encode_message
 from penstock.papers.content_aware.scenario import DatagramScenario, Pair, Policy
 from penstock.papers.content_aware.simulation import WANTED, message_maker, selector_of
 from penstock.services.datagram.messages import FlowTag, Publication

@@ -33,7 +33,7 @@ import msgspec
 
 from penstock.lab.scenario.model import Broker, Link, Scenario
 from penstock.lab.worlds.namespaces import Namespaces, NoNamespaces, Shape
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import SERVE_COMMAND, BrokerProcess
 from penstock.papers.content_aware.live_clients import TICK_S, LiveRun, run_clients
@@ -176,7 +176,7 @@ def run_beside_tcp(policy: Policy, directory: Path) -> TcpRun:
         layout.forward((AWAY, WIRE, NEAR, FAR))
         layout.send_single_segments(AWAY, WIRE)
         for name, other in ((FAR, NEAR), (NEAR, FAR)):
-            config = BrokerConfig(
+            config = broker_config(
                 name,
                 str(directory / name),
                 listen=layout.listen(name),

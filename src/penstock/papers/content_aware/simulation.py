@@ -12,7 +12,7 @@ from random import Random
 
 from penstock.core.clock import MILLISECOND, SECOND, Duration, milliseconds, seconds
 from penstock.core.randomness import random_stream
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.content_aware.result import DatagramRun, PairRun
 from penstock.papers.content_aware.scenario import DatagramScenario, Policy
 from penstock.services.datagram.messages import Attribute, Publication
@@ -80,7 +80,7 @@ class Simulation:
     def _brokers(self) -> None:
         scenario = self.scenario
         for name, neighbour in ((NEAR, FAR), (FAR, NEAR)):
-            self.world.add_broker(NodeConfig(name, {neighbour: 1}, trace_interval_ns=0))
+            self.world.add_broker(node_config(name, {neighbour: 1}, trace_interval_ns=0))
         self.world.add_link(
             NEAR,
             FAR,

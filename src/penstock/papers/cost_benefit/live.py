@@ -20,7 +20,7 @@ from penstock.client.client import Client, connect
 from penstock.client.groups.groups import Group, GroupSender
 from penstock.client.publishing.limits import PublishLimits
 from penstock.content.rows.batch import Batch
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 from penstock.papers.cost_benefit.machines import payload_bytes
@@ -68,7 +68,7 @@ def overlay(scenario: MulticastScenario, law: Law, directory: Path) -> Iterator[
             )
     with ExitStack() as running:
         for name, port in ports.items():
-            config = BrokerConfig(
+            config = broker_config(
                 name,
                 str(directory / name),
                 listen=f"127.0.0.1:{port}",

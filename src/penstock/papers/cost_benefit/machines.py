@@ -15,13 +15,13 @@ import msgspec
 from penstock.client.groups.producer import GroupProducer
 from penstock.client.groups.reader import GroupReader
 from penstock.client.publishing.limits import PublishLimits
-from penstock.content.codec.wire import SizeMeter, encoded_size
+from penstock.content.codec.size import SizeMeter, encoded_size
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND, SECOND, Instant, in_seconds, seconds
 from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Received, Send
 from penstock.core.randomness import random_stream
 from penstock.core.trace import TraceRecord
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.cost_benefit.result import MulticastResult, Sampler
 from penstock.papers.cost_benefit.scenario import (
     PACKET_BYTES,
@@ -239,7 +239,7 @@ class MachineRun:
             # Paths are chosen by latency, as the paper's trees are.
             costs[here][there] = costs[there][here] = link.cost
         for name, neighbours in costs.items():
-            config = NodeConfig(
+            config = node_config(
                 name, neighbours, multicast=parameters, trace_interval_ns=self._trace_interval_ns
             )
             self.world.add_broker(config)

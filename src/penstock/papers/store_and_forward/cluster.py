@@ -17,7 +17,7 @@ import uvloop
 
 from penstock.client.client import connect
 from penstock.client.queues.queues import Receiver
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 from penstock.services.queues.parameters import AliasConfig, QueueConfig
@@ -50,7 +50,7 @@ def cluster(sites: Mapping[str, Site], directory: Path) -> Iterator[dict[str, st
     ports = {name: free_port() for name in sites}
     with ExitStack() as running:
         for name, site in sites.items():
-            config = BrokerConfig(
+            config = broker_config(
                 name,
                 str(directory / name),
                 listen=f"127.0.0.1:{ports[name]}",

@@ -14,7 +14,7 @@ from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant, in_seconds
 from penstock.core.randomness import random_stream
 from penstock.core.trace import TraceRecord
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.store_and_forward.scenario import Policy, QueueScenario, load
 from penstock.papers.store_and_forward.workload import RatedConsumer, RatedProducer
 from penstock.services.queues.parameters import QueueConfig
@@ -104,10 +104,10 @@ def _build(world: SimWorld, scenario: QueueScenario, policy: Policy, compressed:
     homes = [f"home-{number}" for number in range(1, scenario.alias_queues + 1)]
     alias = policy.alias(tuple(f"work-{site}@{site}" for site in SITES), compressed)
     for home in homes:
-        world.add_broker(NodeConfig(home, dict.fromkeys(SITES, 1), aliases=(alias,)))
+        world.add_broker(node_config(home, dict.fromkeys(SITES, 1), aliases=(alias,)))
     for site in SITES:
         queue = QueueConfig(f"work-{site}")
-        world.add_broker(NodeConfig(site, dict.fromkeys(homes, 1), queues=(queue,)))
+        world.add_broker(node_config(site, dict.fromkeys(homes, 1), queues=(queue,)))
         for home in homes:
             world.add_link(home, site, LinkModel(latency_ns=MILLISECOND))
 

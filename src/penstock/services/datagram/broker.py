@@ -26,6 +26,7 @@ from penstock.core.clock import Instant
 from penstock.core.datagrams import SendBestEffort, SendTogether
 from penstock.core.machine import Effect, LinkName, LogRead, PersistFailed, Priority, Send
 from penstock.core.message import Message
+from penstock.core.service import Service
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
 from penstock.services.datagram.forwarding.clients import Clients, Refused
@@ -64,7 +65,7 @@ class Source(msgspec.Struct, frozen=True):
     has_publishers: bool
 
 
-class DatagramBroker:
+class DatagramBroker(Service):
     """The service at one broker."""
 
     def __init__(self, name: str, *, now: Instant) -> None:

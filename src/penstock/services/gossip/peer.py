@@ -22,6 +22,7 @@ from penstock.core.clock import Instant, earliest, in_seconds
 from penstock.core.datagrams import Address, DatagramReceived, SendDatagram
 from penstock.core.machine import DeadlineReached, Effect, Fact, InvariantBroken, Trace
 from penstock.core.randomness import random_stream
+from penstock.mechanisms.token_bucket import TokenBucket
 from penstock.services.gossip.events.event_buffer import SERIAL_BITS, EventBuffer
 from penstock.services.gossip.events.known_events import KnownEvents
 from penstock.services.gossip.facts import (
@@ -35,7 +36,6 @@ from penstock.services.gossip.facts import (
 )
 from penstock.services.gossip.flood_gate import FloodGate
 from penstock.services.gossip.laws.adaptation import Adaptation
-from penstock.services.gossip.laws.token_bucket import TokenBucket
 from penstock.services.gossip.membership.view import PartialView
 from penstock.services.gossip.messages import (
     EVENT_ID_BYTES,
@@ -84,7 +84,10 @@ class Peer:
         )
         bucket = parameters.adaptation.bucket_tokens
         self.bucket = TokenBucket(
-            bucket, self.adaptation.rate_msgs_per_s, bucket * INITIAL_TOKENS_SHARE, now=now
+            self.adaptation.rate_msgs_per_s,
+            tokens=bucket * INITIAL_TOKENS_SHARE,
+            least_capacity=bucket,
+            now=now,
         )
         self._event_room_bytes = parameters.datagram_bytes - FRAME_BYTES - len(address.encode())
         self.waiting: deque[Publish] = deque()
@@ -122,7 +125,7 @@ class Peer:
         if self.left:
             return None
         limited = self.waiting and self.parameters.law != "none"
-        return earliest(self._next_round, self.bucket.next_token() if limited else None)
+        return earliest(self._next_round, self.bucket.ready_at() if limited else None)
 
     def check_invariants(self) -> None:
         """Raise ``InvariantBroken`` if a bound does not hold."""
@@ -215,9 +218,9 @@ class Peer:
         published = self.published - self._published_before
         self._published_before = self.published
         period_s = in_seconds(self.parameters.gossip_period_ns)
-        tokens, rate_used = self.bucket.tokens(now=now), published / period_s
+        tokens, rate_used = self.bucket.tokens(now), published / period_s
         rate = self.adaptation.next_round(tokens, rate_used, len(self.view))
-        self.bucket.set_rate(rate, now=now)
+        self.bucket.set_rate(rate, now)
         every = self.parameters.trace_every_rounds
         if every and self.buffer.round % every == 0:
             yield from map(Trace, peer_records(self, now))
@@ -277,7 +280,7 @@ class Peer:
     def _release(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
         free = self.parameters.law == "none"
-        while self.waiting and (free or self.bucket.take(now=now)):
+        while self.waiting and (free or self.bucket.take_if_ready(now)):
             publication = self.waiting.popleft()
             identifier = self._next_id()
             self.known.add((identifier,))

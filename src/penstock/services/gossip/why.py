@@ -26,7 +26,7 @@ def why(peer: Peer, token: int, *, now: Instant) -> Why:
         allowed_rate_msgs_per_s=adaptation.rate_msgs_per_s,
         published_rate_msgs_per_s=adaptation.used_rate_msgs_per_s,
         waiting=len(peer.waiting),
-        tokens=peer.bucket.tokens(now=now),
+        tokens=peer.bucket.tokens(now),
         average_tokens=adaptation.average_tokens,
         bucket_tokens=parameters.adaptation.bucket_tokens,
         average_age=adaptation.average_age,

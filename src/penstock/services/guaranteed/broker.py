@@ -23,6 +23,7 @@ from penstock.core.machine import (
     Trace,
 )
 from penstock.core.message import Message
+from penstock.core.service import Service
 from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
@@ -71,11 +72,12 @@ from penstock.services.guaranteed.source.source_holds import HOLDS, SourceHolds
 from penstock.services.guaranteed.staging.messages import CommitStages, DropStages, StageRows
 from penstock.services.guaranteed.staging.pubend_gate import StagingGate
 from penstock.services.guaranteed.staging.staging import STAGING, Staging
+from penstock.services.guaranteed.status import GuaranteedStatus, status_of
 from penstock.services.guaranteed.telemetry import service_records, throttle_record
 from penstock.services.guaranteed.why import explain
 
 
-class GuaranteedBroker:
+class GuaranteedBroker(Service):
     """Pubends, relays and edge of one broker."""
 
     def __init__(
@@ -462,3 +464,21 @@ class GuaranteedBroker:
             pubend.check_invariants()
         self.edge.check_invariants()
         self._staging.check_invariants()
+
+    # -- people -----------------------------------------------------------------------------
+
+    def streams(self) -> tuple[str, ...]:
+        """The pubends of this broker."""
+        return tuple(self._pubends)
+
+    def status(self, now: Instant) -> GuaranteedStatus:
+        """Pubends and subscriptions."""
+        return status_of(self._pubends, self.edge, now)
+
+    def problems(self, now: Instant) -> list[str]:
+        """What the pubends report."""
+        return [each for pubend in self._pubends.values() for each in pubend.problems(now)]
+
+    def owns(self, session: LinkName, message: Message) -> bool:
+        """A session that is connected to a durable subscription may delete it."""
+        return isinstance(message, Unsubscribe) and self.edge.has(session, message.subscription)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from penstock.core.machine import OWN_SESSION as OWN_SESSION
 from penstock.core.machine import LinkName
 
 LOCAL_EDGE: Final[LinkName] = "@edge"
@@ -18,9 +19,6 @@ LOCAL_RELAY: Final[LinkName] = "@relay"
 
 LOCAL_STAGING: Final[LinkName] = "@staging"
 """What a pubend calls the staging of its own broker, which publishes like a client."""
-
-OWN_SESSION: Final[LinkName] = "broker/own"
-"""The session on which a broker publishes what it says of itself."""
 
 
 def is_own_stream(pubend: str) -> bool:

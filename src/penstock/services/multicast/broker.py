@@ -21,6 +21,7 @@ from penstock.core.clock import Duration, Instant, earliest
 from penstock.core.machine import Effect, LinkName, LogRead, PersistFailed, Priority, Send
 from penstock.core.message import Message
 from penstock.core.randomness import random_stream
+from penstock.core.service import Service
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Topology, Tree
 from penstock.mechanisms.deadlines import Deadlines
@@ -58,7 +59,7 @@ FLOW = "multicast"
 """On a link whose flows take turns, all multicast messages are one."""
 
 
-class MulticastBroker:
+class MulticastBroker(Service):
     """Groups, senders and prices of one broker."""
 
     def __init__(

@@ -3,8 +3,8 @@
 1. A queue that is full, or whose disk does not keep up, refuses and says so.
 2. What comes before the journal has been read waits for it: until then a repeat cannot be told from
    something new.  What waits so is bounded like what waits for the disk.
-3. A name has one sender at a time (penstock.core.instances).  That another one has it now is in
-   the journal before its sender is told that it may send: after a crash the earlier one must not
+3. A name has one sender at a time (mechanisms/sequence_table.py).  That another one has it now is
+   in the journal before its sender is told that it may send: after a crash the earlier one must not
    get the name back, since its numbers stand for other rows.
 """
 
@@ -150,7 +150,7 @@ class Entrance:
             priority=message.priority,
             expires_at=expires_at,
         )
-        self._journal.origins.forget_old(sender.origin)
+        self._journal.origins.bound_set(sender.origin)
         self._give_answers(now, out)
 
     def when_ready(self, step: Step, now: Instant, out: list[Effect]) -> None:

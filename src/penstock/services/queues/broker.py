@@ -13,6 +13,7 @@ from typing import Final
 from penstock.core.clock import NEVER, Instant
 from penstock.core.machine import Effect, LinkName, LogRead, PersistFailed, Priority, Send
 from penstock.core.message import Message
+from penstock.core.service import Service
 from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
@@ -69,7 +70,7 @@ RELAYS: Final = "@relays"
 """Stands among the names of logs for what is relayed: its deadline is one among theirs."""
 
 
-class QueueBroker:
+class QueueBroker(Service):
     """The queues and alias queues of one broker."""
 
     def __init__(

@@ -20,7 +20,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.clock import SECOND, in_seconds
-from penstock.net.broker.config import telemetry_pubend
+from penstock.core.trace import telemetry_stream as telemetry_pubend
 from penstock.spark.lake.compaction import compact
 from penstock.spark.lake.frame import write_files
 from penstock.spark.lake.lake import CommitConflict, DataFile, Lake

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.content.codec.wire import encoded_size
+from penstock.content.codec.size import encoded_size
 from penstock.core.clock import SECOND
 from penstock.services.datagram.messages import EchoRequest, Publication
 from penstock.services.datagram.parameters import DatagramParameters

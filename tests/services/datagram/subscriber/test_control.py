@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.content.codec.wire import encoded_size
+from penstock.content.codec.size import encoded_size
 from penstock.content.selectors.parser import parse
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.services.datagram.messages import EchoReply, EchoRequest, Feedback, FlowTag

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from penstock.core.clock import MILLISECOND, SECOND
+from penstock.mechanisms.rate_meter import RateHistory
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 from penstock.services.guaranteed.laws.improved_rate_law import (
     GIVE_BACK,
@@ -15,7 +16,6 @@ from penstock.services.guaranteed.laws.improved_rate_law import (
     ImprovedRateLaw,
 )
 from penstock.services.guaranteed.laws.paper_rate_law import AlertReading, Reading
-from penstock.services.guaranteed.source.rate_meter import PublicationHistory
 
 RATE = 400
 NOW = 20 * SECOND
@@ -23,9 +23,9 @@ NOW = 20 * SECOND
 
 def law(rate: int = RATE) -> ImprovedRateLaw:
     """A law whose pubend has published evenly for twenty seconds."""
-    history = PublicationHistory()
+    history = RateHistory()
     for tick in range(0, NOW, 100 * MILLISECOND):
-        history.published(tick, rate // 10)
+        history.add(tick, rate // 10)
     return ImprovedRateLaw(CongestionParameters(), history)
 
 

@@ -25,6 +25,7 @@ import msgspec
 from penstock.content.bloom.encoding import encode_message, encoding_bytes
 from penstock.core.clock import NEVER, Instant, earliest
 from penstock.core.machine import InvariantBroken
+from penstock.mechanisms.rate_meter import AdaptiveRateMeter
 from penstock.services.datagram.forwarding.remembered import Remembered
 from penstock.services.datagram.messages import (
     Attribute,
@@ -38,7 +39,6 @@ from penstock.services.datagram.messages import (
 from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.datagram.publisher.flow_table import Flow, FlowTable
 from penstock.services.datagram.subscriber.publication_record import ENCODING_BYTES
-from penstock.services.datagram.subscriber.rate_meter import RateMeter
 
 HEAD_BYTES: Final = 32 + 13 + 80
 """At most what a datagram's own header, the tag, and the fields of a publication that are always
@@ -138,7 +138,7 @@ class PublisherControl:
         self._head_bytes = HEAD_BYTES + record_bytes + len(address.encode())
         self._size_limit_bytes = parameters.datagram_bytes - ROOM_FOR_TAGS_BYTES
         self._reading = Remembered(_read_attributes)
-        self._meter = RateMeter(now)
+        self._meter = AdaptiveRateMeter(now)
         self._rate = 0.0
         self._rate_until: Instant = 0
         self._arrivals = 0

@@ -33,7 +33,8 @@ from penstock.content.matching.covering import covers
 from penstock.content.matching.index import SelectorIndex
 from penstock.content.selectors.error import SelectorError
 from penstock.content.selectors.selector import Selector
-from penstock.core.clock import Duration, Instant
+from penstock.core.clock import MILLISECOND, Duration, Instant
+from penstock.mechanisms.token_bucket import TokenBucket
 from penstock.services.datagram.forwarding.remembered import Remembered
 from penstock.services.datagram.messages import (
     Attribute,
@@ -43,8 +44,12 @@ from penstock.services.datagram.messages import (
     FlowTag,
 )
 from penstock.services.datagram.parameters import DatagramParameters
-from penstock.services.datagram.publisher.token_bucket import FlowTokens
 from penstock.services.datagram.selectors import ReadSelector, read_selector
+
+DEPTH_NS: Final[Duration] = 50 * MILLISECOND
+LEAST_TOKENS: Final = 2.0
+"""How many tokens a flow can save up: enough that a publisher that wakes up late loses nothing, too
+few for a burst that would fill a queue on the way."""
 
 STALE_RISE: Final = 1.25
 """By how much the quota of a flow without reports rises: dropping it instead triples the losses."""
@@ -88,7 +93,10 @@ class Flow:
         self.report = report
         self.since = report.at
         self.touched_at = report.at
-        self.tokens = FlowTokens(quota, report.at)
+        # One token at the start: being controlled does not stop a flow.
+        self.tokens = TokenBucket(
+            quota, tokens=1.0, least_capacity=LEAST_TOKENS, depth_ns=DEPTH_NS, now=report.at
+        )
         self.sequence = 0
         self.waiting: deque[Any] = deque()
         self.successors: dict[ClientAddress, Report] = {}
@@ -97,7 +105,7 @@ class Flow:
     @property
     def quota_msgs_per_s(self) -> float:
         """The limit in force."""
-        return self.tokens.quota_msgs_per_s
+        return self.tokens.rate_msgs_per_s
 
     @property
     def receiver(self) -> ClientAddress:
@@ -121,7 +129,7 @@ class Flow:
             self.successors.pop(report.receiver, None)
         self.report = report
         self.touched_at = report.at
-        self.tokens.set_quota(quota, report.at)
+        self.tokens.set_rate(quota, report.at)
 
 
 class FlowTable:
@@ -255,7 +263,7 @@ class FlowTable:
                 self._remove(flow, None)
             else:
                 flow.touched_at = now
-                flow.tokens.set_quota(STALE_RISE * flow.quota_msgs_per_s, now)
+                flow.tokens.set_rate(STALE_RISE * flow.quota_msgs_per_s, now)
             flow.held_back = False
             for report in sorted(fresh, key=lambda each: each.request.quota_msgs_per_s)[:1]:
                 flow.successors.pop(report.receiver)

@@ -24,6 +24,8 @@ import msgspec
 from penstock.content.bloom.encoding import FilterEncoding
 from penstock.content.selectors.selector import Selector
 from penstock.core.clock import Duration, Instant
+from penstock.mechanisms.rate_meter import AdaptiveRateMeter
+from penstock.mechanisms.round_trip import TwoClockRoundTrip
 from penstock.services.datagram.laws.delay_law import DelayLaw
 from penstock.services.datagram.laws.equation import allowed_rate, loss_event_rate_for
 from penstock.services.datagram.laws.max_min import max_min_shares
@@ -35,8 +37,6 @@ from penstock.services.datagram.subscriber.publication_record import (
     RecordReading,
     read_record,
 )
-from penstock.services.datagram.subscriber.rate_meter import RateMeter
-from penstock.services.datagram.subscriber.round_trip import RoundTripEstimate
 
 NO_TAGS: Final[Mapping[int, FlowTag]] = {}
 
@@ -56,7 +56,7 @@ class FilterState:
     __slots__ = ("last_sequence", "limiting", "meter", "quota_msgs_per_s")
 
     def __init__(self, now: Instant) -> None:
-        self.meter = RateMeter(now)
+        self.meter = AdaptiveRateMeter(now)
         self.quota_msgs_per_s = 0.0
         self.limiting = False
         self.last_sequence = 0
@@ -70,7 +70,7 @@ class SubscriberSession:
     ) -> None:
         """``address`` is the subscriber's own."""
         self.incarnation = incarnation
-        self.round_trip = RoundTripEstimate(parameters.echo_interval_ns)
+        self.round_trip = TwoClockRoundTrip(parameters.echo_interval_ns)
         self.losses = LossHistory()
         self.delay_law = DelayLaw() if parameters.law == "improved" else None
         self.received_messages = 0
@@ -80,7 +80,7 @@ class SubscriberSession:
         self._address = address
         self._parameters = parameters
         self._states: dict[int, FilterState] = {}
-        self._meter = RateMeter(now)
+        self._meter = AdaptiveRateMeter(now)
         self._last_sequence = 0
         """Publications are numbered from one; nothing was received yet."""
         self._delay_decides = True

@@ -22,6 +22,7 @@ from penstock.content.selectors.error import SelectorError
 from penstock.content.selectors.parser import parse
 from penstock.content.selectors.selector import Selector
 from penstock.core.clock import NEVER, Duration, Instant, earliest
+from penstock.core.clock_skew import ahead_of
 from penstock.core.intervals import Tick
 from penstock.core.machine import CloseSession, Effect, LinkName, PersistFailed, Priority, Send
 from penstock.core.tokens import Tokens
@@ -58,7 +59,6 @@ from penstock.services.guaranteed.messages import (
     Unsubscribed,
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
-from penstock.services.guaranteed.source.clock_skew import ahead_of
 
 MAX_PATTERNS: Final = 100
 """Patterns of one subscription: each is tried on every stream."""

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 from penstock.core.clock import SECOND, Instant
 from penstock.core.intervals import Tick
+from penstock.mechanisms.rate_meter import RateHistory
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 from penstock.services.guaranteed.laws.paper_rate_law import AlertReading, Reading
-from penstock.services.guaranteed.source.rate_meter import PublicationHistory
 
 PROBE_SHARE = 0.02
 """The first step of a probe, as a share of the limit: below the threshold that raises an alert."""
@@ -47,7 +47,7 @@ RELEASE_FACTOR = 2.0
 class ImprovedRateLaw:
     """The improved law."""
 
-    def __init__(self, parameters: CongestionParameters, history: PublicationHistory) -> None:
+    def __init__(self, parameters: CongestionParameters, history: RateHistory) -> None:
         """No limit at first."""
         self.limit_msgs_per_s: float | None = None
         self.rule = ""

@@ -22,6 +22,7 @@ from collections import deque
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import Duration, Instant, earliest
+from penstock.core.clock_skew import ahead_of, describe_ahead
 from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import (
     Effect,
@@ -37,7 +38,7 @@ from penstock.core.machine import (
     TrimLog,
 )
 from penstock.core.tokens import Tokens
-from penstock.core.unsure_numbers import UnsureNumbers
+from penstock.mechanisms.sequence_table import SequenceTable, UncertainNumbers
 from penstock.services.guaranteed.messages import (
     LogEntry,
     Publish,
@@ -45,10 +46,8 @@ from penstock.services.guaranteed.messages import (
     PublishRefused,
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
-from penstock.services.guaranteed.source.clock_skew import ahead_of, describe_ahead
 from penstock.services.guaranteed.source.holds import Holds
 from penstock.services.guaranteed.source.log_retention import LogRetention
-from penstock.services.guaranteed.source.producers import ProducerTable
 from penstock.services.guaranteed.source.publisher_control import PublisherControl
 from penstock.services.guaranteed.source.waiting_publications import SHARE, WaitingPublications
 
@@ -146,7 +145,7 @@ class Pubend:
         self.control = PublisherControl(name, parameters.congestion, now, query_phase)
         self._parameters = parameters
         self._tokens = tokens
-        self._producers = ProducerTable(parameters.producer_limit)
+        self._producers = SequenceTable(parameters.producer_limit, bounded_sets=True)
         self._is_new = log_bounds is None and saved_beginning is None
         beginning = now if saved_beginning is None else int.from_bytes(saved_beginning, "big")
         first, end, size = log_bounds or (beginning, beginning, 0)
@@ -171,9 +170,9 @@ class Pubend:
         self.closed_because = ""
         self.lost = IntervalSet()
         self.clock_ahead_ns: Duration = 0
-        self._unsure = UnsureNumbers()
+        self._unsure = UncertainNumbers()
         if saved_producers is not None:
-            self._recovery_from = max(first, self._producers.load(saved_producers))
+            self._recovery_from = max(first, self._producers.restore(saved_producers))
 
     # -- recovery ---------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ import msgspec
 
 from penstock.core.clock import Instant, earliest
 from penstock.core.intervals import Tick
+from penstock.mechanisms.rate_meter import RateHistory
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 from penstock.services.guaranteed.laws.improved_rate_law import ImprovedRateLaw
 from penstock.services.guaranteed.laws.paper_rate_law import (
@@ -31,7 +32,6 @@ from penstock.services.guaranteed.messages import (
     UpstreamCongestionAlert,
 )
 from penstock.services.guaranteed.source.admission import Admission
-from penstock.services.guaranteed.source.rate_meter import PublicationHistory
 
 KEPT_CHANGES = 32
 """How many changes of the limit are kept for explanation."""
@@ -54,7 +54,7 @@ class PublisherControl:
         self, pubend: str, parameters: CongestionParameters, now: Instant, query_phase: float
     ) -> None:
         """``now`` is the epoch of this start of the pubend."""
-        self.history = PublicationHistory()
+        self.history = RateHistory()
         self.admission = Admission()
         self.since: Instant = now
         self.cause = ""
@@ -85,7 +85,7 @@ class PublisherControl:
 
     def published(self, tick: Tick, rows: int, now: Instant) -> None:
         """Rows passed the gate and stand at a tick."""
-        self.history.published(tick, rows)
+        self.history.add(tick, rows)
         self.admission.passed(rows, now)
 
     def alert(self, message: UpstreamCongestionAlert, position: Tick, now: Instant) -> bool:

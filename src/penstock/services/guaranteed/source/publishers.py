@@ -2,7 +2,7 @@
 
 1. A publisher opens on its connection before it publishes.  It is given the pubend that it asked
    for; otherwise always the same one for the same name.
-2. A name has one publisher at a time at each pubend (penstock.core.instances).  One that is
+2. A name has one publisher at a time at each pubend (mechanisms/sequence_table.py).  One that is
    replaced is told, and what waited of it is forgotten.
 3. Which numbers of a name are stored is not known before the log has been read: until then whoever
    wants to open waits.

@@ -6,17 +6,19 @@ A *stage* is one writer's part of an epoch.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
 from penstock.content.rows.batch import Batch
 from penstock.core.limits import MOST_STREAMS, Count, Name, Sequence, Text
-from penstock.core.message import Message
+from penstock.core.message import QUESTIONS, ClientReply, ClientRequest, RowsRequest
 
 
-class StageRows(Message, frozen=True, gc=False):
+class StageRows(RowsRequest, frozen=True, gc=False):
     """Rows for a stage, numbered from ``first_row``; a repeat of rows that it holds is harmless."""
+
+    stored: ClassVar[bool] = True
 
     sink: Name
     epoch: Sequence
@@ -24,12 +26,18 @@ class StageRows(Message, frozen=True, gc=False):
     first_row: Sequence
     batch: Batch
 
+    def refused(self, reason: str) -> RowsStaged:
+        """The stage is as it was."""
+        return RowsStaged(self.sink, self.epoch, self.stage, self.first_row, problem=reason)
 
-class RowsStaged(Message, frozen=True):
+
+class RowsStaged(ClientReply, frozen=True):
     """The stage holds so many rows, all durable.
 
     ``decided`` says that the epoch was committed before: its rows need not be staged again.
     """
+
+    role: ClassVar[str] = QUESTIONS
 
     sink: Name
     epoch: Sequence
@@ -41,7 +49,7 @@ class RowsStaged(Message, frozen=True):
     """The disk failed meanwhile: the broker cannot tell before it is started again."""
 
 
-class CommitStages(Message, frozen=True):
+class CommitStages(ClientRequest, frozen=True):
     """Publish these stages, each with the number of rows that it must hold, and drop all others.
 
     Without a ``pubend`` the broker chooses one, always the same for the same sink.
@@ -53,11 +61,13 @@ class CommitStages(Message, frozen=True):
     pubend: Name = ""
 
 
-class StagesCommitted(Message, frozen=True):
+class StagesCommitted(ClientReply, frozen=True):
     """Every row of the epoch is published, once; or nothing was decided, and why.
 
     If it is ``uncertain``, whether it was decided shows when the broker is started again.
     """
+
+    role: ClassVar[str] = QUESTIONS
 
     sink: Name
     epoch: Sequence
@@ -66,15 +76,17 @@ class StagesCommitted(Message, frozen=True):
     uncertain: bool = False
 
 
-class DropStages(Message, frozen=True):
+class DropStages(ClientRequest, frozen=True):
     """Nobody will commit what was staged for this epoch."""
 
     sink: Name
     epoch: Sequence
 
 
-class StagesDropped(Message, frozen=True):
+class StagesDropped(ClientReply, frozen=True):
     """It is gone, or could not be looked for."""
+
+    role: ClassVar[str] = QUESTIONS
 
     sink: Name
     epoch: Sequence

@@ -15,6 +15,8 @@ from penstock.core.clock import Instant, earliest
 from penstock.core.intervals import IntervalSet
 from penstock.core.machine import Effect, InvariantBroken, LinkName, LogRead, PersistFailed
 from penstock.core.tokens import Tokens
+from penstock.mechanisms.rate_meter import WindowRateMeter
+from penstock.mechanisms.sequence_table import OriginRange
 from penstock.services.queues.admission import Entrance
 from penstock.services.queues.alias.destination import Destination
 from penstock.services.queues.alias.forwarding import Forwarding
@@ -22,11 +24,9 @@ from penstock.services.queues.alias.handover import Handover
 from penstock.services.queues.alias.pass_through import Passage
 from penstock.services.queues.alias.rows import AliasRows
 from penstock.services.queues.log.append import Intake
-from penstock.services.queues.log.origins import OriginRange
 from penstock.services.queues.messages import HandedOver, RowsEntry, SendToQueue
 from penstock.services.queues.parameters import AliasConfig, QueueParameters
 from penstock.services.queues.queue.senders import ClientSender, Sender
-from penstock.services.queues.rate_meter import RateMeter
 from penstock.services.queues.replies import answer_client, client_reply
 from penstock.services.queues.why import explain
 
@@ -66,7 +66,7 @@ class AliasQueue:
             give_answers=self._give_answers,
             explain=self.explain,
         )
-        self.received = RateMeter(now)
+        self.received = WindowRateMeter(now)
 
     def handed_over(self, queue: str, origins: list[OriginRange]) -> None:
         """Before the start: the journal of a queue of this broker says what it was given."""

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import Effect, Priority, Send
+from penstock.mechanisms.sequence_table import OriginRange
 from penstock.services.queues.alias.destination import Destination
 from penstock.services.queues.log.journal import Journal
-from penstock.services.queues.log.origins import OriginRange
 from penstock.services.queues.messages import Decision, DecisionEntry
 from penstock.services.queues.queue.senders import ROUTE
 

@@ -18,6 +18,7 @@ from typing import Final
 from penstock.core.clock import Instant, earliest
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import Effect, LinkName, PersistFailed, Priority, Send
+from penstock.mechanisms.rate_meter import WindowRateMeter
 from penstock.services.queues.alias.decisions import NOBODY, Decisions
 from penstock.services.queues.alias.destination import Destination
 from penstock.services.queues.alias.destinations import Destinations
@@ -36,7 +37,6 @@ from penstock.services.queues.messages import (
 )
 from penstock.services.queues.parameters import AliasConfig, QueueParameters
 from penstock.services.queues.queue.senders import ROUTE
-from penstock.services.queues.rate_meter import RateMeter
 
 FORWARD_ROWS: Final = 4096
 """Rows of one forwarded piece at most, so that control messages are not kept waiting behind it."""
@@ -70,7 +70,7 @@ class Forwarding:
             broker, config.name, self.balancer, self.destinations, parameters.repeat_ns
         )
         self.body_token: int | None = None
-        self.forwarded = RateMeter(now)
+        self.forwarded = WindowRateMeter(now)
         for address, intervals in rows.journal.recovered_extra.items():
             self.destinations.known_or_retired(address).confirmed = IntervalSet(intervals)
 

@@ -22,10 +22,10 @@ from collections.abc import Iterable
 
 from penstock.core.clock import Instant
 from penstock.core.machine import Effect, Send
+from penstock.mechanisms.sequence_table import OriginRange
 from penstock.services.queues.alias.forwarding import Forwarding
 from penstock.services.queues.alias.pass_through import Passage, Piece
 from penstock.services.queues.alias.rows import AliasRows
-from penstock.services.queues.log.origins import OriginRange
 from penstock.services.queues.messages import HandedOver, HandOver, Remembered
 from penstock.services.queues.queue.senders import HANDOVERS
 

@@ -35,7 +35,7 @@ from penstock.core.machine import (
     TrimLog,
 )
 from penstock.core.tokens import Tokens
-from penstock.services.queues.log.origins import OriginRange, OriginTable
+from penstock.mechanisms.sequence_table import OriginRange, SequenceTable
 from penstock.services.queues.messages import (
     DecisionEntry,
     RowsEntry,
@@ -78,7 +78,7 @@ class Journal:
     ) -> None:
         """``saved`` and ``logs`` are what was found on the disk."""
         self.log = log
-        self.origins = OriginTable(parameters.origin_limit)
+        self.origins = SequenceTable(parameters.origin_limit)
         self.recovered_extra: dict[str, list[Interval]] = {}
         self._parameters = parameters
         self._tokens = tokens

@@ -26,6 +26,7 @@ from penstock.core.machine import (
     Send,
 )
 from penstock.core.tokens import Tokens
+from penstock.mechanisms.rate_meter import WindowRateMeter
 from penstock.services.queues.admission import LONGEST_NAME, Entrance
 from penstock.services.queues.log.append import Intake
 from penstock.services.queues.messages import (
@@ -63,7 +64,6 @@ from penstock.services.queues.queue.senders import (
     LetterSender,
     Sender,
 )
-from penstock.services.queues.rate_meter import RateMeter
 from penstock.services.queues.replies import answer_client, client_reply
 
 
@@ -107,8 +107,8 @@ class Queue:
         self._reports = Reports(self._report_of)
         self._epoch = now
         self._busy = BusyClock(now)
-        self.received = RateMeter(now)
-        self.consumed = RateMeter(now)
+        self.received = WindowRateMeter(now)
+        self.consumed = WindowRateMeter(now)
         self.delivered_messages = 0
 
     def start(self, now: Instant, out: list[Effect]) -> None:

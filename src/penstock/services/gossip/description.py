@@ -1,0 +1,21 @@
+"""The gossip service, described: it runs among peers, without brokers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.services.description import ServiceDescription
+
+DESCRIPTION: Final = ServiceDescription(
+    "gossip",
+    messages=("penstock.services.gossip.messages",),
+    why_text="penstock.services.gossip.why_text:why_text",
+    scenario="penstock.papers.adaptive_gossip.run:prepare",
+    papers="penstock.papers.adaptive_gossip.paper:run",
+    commands={
+        "gossip": (
+            "penstock.cli.messaging.gossip:gossip",
+            "Become a peer that broadcasts without a broker.",
+        ),
+    },
+)
