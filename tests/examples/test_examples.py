@@ -1,4 +1,4 @@
-"""Every example runs, as a reader would run it, against a real broker."""
+"""Every example runs against a real broker, as a user would run it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def run(url: str, name: str, *arguments: str) -> list[str]:
-    """What an example prints; what it says on its standard error is shown if it fails."""
+    """The output of an example; its standard error is shown if it fails."""
     done = subprocess.run(
         [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments],
         env={**os.environ, "PENSTOCK_URL": url},
@@ -59,7 +59,7 @@ def test_quickstart(url: str) -> None:
     ]
 
 
-def test_durable_worker_goes_on_where_it_stopped(url: str) -> None:
+def test_durable_worker_continues_where_it_stopped(url: str) -> None:
     expected = [f"billed order {number}: {10 * number}" for number in range(7)]
     assert run(url, "durable_worker.py", "7") == expected
     assert run(url, "durable_worker.py", "7") == expected

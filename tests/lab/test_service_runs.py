@@ -20,7 +20,7 @@ from penstock.lab.service_runs import SERVICE_RUNS, prepare, service_of
         ("not toml", None),
     ],
 )
-def test_a_file_says_whose_it_is(text: str, service: str | None, tmp_path: Path) -> None:
+def test_a_file_names_its_service(text: str, service: str | None, tmp_path: Path) -> None:
     path = tmp_path / "file.toml"
     path.write_text(text)
     assert service_of(path) == service

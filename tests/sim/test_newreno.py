@@ -1,4 +1,4 @@
-"""The TCP model against what is known of NewReno (RFC 5681, 6582, 6298)."""
+"""The TCP model against the known behaviour of NewReno (RFC 5681, 6582, 6298)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.sim.scheduler import Scheduler
 
 
 class LossyHop:
-    """Loses the packets with these numbers, in the order in which they are sent."""
+    """Loses the packets with these numbers, counted in the order of sending."""
 
     def __init__(self, scheduler: Scheduler, *lost: int) -> None:
         self.sent = 0
@@ -29,7 +29,7 @@ class LossyHop:
 
 
 class RandomLossHop:
-    """Loses packets at random; the loss rate decides the throughput."""
+    """Loses packets at random; the loss rate determines the throughput."""
 
     def __init__(self, scheduler: Scheduler, loss: float, seed: int) -> None:
         self._scheduler = scheduler

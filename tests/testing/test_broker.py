@@ -349,7 +349,7 @@ async def test_two_brokers_need_two_names() -> None:
 
 
 def test_settings_are_checked_as_in_a_file() -> None:
-    with pytest.raises(ConfigError, match="did you mean max_payload_bytes"):
+    with pytest.raises(ConfigError, match="did you mean 'max_payload_bytes'"):
         penstock.testing.broker(settings={"limits": {"max_payload_byte": 1}})
     with pytest.raises(TypeError, match=r"queues=\['orders'\]"):
         penstock.testing.broker(queues="orders")

@@ -86,7 +86,7 @@ SUBSCRIBER = GOOD["subscribers"][0]
             {"publishers": [{**PUBLISHER, "rate_msgs_per_s": 0}]},
             r"set rate_msgs_per_s, or max_in_flight to",
         ),
-        ({"publishers": [{**PUBLISHER, "wire_bytes": 9}]}, r"wire_bytes = 9 is too little"),
+        ({"publishers": [{**PUBLISHER, "wire_bytes": 9}]}, r"wire_bytes = 9 is too small"),
         ({"publishers": [{**PUBLISHER, "attributes": {"n": "cycle:x"}}]}, r"needs a range"),
         ({"publishers": [{"name": "p", "broker": "pb", "rate": 1}]}, r"publishers.*rate: unknown"),
         ({"publishers": [{"name": "p"}]}, r"publishers\[0\]\.broker: missing; add it"),

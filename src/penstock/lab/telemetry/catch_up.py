@@ -1,14 +1,14 @@
-"""A job comes back after an outage and reads what it missed; what does the live traffic feel?
+"""Measures how a job that catches up after an outage affects live traffic.
 
     python -m penstock.lab.telemetry.catch_up
 
-Publishers at one broker, a live subscriber and a job at another, and one link of limited bandwidth
-on the way, of which live data takes a good half.  The job was away for a while; now its tasks read
-the interval that it missed, all at once, as a Spark query with several partitions does.
+Publishers are at one broker, a live subscriber and a job at another, and between them is one link
+of limited bandwidth, of which live data takes a good half.  The job was away for a while; now its
+tasks read the missed interval all at once, as a Spark query with several partitions does.
 
-What is looked at is the edge's own metric, the rate of its doubt horizon (Section 3.1 of the
-Gryphon paper): 1 means that the live subscribers keep up, below 0.95 the edge asks the publishers
-to slow down.  The same runs with SDCC's window for readers of the past and without.
+The measure is the edge's own metric, the rate of its doubt horizon (Section 3.1 of the Gryphon
+paper): 1 means that the live subscribers keep up; below 0.95 the edge asks the publishers to slow
+down.  The experiment runs with SDCC's window for catching-up readers and without it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from penstock.sim.world import SimWorld
 SOURCE, MIDDLE, EDGE = "pb", "ib", "sb"
 PUBEND: Final = "p"
 SETTLED: Final[Duration] = 2 * SECOND
-"""What the overlay and the live subscriber take to be in force."""
+"""Time for the overlay and the live subscription to be in force."""
 LOOK_EVERY: Final[Duration] = 100 * MILLISECOND
 BATCH_ROWS: Final = 5
 GIVE_UP_AFTER: Final[Duration] = 600 * SECOND
@@ -57,25 +57,22 @@ class CatchUp(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of it."""
-
     paced: bool
     least_rate: float
-    """The lowest that the live edge's smoothed rate came while the job was reading."""
+    """The lowest smoothed rate of the live edge while the job was reading."""
     share_below: float
     """The share of that time in which the edge did not keep up (below 0.95)."""
     longest_lag_s: float
-    """The furthest that the live edge was behind the source."""
+    """The largest lag of the live edge behind the source."""
     live_msgs_per_s: float
-    """What the publishers were able to publish meanwhile."""
+    """Messages that the publishers could publish meanwhile."""
     took_s: float
     read_messages: int
     missed_messages: int
-    """What the job should have read and did not."""
+    """Messages that the job should have read and did not."""
 
 
 def run(experiment: CatchUp) -> Outcome:
-    """Run it in virtual time."""
     world, publisher = _build(experiment)
     world.run_for(SETTLED + seconds(experiment.outage_s))
     until = _head(world)
@@ -150,7 +147,7 @@ def _start_tasks(world: SimWorld, experiment: CatchUp, until: Tick) -> list[SimS
 
 
 def _watch(world: SimWorld, tasks: Sequence[SimSubscriber]) -> tuple[list[float], list[Duration]]:
-    """Look at the live edge until every task has what it came for."""
+    """Observe the live edge until every task has read its interval."""
     rates: list[float] = []
     lags: list[Duration] = []
     give_up_at: Instant = world.now + GIVE_UP_AFTER
@@ -178,7 +175,7 @@ def _service(node: BrokerNode) -> GuaranteedBroker:
 
 def show(outcomes: Sequence[Outcome]) -> Table:
     """The outcomes side by side."""
-    table = Table(title="A job catches up: what the live edge feels")
+    table = Table(title="A job catches up: the effect on the live edge")
     for name in (
         "reading",
         "least rate",
@@ -205,7 +202,7 @@ def show(outcomes: Sequence[Outcome]) -> Table:
 
 
 def main() -> None:
-    """Both ways of reading."""
+    """Run both ways of reading."""
     Console().print(show([run(CatchUp(paced=True)), run(CatchUp(paced=False))]))
 
 

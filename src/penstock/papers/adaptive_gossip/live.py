@@ -34,7 +34,6 @@ class LiveGroup:
     def __init__(
         self, scenario: GossipScenario, seed: int, telemetry: Telemetry | None = None
     ) -> None:
-        """Nothing is open yet."""
         self.scenario = scenario
         self.seed = seed
         self.endpoints: dict[str, GossipEndpoint] = {}
@@ -50,7 +49,7 @@ class LiveGroup:
         self._handles: dict[str, asyncio.TimerHandle] = {}
 
     async def run(self, progress: Callable[[float], None]) -> GossipResult:
-        """Let the rounds pass in real time; ``progress`` hears at which second the run is."""
+        """Run all rounds in real time; ``progress`` receives the current second."""
         scenario, loop = self.scenario, asyncio.get_running_loop()
         try:
             await self._open_all()
@@ -69,10 +68,9 @@ class LiveGroup:
 
     @property
     def rounds_kept(self) -> float:
-        """Which share of the rounds the median peer got round to.
+        """The share of its rounds that the median peer ran.
 
-        A machine that is busy with other work leaves rounds out, and a group that misses rounds
-        carries less for each of them.
+        A busy machine skips rounds, and a group that skips rounds carries less per round.
         """
         rounds = self.telemetry.series(ROUNDS, subject=self._group).values()
         return median(points[-1][1] for points in rounds) / self.scenario.rounds

@@ -1,14 +1,14 @@
 """The flow control of thousands of multicast senders, as arrays.
 
-The broker machines are the protocol; this is its flow control alone, with the same policy
-functions and the same record for each link, for networks that are too large to simulate broker by
-broker.  What it leaves out:
+The broker machines are the protocol; this is its flow control alone, with the same policy functions
+and the same record for each link, for networks that are too large to simulate broker by broker.
+Its simplifications:
 
-1. Membership, acknowledgements and retransmission: trees are given, and nothing is lost.
+1. No membership, acknowledgements and retransmission: trees are given, and nothing is lost.
 2. Senders act in steps of ``STEP_S``.
-3. Prices reach a sender after the latency of the way to it, and take no room on the links.
-4. Only links that can be congested by the senders are modelled, and the first link of a sender's
-   broker, which spreads what is bought at once; the others add their latency.
+3. Prices reach a sender after the latency of the path to it, and use no bandwidth.
+4. Only links that the senders can congest are modelled, and the first link of a sender's broker,
+   which spaces packets that are bought at once; the others add their latency.
 
 docs/papers/cost-benefit.md shows how close both come where both can run.
 """
@@ -59,19 +59,19 @@ class ArrayLink:
         self.told_at_s = -1e9
 
     def set_rate(self, packets_per_s: float) -> None:
-        """The link carries so much from now on."""
+        """Change the link's rate."""
         self.packets_per_s = packets_per_s
         in_flight = round(2 * self.latency_s * packets_per_s)
         self.free_packets = max(0, UNACKNOWLEDGED_PACKETS - in_flight)
 
     @property
     def buffered(self) -> int:
-        """What waits above what the link itself takes."""
+        """Packets that wait above what the link itself accepts."""
         return max(0, len(self.queue) - self.free_packets)
 
 
 class ArraySenders:
-    """What every client has, and what it sends in a step."""
+    """The accounts of all clients, and what they send in a step."""
 
     def __init__(
         self,
@@ -112,14 +112,14 @@ class ArraySenders:
         self.everyone = np.arange(number)
 
     def step(self, now_s: float) -> NDArray[np.int64]:
-        """Who sends a packet in this step, once for each packet."""
+        """The senders of this step, once for each packet."""
         law = self._salaried if self.parameters.law == "paper" else self._paced
         senders = law(now_s)
         np.add.at(self.sent, senders, 1)
         return senders
 
     def price_changed(self) -> None:
-        """Another price is known: paced rates follow it."""
+        """A price has changed: adapt the paced rates."""
         if self.parameters.law == "improved":
             self._grant()
 
@@ -129,7 +129,7 @@ class ArraySenders:
         self.rate = np.asarray(granted_rate(self.price, self.ramp, self.weight, self.exponent))
 
     def _double(self, now_s: float) -> None:
-        """Whose doubling time is over gets a new ramp; these senders always want more."""
+        """Start a new ramp for senders whose doubling time has passed; they always want more."""
         due = np.flatnonzero(self.double_at_s <= now_s)
         if len(due):
             law = self.parameters.improved
@@ -140,7 +140,7 @@ class ArraySenders:
             self._grant()
 
     def paid_by(self, sender: int) -> float:
-        """What a packet of this sender says that it paid."""
+        """The price that a packet of this sender carries."""
         if self.parameters.law == "paper":
             return 0.0
         return float(price_at(self.rate[sender], self.weight[sender], self.exponent))
@@ -271,7 +271,7 @@ class ArrayRun:
                 self._at(leaves_s + before_s, self._arrive, link, plan, paid_price, echo)
 
     def _dearest(self, plan: int) -> int:
-        """The dearest link and the number of its price, as one number."""
+        """The most expensive link and the number of its price, as one number."""
         prices = self.known[plan] * self.on_tree[plan]
         link = int(prices.argmax())
         if prices[link] <= 0:
@@ -305,7 +305,7 @@ class ArrayRun:
             self._transmit(link, index, link.queue.popleft())
 
     def _update(self, every_s: float) -> None:
-        """The price of every link, told as the brokers do."""
+        """Update the price of every link, as the brokers do."""
         for index, link in enumerate(self.links):
             before = link.price
             link.price = link.record.update(link.buffered, seconds(self.now_s))

@@ -24,15 +24,15 @@ from penstock.sim.world import EPOCH, SimWorld
 SITES: Final = ("east", "west")
 
 RUN: Final = 100
-"""Messages that a producer sends at once: 50 ms of production.  Smaller runs show the same and take
-longer to simulate."""
+"""Messages that a producer sends at once: 50 ms of production.  Smaller runs give the same result
+and take longer to simulate."""
 
 PREFETCH: Final = 200
 JITTER_NS: Final[Duration] = 5 * MILLISECOND
-"""Producers are up to so late: without it everything would be in step for ever."""
+"""Producers are late by up to this time: otherwise everything would stay synchronised."""
 
 WARM_UP_NS: Final[Duration] = 3 * SECOND
-"""Brokers find each other before the first message; not counted."""
+"""Time for brokers to find each other before the first message; not counted."""
 
 
 class QueueJob(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class QueueResult(msgspec.Struct, frozen=True):
 
 
 def run_job(job: QueueJob) -> QueueResult:
-    """Make one run; a process of its own can do it."""
+    """Execute one run; it can be in a separate process."""
     return simulate(load(job.scenario), job.policy, job.seed)
 
 
@@ -68,9 +68,9 @@ def simulate(
     *,
     compressed: float = 1.0,
 ) -> QueueResult:
-    """Run a scenario in virtual time; ``progress`` hears at which second it is.
+    """Run a scenario in virtual time; ``progress`` receives the current second.
 
-    A scenario that was compressed needs a policy that is compressed as much.
+    A compressed scenario needs a policy that is compressed by the same factor.
     """
     loads: dict[str, list[tuple[float, float]]] = {f"work-{site}": [] for site in SITES}
     start = EPOCH + WARM_UP_NS
