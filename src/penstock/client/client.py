@@ -31,21 +31,21 @@ from penstock.client.publishing.producer import Producer
 from penstock.client.publishing.publisher import OnThrottle, Publication, Publisher
 from penstock.client.publishing.receipts import BatchReceipt, Receipt
 from penstock.client.publishing.row import Attributes
-from penstock.client.questions import Question, Questions
+from penstock.client.requests import Requests, requests_of
 from penstock.client.session import Session, SessionOptions
 from penstock.content.rows.batch import Batch, Row
 from penstock.content.rows.columns import Buffer
 from penstock.core.intervals import Tick
+from penstock.core.message import Request
+from penstock.core.why import WhyRequest
 from penstock.net.loop_world import token_hex
 from penstock.overlay.messages import LinkControl, StatusRequest
-from penstock.services.datagram.messages import DatagramWhyRequest
 from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.guaranteed.edge.subscription import NOTHING
 from penstock.services.guaranteed.messages import (
     DescribeStreams,
     MoveCursor,
     StreamBounds,
-    WhyRequest,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Client:
         self._options = options
         self._session_or_none: Session | None = None
         self._default: Publisher | None = None
-        self._questions: Questions | None = None
+        self._requests: Requests | None = None
         self._last_subscription = 0
         self._queues: Queues | None = None
         self._groups: Groups | None = None
@@ -146,7 +146,7 @@ class Client:
         if self._session_or_none is None:
             session = Session(self.name, self._addresses, self._options.session)
             self._session_or_none = session
-            self._questions = Questions(session)
+            self._requests = requests_of(session)
             try:
                 await session.start()
             except BaseException:
@@ -235,7 +235,7 @@ class Client:
         self, publisher: str, *, deadline_s: float | None = None
     ) -> dict[str, Any]:
         """What slows the flows of a datagram publisher at this broker down."""
-        answer = await self._ask(DatagramWhyRequest(publisher), deadline_s)
+        answer = await self._ask(WhyRequest(publisher), deadline_s)
         if answer.problem:
             raise PenstockError(answer.problem)
         document: dict[str, Any] = msgspec.json.decode(answer.document)
@@ -457,14 +457,17 @@ class Client:
         return ticks
 
     async def why(self, name: str, *, deadline_s: float | None = None) -> dict[str, Any]:
-        """What slows the publishers of a pubend of this broker down, and since when; or why a
-        subscription that is connected to it is behind.
+        """What slows a sender of any service down, and since when; or why a reader is behind.
+
+        ``name`` is a pubend, a subscription, an alias queue or one of its producers, a client that
+        sends to groups, or a datagram publisher, at the broker that it is connected to.  The
+        document says which ``service`` answered.
         """
         answer = await self._ask(WhyRequest(name), deadline_s)
         if answer.problem:
             raise PenstockError(answer.problem)
         document: dict[str, Any] = msgspec.json.decode(answer.document)
-        return document
+        return {"service": answer.service, **document}
 
     async def control_link(
         self,
@@ -479,10 +482,10 @@ class Client:
         if answer.problem:
             raise PenstockError(f"link {link!r} was not changed: {answer.problem}")
 
-    async def _ask(self, question: Question, deadline_s: float | None) -> Any:
+    async def _ask(self, question: Request, deadline_s: float | None) -> Any:
         self._session  # noqa: B018 - says what is wrong if there is none
-        assert self._questions is not None
-        return await self._questions.ask(question, self._limit_s(deadline_s))
+        assert self._requests is not None
+        return await self._requests.ask(question, self._limit_s(deadline_s))
 
     def _limit_s(self, deadline_s: float | None) -> float:
         return self._options.deadline_s if deadline_s is None else deadline_s

@@ -132,6 +132,10 @@ class Session:
         self._stopped.pop(key, None)
         self._deadlines.set(key, None)
 
+    def participant(self, key: str) -> Participant | None:
+        """The participant of a key, if there is one."""
+        return self._participants.get(key)
+
     def participants(self) -> list[Participant]:
         """Everybody who shares the connection."""
         return list(self._participants.values())

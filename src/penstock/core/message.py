@@ -19,6 +19,7 @@ other module keeps a list of message types:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from enum import Enum
 from types import ModuleType
@@ -26,11 +27,15 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from penstock.core.limits import RequestNumber, Text
+
 PUBLISHER: Final = "publisher"
 """The role of every participant that sends rows, to whichever service."""
 
+REQUESTS: Final = "requests"
+"""The role of the participant that asks numbered requests, to whichever service."""
+
 QUESTIONS: Final = "questions"
-"""The role of the participant that asks the broker about itself."""
 
 DATAGRAMS: Final = "datagrams"
 """The role of the participant that speaks in datagrams beside the connection."""
@@ -77,6 +82,32 @@ class RowsRequest(ClientRequest, frozen=True):
     quick: ClassVar[bool] = True
 
 
+class Request(ClientRequest, frozen=True, kw_only=True):
+    """A request with exactly one answer, which repeats its number.
+
+    The client numbers its requests (``client/requests.py``); fields that every request or answer
+    has stand behind the type's own and are given by name.
+    """
+
+    answer: ClassVar[str]
+    """The name of the answer's type, in the module that defines the request."""
+    repeatable: ClassVar[bool] = False
+    """Whether asking twice is the same as asking once: such a request is sent again when the
+    connection was lost before its answer came."""
+
+    request: RequestNumber = 0
+
+    def refused(self, reason: str) -> Answer:
+        """Nothing was done."""
+        refusal: Answer = self.answered(problem=reason)
+        return refusal
+
+    def answered(self, *values: Any, problem: str = "", uncertain: bool = False) -> Any:
+        """The answer to this request; the values are those of the answer's own fields."""
+        kind = getattr(sys.modules[type(self).__module__], self.answer)
+        return kind(*values, request=self.request, problem=problem, uncertain=uncertain)
+
+
 class ClientReply(Message, frozen=True):
     """From a broker to one of its clients."""
 
@@ -92,6 +123,18 @@ class ClientReply(Message, frozen=True):
         if not self.named_by:
             return (self.role,)
         return (participant_key(self.role, getattr(self, self.named_by)),)
+
+
+class Answer(ClientReply, frozen=True, kw_only=True):
+    """The answer to a ``Request``; all fields of a type's own have defaults, for refusals."""
+
+    role: ClassVar[str] = REQUESTS
+
+    request: RequestNumber = 0
+    problem: Text = ""
+    """Why the request was not carried out; empty if it was."""
+    uncertain: bool = False
+    """The disk failed meanwhile: whether it was carried out shows when the broker restarts."""
 
 
 class BrokerMessage(Message, frozen=True):

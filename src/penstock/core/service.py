@@ -19,6 +19,7 @@ from penstock.core.message import Message
 from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
+from penstock.core.why import Asker
 
 
 class BrokerContext(msgspec.Struct, frozen=True):
@@ -145,6 +146,14 @@ class Service:
 
     def status(self, now: Instant) -> Any:
         """The service's part of the broker's status: something that encodes as JSON."""
+        return {}
+
+    def why(self, name: str, asker: Asker, now: Instant) -> list[Effect] | None:
+        """Answer what slows ``name`` down, now or later; None if the service does not know it."""
+        return None
+
+    def known_names(self) -> dict[str, list[str]]:
+        """The names that ``why`` knows, by what they name: pubends, alias queues, senders."""
         return {}
 
     def problems(self, now: Instant) -> list[str]:

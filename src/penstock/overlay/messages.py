@@ -21,12 +21,13 @@ from penstock.core.limits import (
 )
 from penstock.core.message import (
     DATAGRAMS,
-    QUESTIONS,
+    Answer,
     BrokerMessage,
     ClientReply,
     ClientRequest,
     ConnectionMessage,
     DatagramMessage,
+    Request,
     Right,
 )
 
@@ -76,21 +77,22 @@ class Heartbeat(ConnectionMessage, frozen=True):
     """Nothing but a sign of life."""
 
 
-class StatusRequest(ClientRequest, frozen=True):
+class StatusRequest(Request, frozen=True):
     """Asks a broker how it is."""
 
+    answer: ClassVar[str] = "Status"
 
-class Status(ClientReply, frozen=True):
+
+class Status(Answer, frozen=True):
     """A broker's account of itself, as JSON (docs/reference/status.md)."""
 
-    role: ClassVar[str] = QUESTIONS
-
-    document: Document
+    document: Document = b""
 
 
-class LinkControl(ClientRequest, frozen=True):
+class LinkControl(Request, frozen=True):
     """An operator changes a link while it runs: its bandwidth (0 is unlimited), or cuts it."""
 
+    answer: ClassVar[str] = "LinkControlled"
     right: ClassVar[Right] = Right.ADMINISTER
 
     link: Name
@@ -99,16 +101,14 @@ class LinkControl(ClientRequest, frozen=True):
 
     def refused(self, reason: str) -> LinkControlled:
         """The link is as it was."""
-        return LinkControlled(self.link, reason)
+        reply: LinkControlled = self.answered(self.link, problem=reason)
+        return reply
 
 
-class LinkControlled(ClientReply, frozen=True):
+class LinkControlled(Answer, frozen=True):
     """The change is in force, or was refused with a reason."""
 
-    role: ClassVar[str] = QUESTIONS
-
-    link: Name
-    problem: Text = ""
+    link: Name = ""
 
 
 # -- datagrams ---------------------------------------------------------------------------------

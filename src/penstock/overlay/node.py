@@ -32,6 +32,7 @@ from penstock.core.machine import (
 from penstock.core.message import Message
 from penstock.core.service import BrokerContext, Service
 from penstock.core.tokens import Tokens
+from penstock.core.why import Asker, WhyRequest
 from penstock.overlay.messages import LinkState
 from penstock.overlay.routing import LinkStateDatabase, next_hops_of, trees_of
 from penstock.overlay.wire import service_of_message
@@ -40,6 +41,10 @@ from penstock.services.registry import broker_services
 
 SETTLE_WITHIN: Duration = 2 * SECOND
 """After its start a broker waits so long for its neighbours before it goes on without them."""
+
+
+LISTED_NAMES = 20
+"""How many names of one kind an answer lists that does not know the name asked for."""
 
 
 class NodeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -149,6 +154,8 @@ class BrokerNode:
             if isinstance(fact.message, LinkState):
                 self._touched = self._every_service
                 return self._link_state(fact.link, fact.message, now)
+            if isinstance(fact.message, WhyRequest):
+                return self._why(fact.link, fact.message, now)
             service = self._service(self._number_of[type(fact.message)])
             return service.received(fact.link, fact.message, now)
         if isinstance(fact, ReceivedTogether):
@@ -162,6 +169,24 @@ class BrokerNode:
                 return self._service(token % len(self._by_number)).log_read(fact, now)
         self._touched = self._every_service
         return self._handle_for_all(fact, now)
+
+    def _why(self, session: LinkName, question: WhyRequest, now: Instant) -> list[Effect]:
+        """Let the first service that knows the name explain it."""
+        for number, (name, service) in enumerate(self.services.items()):
+            found = service.why(question.name, Asker(session, question, name), now)
+            if found is not None:
+                self._touched |= 1 << number
+                return found
+        return [Asker(session, question, "").refused(self._unknown(question.name))]
+
+    def _unknown(self, name: str) -> str:
+        listed = [
+            f"its {kind} are {', '.join(names[:LISTED_NAMES])}{', …' * (len(names) > LISTED_NAMES)}"
+            for service in self._by_number
+            for kind, names in service.known_names().items()
+            if names
+        ]
+        return f"broker {self.name!r} knows no {name!r}: {'; '.join(listed) or 'it has no names'}"
 
     def _received_together(self, fact: ReceivedTogether, now: Instant) -> list[Effect]:
         """Messages of one service after another, as they stand in the datagrams."""

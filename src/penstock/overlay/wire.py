@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from penstock.content.codec.stream import Decoder
+from penstock.core import why
 from penstock.core.message import (
     BrokerMessage,
     ClientReply,
@@ -24,8 +25,8 @@ ON_CONNECTIONS = (ConnectionMessage, ClientRequest, ClientReply, BrokerMessage)
 
 @cache
 def vocabulary(*audiences: type[Message]) -> tuple[type[Message], ...]:
-    """The message types of these audiences: the overlay's, then each service's."""
-    kinds = list(messages_in(overlay))
+    """The message types of these audiences: those of every broker, then each service's."""
+    kinds = [*messages_in(overlay), *messages_in(why)]
     for service in broker_services():
         kinds += service.messages
     return tuple(kind for kind in kinds if issubclass(kind, audiences))

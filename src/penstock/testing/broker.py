@@ -230,7 +230,7 @@ class Broker:
 
     def queue(self, name: str) -> QueueState:
         """What a queue holds: ``waiting``, ``in_flight``, ``consumers``."""
-        return queue_state(self._running.ask(ListQueues(1, name)), name)
+        return queue_state(self._running.ask(ListQueues(name)), name)
 
     def status(self) -> BrokerStatus:
         """The broker's account of itself, with its sessions and subscriptions.

@@ -10,15 +10,17 @@ import sys
 import threading
 from pathlib import Path
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 
 from penstock.cli.main import status_of
-from penstock.cli.messaging.gossip import gossip, why_text
+from penstock.cli.messaging.gossip import gossip
 from penstock.client.gossip.gossip import GossipPeer
 from penstock.services.gossip.parameters import GossipParameters
 from penstock.services.gossip.peer import Peer
 from penstock.services.gossip.why import why as explain
+from penstock.services.gossip.why_text import why_text
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,9 @@ def test_lines_are_published_and_events_printed(
 
 
 def test_the_answer_shows_every_number_of_the_decision() -> None:
-    text = why_text(explain(Peer("me:1", GossipParameters(), 1, now=0), 0, now=0))
+    text = why_text(
+        msgspec.structs.asdict(explain(Peer("me:1", GossipParameters(), 1, now=0), 0, now=0))
+    )
     for word in ("cause:", "buffers:", "age:", "tokens:", "copies:", "receipt:", "group:"):
         assert word in text
 

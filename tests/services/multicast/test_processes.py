@@ -13,7 +13,7 @@ import pytest
 
 import penstock
 from penstock.cli.errors import UserError
-from penstock.cli.messaging.groups import join, why_text
+from penstock.cli.messaging.groups import join
 from penstock.cli.messaging.queues import send
 from penstock.client.blocking.client import connect as connect_blocking
 from penstock.client.client import Client
@@ -22,6 +22,7 @@ from penstock.client.groups.producer import GroupSendError
 from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
+from penstock.services.multicast.why_text import why_text
 
 LINKS = {"a": "bc", "b": "ad", "c": "ad", "d": "bc"}
 """A diamond: two ways from a to d."""
@@ -223,7 +224,7 @@ def test_why_is_told_in_words() -> None:
         },
         "tree": [{"link": "a->b", "price": 0.75}],
     }
-    text = why_text([explained])
+    text = why_text({"senders": [explained]})
     assert "waits for the price" in text
     assert "the dearest link is a->b" in text
     assert "tree:    a->b 0.75" in text

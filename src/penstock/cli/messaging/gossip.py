@@ -17,11 +17,10 @@ from penstock.cli.errors import MISUSED, told_in_one_line
 from penstock.cli.messaging.attributes import parse_attributes, shown
 from penstock.client.errors import PenstockError
 from penstock.client.gossip.gossip import DEFAULT_BUFFER_EVENTS, GossipGroup, GossipPeer
-from penstock.client.gossip.why import ask_why
 from penstock.client.publishing.row import Attributes
 from penstock.lab.telemetry.telemetry import TelemetryDirectory
 from penstock.net.udp.datagrams import parse_address
-from penstock.services.gossip.messages import Event, Why
+from penstock.services.gossip.messages import Event
 from penstock.services.gossip.parameters import GossipParameters
 
 
@@ -165,32 +164,3 @@ def _event_text(event: Event, *, as_json: bool) -> str:
         "attributes": {name: shown(value) for name, value in event.attributes.items()},
     }
     return msgspec.json.encode(document).decode()
-
-
-async def explain_peer(
-    address: str, group: str, deadline_s: float
-) -> tuple[dict[str, object], str]:
-    """What limits the publications of a peer on this machine, as a document and as text."""
-    answer = await ask_why(address, group, deadline_s=deadline_s)
-    document = msgspec.structs.asdict(answer)
-    del document["token"]
-    return document, why_text(answer)
-
-
-def why_text(answer: Why) -> str:
-    lines = [
-        f"{answer.peer} in group {answer.group!r}: may publish "
-        f"{answer.allowed_rate_msgs_per_s:.3g} msg/s and publishes "
-        f"{answer.published_rate_msgs_per_s:.3g}; {answer.waiting} publications waiting",
-        f"  cause:    {answer.cause}",
-        f"  buffers:  the smallest holds {answer.minimum_buffer} events, this one "
-        f"{answer.own_buffer}",
-        f"  age:      {answer.average_age:.2f} when the smallest buffer drops; marks "
-        f"{answer.low_age_mark:.1f} and {answer.high_age_mark:.1f}",
-        f"  tokens:   {answer.average_tokens:.1f} of {answer.bucket_tokens} on average",
-        f"  copies:   {answer.copies_for_each_event:.2f} of each event, "
-        f"target {answer.copies_target:.2f}",
-        f"  receipt:  {answer.receipt:.1%} of the events reach a peer",
-        f"  group:    about {answer.group_size:.0f} peers, {answer.members_known} known here",
-    ]
-    return "\n".join(lines)

@@ -10,6 +10,8 @@ import asyncio
 from secrets import randbits
 from typing import Any
 
+import msgspec
+
 from penstock.client.errors import DeadlineExceeded
 from penstock.content.codec.malformed import MalformedMessage
 from penstock.content.codec.stream import Decoder, encode_joined
@@ -59,3 +61,10 @@ async def ask_why(peer: str, group: str = "default", *, deadline_s: float = 2.0)
         raise DeadlineExceeded(f"nobody listens at {peer}: is the peer running?") from None
     finally:
         transport.close()
+
+
+async def peer_document(address: str, group: str, *, deadline_s: float) -> dict[str, Any]:
+    """The same as a document, with the name of the service that explains it."""
+    document = msgspec.structs.asdict(await ask_why(address, group, deadline_s=deadline_s))
+    del document["token"]
+    return {"service": "gossip", **document}

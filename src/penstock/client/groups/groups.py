@@ -35,19 +35,18 @@ from penstock.client.publishing.limits import PublishLimits
 from penstock.client.publishing.publisher import Publisher
 from penstock.client.publishing.receipts import Receipt
 from penstock.client.publishing.row import Attributes
-from penstock.client.queue_requests import QueueRequests
 from penstock.client.reading import Reading
+from penstock.client.requests import requests_of
 from penstock.client.session import Session
 from penstock.client.waiting import deadline
 from penstock.content.rows.columns import Buffer
-from penstock.core.message import participant_key
+from penstock.core.message import Request, participant_key
+from penstock.core.why import WhyRequest
 from penstock.services.multicast.messages import (
     MEMBER,
-    REQUESTS,
     AskGroups,
     GroupSenderOpened,
     GroupView,
-    WhySender,
 )
 
 
@@ -79,7 +78,7 @@ class Groups:
         self._session = session
         self._name = name
         self._options = options
-        self._requests = QueueRequests(session, REQUESTS)
+        self._requests = requests_of(session)
 
     def group(
         self, name: str, *, must_exist: bool = False, window_bytes: int = WINDOW_BYTES
@@ -128,26 +127,19 @@ class Groups:
         self, group: str = "", *, deadline_s: float | None = None
     ) -> dict[str, list[str]]:
         """Who is in a group, or in every group, as ``name@broker``."""
-        found: dict[str, list[str]] = await self._ask(partial(_ask_groups, group), deadline_s)
+        found: dict[str, list[str]] = await self._ask(AskGroups(group), deadline_s)
         return found
 
     async def why(self, client: str, *, deadline_s: float | None = None) -> list[dict[str, Any]]:
         """What holds a client's senders at this broker back: tree, prices, balance."""
-        found: list[dict[str, Any]] = await self._ask(partial(_why_sender, client), deadline_s)
+        document = await self._ask(WhyRequest(client), deadline_s)
+        found: list[dict[str, Any]] = document.get("senders", [])
         return found
 
-    async def _ask(self, make: Any, deadline_s: float | None) -> Any:
+    async def _ask(self, request: Request, deadline_s: float | None) -> Any:
         limit_s = self._options.deadline_s if deadline_s is None else deadline_s
-        answer = await self._requests.ask(make, limit_s)
+        answer = await self._requests.carry_out(request, limit_s)
         return msgspec.json.decode(answer.document)
-
-
-def _ask_groups(group: str, number: int) -> AskGroups:
-    return AskGroups(number, group)
-
-
-def _why_sender(client: str, number: int) -> WhySender:
-    return WhySender(number, client)
 
 
 class Group(Reading):

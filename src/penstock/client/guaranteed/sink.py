@@ -17,16 +17,16 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
 from penstock.client.errors import AnswerLost, OutcomeUncertain, PenstockError
-from penstock.client.questions import Question
 from penstock.client.waiting import deadline
 from penstock.content.rows.batch import Batch, Row
+from penstock.core.message import Request
 from penstock.services.guaranteed.staging.messages import CommitStages, DropStages, StageRows
 
 COMMIT_WITHIN_S: Final = 600.0
 """How long a commit may take unless told otherwise: the rate that the pubend allows its publishers
 holds for it too."""
 
-Ask = Callable[[Question, float], Awaitable[Any]]
+Ask = Callable[[Request, float], Awaitable[Any]]
 
 
 class SinkRefusedError(PenstockError):
@@ -75,7 +75,7 @@ class Sink:
         """Nobody will commit what was staged for this epoch."""
         await self.ask_until_answered(DropStages(self.name, epoch), self._deadline_s)
 
-    async def ask_until_answered(self, question: Question, deadline_s: float | None = None) -> Any:
+    async def ask_until_answered(self, question: Request, deadline_s: float | None = None) -> Any:
         """Ask, again after every lost connection: whatever a sink says may be repeated."""
         limit_s = self._deadline_s if deadline_s is None else deadline_s
         async with deadline(limit_s, lambda: f"sink {self.name!r}: no answer"), self._turn:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import AsyncIterator
-from functools import partial
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
@@ -28,20 +27,19 @@ from penstock.client.publishing.limits import PublishLimits
 from penstock.client.publishing.publisher import Publisher
 from penstock.client.publishing.receipts import Receipt
 from penstock.client.publishing.row import Attributes
-from penstock.client.queue_requests import QueueRequests
 from penstock.client.queues.message import QueueBatch, QueueMessage, SettleRows
 from penstock.client.queues.producer import QueueProducer
 from penstock.client.queues.reader import Outcome, Phase, QueueReader
 from penstock.client.reading import Reading
+from penstock.client.requests import requests_of
 from penstock.client.session import Session
 from penstock.client.waiting import deadline
 from penstock.content.rows.columns import Buffer
 from penstock.core.clock import seconds
-from penstock.core.message import participant_key
+from penstock.core.message import Request, participant_key
 from penstock.services.queues.messages import (
     CONSUMER,
     DEFAULT_PRIORITY,
-    REQUESTS,
     Browse,
     ChangeDestination,
     ListQueues,
@@ -84,7 +82,7 @@ class Queues:
         self._session = session
         self._name = name
         self._options = options
-        self._requests = QueueRequests(session, REQUESTS)
+        self._requests = requests_of(session)
         self._deadline_s = options.deadline_s
         self._senders: dict[tuple[str, int, float | None], QueueSender] = {}
         self._last_consumer = 0
@@ -169,22 +167,20 @@ class Queues:
         self, queue: str = "", *, deadline_s: float | None = None
     ) -> list[dict[str, Any]]:
         """The state of one queue, or of all that the broker hosts."""
-        document = await self._ask(lambda number: ListQueues(number, queue), deadline_s)
+        document = await self._ask(ListQueues(queue), deadline_s)
         listed: list[dict[str, Any]] = document["queues"]
         return listed
 
     async def purge(self, queue: str, *, deadline_s: float | None = None) -> int:
         """Discard what waits; how many messages."""
-        document = await self._ask(lambda number: PurgeQueue(number, queue), deadline_s)
+        document = await self._ask(PurgeQueue(queue), deadline_s)
         return int(document["purged"])
 
     async def retire(
         self, alias: str, destination: str, *, deadline_s: float | None = None
     ) -> list[str]:
         """Take a destination from an alias queue; returns those that are left."""
-        document = await self._ask(
-            lambda number: ChangeDestination(number, alias, destination, True), deadline_s
-        )
+        document = await self._ask(ChangeDestination(alias, destination, True), deadline_s)
         left: list[str] = document["destinations"]
         return left
 
@@ -192,9 +188,7 @@ class Queues:
         self, alias: str, destination: str, *, deadline_s: float | None = None
     ) -> list[str]:
         """Give an alias queue one more destination; returns all of them."""
-        document = await self._ask(
-            lambda number: ChangeDestination(number, alias, destination), deadline_s
-        )
+        document = await self._ask(ChangeDestination(alias, destination), deadline_s)
         known: list[str] = document["destinations"]
         return known
 
@@ -211,8 +205,8 @@ class Queues:
         position = 0
         while len(found) < limit:
             left = limit - len(found)
-            make = partial(_browse, queue, selector, position, left)
-            answer = await self._requests.ask(make, self._limit_s(deadline_s))
+            request = Browse(queue, selector, position, left)
+            answer = await self._requests.carry_out(request, self._limit_s(deadline_s))
             for frame in answer.frames:
                 rows = zip(
                     frame.ticks,
@@ -226,17 +220,13 @@ class Queues:
                 break
         return found
 
-    async def _ask(self, make: Any, deadline_s: float | None) -> dict[str, Any]:
-        answer = await self._requests.ask(make, self._limit_s(deadline_s))
+    async def _ask(self, request: Request, deadline_s: float | None) -> dict[str, Any]:
+        answer = await self._requests.carry_out(request, self._limit_s(deadline_s))
         document: dict[str, Any] = msgspec.json.decode(answer.document)
         return document
 
     def _limit_s(self, deadline_s: float | None) -> float:
         return self._deadline_s if deadline_s is None else deadline_s
-
-
-def _browse(queue: str, selector: str, position: int, limit: int, number: int) -> Browse:
-    return Browse(number, queue, selector, position, limit)
 
 
 class Receiver(Reading):

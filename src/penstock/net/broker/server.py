@@ -47,8 +47,6 @@ from penstock.overlay.messages import (
     DatagramSocketRequest,
     Hello,
     LinkControl,
-    LinkControlled,
-    Status,
     StatusRequest,
 )
 from penstock.overlay.node import BrokerNode
@@ -221,6 +219,7 @@ class BrokerServer:
         if self._listener is not None:
             self._listener.close()
         self._monitor.stop()
+        self._watch.cancel()
         self._driver.stop()
         self._datagrams.close()
         lost = [*self._sessions.abort_all(CRASHED), *await self._neighbours.abort_all(CRASHED)]
@@ -324,14 +323,16 @@ class BrokerServer:
         if type(message) not in OPERATIONS:
             return None
         if isinstance(message, StatusRequest):
-            return Status(msgspec.json.encode(self.status()))
+            status: Message = message.answered(msgspec.json.encode(self.status()))
+            return status
         if isinstance(message, DatagramSocketRequest):
             return self._datagrams.offer(session)
         if isinstance(message, LinkControl):
             problem = self._neighbours.control(
                 message.link, message.bandwidth_bytes_per_s, cut=message.cut
             )
-            return LinkControlled(message.link, problem)
+            controlled: Message = message.answered(message.link, problem=problem)
+            return controlled
         return None
 
     def status(self) -> BrokerStatus:

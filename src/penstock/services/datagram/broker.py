@@ -28,6 +28,7 @@ from penstock.core.message import Message
 from penstock.core.service import Service
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
+from penstock.core.why import Asker
 from penstock.services.datagram.admission import (
     open_objection,
     own_requests,
@@ -40,8 +41,6 @@ from penstock.services.datagram.messages import (
     DatagramOpened,
     DatagramsSubscribed,
     DatagramWhyAnswer,
-    DatagramWhyReply,
-    DatagramWhyRequest,
     EchoReply,
     EchoRequest,
     Feedback,
@@ -98,7 +97,6 @@ class DatagramBroker(Service):
             UnsubscribeDatagrams: self._unsubscribe,
             SourceAnnouncement: self._announcement,
             Interest: self._interest,
-            DatagramWhyRequest: self._why,
             DatagramWhyAnswer: self._why_answered,
         }
 
@@ -287,16 +285,10 @@ class DatagramBroker(Service):
         self._clients.leave(client)
         return [*out, *self._announce_if_changed()]
 
-    def _why(self, session: LinkName, message: DatagramWhyRequest, now: Instant) -> list[Effect]:
-        publisher = message.publisher
-        client = self._clients.named(publisher.removesuffix(f"@{self.name}"))
-        if client is None:
-            problem = (
-                f"broker {self.name!r} has no datagram publisher {publisher!r}: ask the broker "
-                "that it is connected to"
-            )
-            return [Send(session, DatagramWhyReply(b"", problem))]
-        return self._questions.ask(session, client.session)
+    def why(self, name: str, asker: Asker, now: Instant) -> list[Effect] | None:
+        """Ask the publisher, which alone knows what slows its flows down."""
+        client = self._clients.named(name.removesuffix(f"@{self.name}"))
+        return None if client is None else self._questions.ask(asker, client.session)
 
     def _why_answered(
         self, session: LinkName, message: DatagramWhyAnswer, now: Instant
@@ -420,3 +412,17 @@ class DatagramBroker(Service):
 def _tell(link: LinkName | None, message: Message) -> Send:
     assert link is not None, "only links that are up are told"
     return Send(link, message, Priority.CONTROL)
+
+    # -- people -----------------------------------------------------------------------------
+
+    def status(self, now: Instant) -> dict[str, int]:
+        """How many messages were forwarded and refused, and how many clients there are."""
+        return {
+            "clients": len(self._clients),
+            "forwarded_messages": self.forwarded_messages,
+            "refused_messages": self.refused_messages,
+        }
+
+    def known_names(self) -> dict[str, list[str]]:
+        """Clients that publish datagrams."""
+        return {"datagram clients": self._clients.names()}

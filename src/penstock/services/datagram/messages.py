@@ -26,7 +26,6 @@ from penstock.core.limits import (
 )
 from penstock.core.message import (
     DATAGRAMS,
-    QUESTIONS,
     BrokerMessage,
     ClientReply,
     ClientRequest,
@@ -104,21 +103,6 @@ class UnsubscribeDatagrams(ClientRequest, frozen=True):
     """A client wants no more of it."""
 
     filter_id: Sequence
-
-
-class DatagramWhyRequest(ClientRequest, frozen=True):
-    """Somebody asks what slows a publisher at this broker down."""
-
-    publisher: Name
-
-
-class DatagramWhyReply(ClientReply, frozen=True):
-    """The publisher's account of its flows, as JSON; or why there is none."""
-
-    role: ClassVar[str] = QUESTIONS
-
-    document: Document
-    problem: Text = ""
 
 
 class DatagramWhyQuestion(ClientReply, frozen=True):

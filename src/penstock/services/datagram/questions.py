@@ -7,10 +7,10 @@ from typing import Final
 import msgspec
 
 from penstock.core.machine import Effect, LinkName, Send
+from penstock.core.why import Asker
 from penstock.services.datagram.messages import (
     DatagramWhyAnswer,
     DatagramWhyQuestion,
-    DatagramWhyReply,
 )
 
 MAX_OPEN_QUESTIONS: Final = 1024
@@ -18,7 +18,7 @@ MAX_OPEN_QUESTIONS: Final = 1024
 
 
 class _OpenQuestion(msgspec.Struct, frozen=True):
-    asker: LinkName
+    asker: Asker
     publisher: LinkName
 
 
@@ -29,13 +29,13 @@ class OpenQuestions:
         self._open: dict[int, _OpenQuestion] = {}
         self._last = 0
 
-    def ask(self, asker: LinkName, publisher: LinkName) -> list[Effect]:
-        """Pass a question on from one session to another."""
+    def ask(self, asker: Asker, publisher: LinkName) -> list[Effect]:
+        """Pass a question on to the session of a publisher."""
         out: list[Effect] = []
         if len(self._open) >= MAX_OPEN_QUESTIONS:
             oldest = self._open.pop(next(iter(self._open)))
             problem = "too many questions are open at this broker: ask again"
-            out.append(Send(oldest.asker, DatagramWhyReply(b"", problem)))
+            out.append(oldest.asker.refused(problem))
         self._last += 1
         self._open[self._last] = _OpenQuestion(asker, publisher)
         return [*out, Send(publisher, DatagramWhyQuestion(self._last))]
@@ -46,16 +46,16 @@ class OpenQuestions:
         if question is None or question.publisher != session:
             return []
         del self._open[answer.token]
-        return [Send(question.asker, DatagramWhyReply(answer.document))]
+        return [question.asker.told(answer.document)]
 
     def session_closed(self, session: LinkName) -> list[Effect]:
         """Fail the questions to a publisher that is gone, and drop those of an asker."""
         out: list[Effect] = []
         for number, question in list(self._open.items()):
-            if session not in (question.publisher, question.asker):
+            if session not in (question.publisher, question.asker.session):
                 continue
             del self._open[number]
-            if session != question.asker:
+            if session != question.asker.session:
                 problem = "the publisher has disconnected"
-                out.append(Send(question.asker, DatagramWhyReply(b"", problem)))
+                out.append(question.asker.refused(problem))
         return out

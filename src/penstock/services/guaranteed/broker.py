@@ -18,6 +18,7 @@ from penstock.core.service import Service
 from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
+from penstock.core.why import Asker
 from penstock.services.guaranteed.dispatch import Handlers, joined
 from penstock.services.guaranteed.edge.cursors import CURSORS
 from penstock.services.guaranteed.edge.durable import EDGE
@@ -81,7 +82,7 @@ class GuaranteedBroker(Service):
             log_bounds=logs.get(STAGING),
             now=now,
         )
-        questions = Questions(broker, self._source.by_name, self.edge)
+        self._questions = questions = Questions(broker, self._source.by_name, self.edge)
         between_parts: Handlers = {
             UpstreamCongestionAlert: self._alert,
             Acknowledgement: self._acknowledged,
@@ -277,6 +278,17 @@ class GuaranteedBroker(Service):
     def status(self, now: Instant) -> GuaranteedStatus:
         """Pubends and subscriptions."""
         return status_of(self.pubends, self.edge, now)
+
+    def why(self, name: str, asker: Asker, now: Instant) -> list[Effect] | None:
+        """Explain a pubend, or the subscriptions of a name."""
+        document = self._questions.explained(name, now)
+        return None if document is None else [asker.told(document)]
+
+    def known_names(self) -> dict[str, list[str]]:
+        """Pubends and subscriptions."""
+        readers = {each.name for each in self.edge.subscriptions()}
+        readers.update(each.name for each in self.edge.durable_subscriptions())
+        return {"pubends": sorted(self.pubends), "subscriptions": sorted(readers)}
 
     def problems(self, now: Instant) -> list[str]:
         """What the pubends report."""

@@ -20,7 +20,6 @@ from penstock.core.limits import (
     AskedSelector,
     Count,
     CountBytes,
-    Document,
     DurationLimited,
     Durations,
     FilterText,
@@ -37,11 +36,12 @@ from penstock.core.limits import (
 )
 from penstock.core.message import (
     PUBLISHER,
-    QUESTIONS,
+    Answer,
     BrokerMessage,
     ClientReply,
     ClientRequest,
     LogRecord,
+    Request,
     Right,
     RowsRequest,
 )
@@ -181,22 +181,6 @@ class ThrottleNotice(ClientReply, frozen=True):
     since: InstantLimited
     rule: Text
     cause: Text
-
-
-class WhyRequest(ClientRequest, frozen=True):
-    """Asks a broker what slows one of its pubends down, or why a subscription there is behind."""
-
-    name: Name
-
-
-class WhyReply(ClientReply, frozen=True):
-    """The answer, as JSON; ``problem`` if nothing here has that name."""
-
-    role: ClassVar[str] = QUESTIONS
-
-    name: Name
-    document: Document
-    problem: Text = ""
 
 
 class OpenProducer(ClientRequest, frozen=True):
@@ -434,39 +418,40 @@ class StreamBounds(msgspec.Struct, frozen=True):
     rows_end: TickLimited
 
 
-class DescribeStreams(ClientRequest, frozen=True):
+class DescribeStreams(Request, frozen=True):
     """Asks which pubends there are, and what of them can be read."""
 
+    answer: ClassVar[str] = "StreamsDescribed"
+    repeatable: ClassVar[bool] = True
 
-class StreamsDescribed(ClientReply, frozen=True):
+
+class StreamsDescribed(Answer, frozen=True):
     """The answer; ``problem`` if nobody on this broker has registered with the sources yet."""
 
-    role: ClassVar[str] = QUESTIONS
+    streams: Annotated[dict[Name, StreamBounds], msgspec.Meta(max_length=MOST_STREAMS)] = (
+        msgspec.field(default_factory=dict)
+    )
 
-    streams: Annotated[dict[Name, StreamBounds], msgspec.Meta(max_length=MOST_STREAMS)]
-    problem: Text = ""
 
-
-class MoveCursor(ClientRequest, frozen=True):
+class MoveCursor(Request, frozen=True):
     """Keep the logs from these ticks on until the cursor moves again; ``forget`` deletes it."""
+
+    answer: ClassVar[str] = "CursorMoved"
+    repeatable: ClassVar[bool] = True
 
     cursor: Name
     ticks: Positions
     forget: bool = False
 
 
-class CursorMoved(ClientReply, frozen=True):
+class CursorMoved(Answer, frozen=True):
     """The cursor is saved there, or was refused with a reason.
 
     If it is ``uncertain``, it may stand at either place when the broker is started again.
     """
 
-    role: ClassVar[str] = QUESTIONS
-
-    cursor: Name
-    ticks: Positions
-    problem: Text = ""
-    uncertain: bool = False
+    cursor: Name = ""
+    ticks: Positions = msgspec.field(default_factory=dict)
 
 
 class LogEntry(LogRecord, frozen=True, gc=False):

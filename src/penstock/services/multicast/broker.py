@@ -23,6 +23,7 @@ from penstock.core.randomness import random_stream
 from penstock.core.service import Service
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Topology, Tree
+from penstock.core.why import Asker
 from penstock.mechanisms.deadlines import Deadlines
 from penstock.services.multicast.admission import send_objection
 from penstock.services.multicast.groups.client_requests import ClientRequests
@@ -45,7 +46,6 @@ from penstock.services.multicast.messages import (
     OpenGroupSender,
     Prices,
     SendToGroups,
-    WhySender,
 )
 from penstock.services.multicast.parameters import MulticastParameters
 from penstock.services.multicast.prices.exchange import PriceExchange
@@ -106,7 +106,6 @@ class MulticastBroker(Service):
             JoinGroup: requests.join,
             LeaveGroup: requests.leave,
             AskGroups: requests.ask_groups,
-            WhySender: requests.why_sender,
         }
 
     # -- the service contract ---------------------------------------------------------------
@@ -314,3 +313,18 @@ class MulticastBroker(Service):
         self, link: LinkName, message: MembershipWanted, now: Instant, out: list[Effect]
     ) -> None:
         self.groups.asked(link, message.broker, out)
+
+    # -- people -----------------------------------------------------------------------------
+
+    def status(self, now: Instant) -> dict[str, Any]:
+        """Clients that send to groups, and the size of each group."""
+        return self._requests.status()
+
+    def why(self, name: str, asker: Asker, now: Instant) -> list[Effect] | None:
+        """Explain what holds a client's senders back."""
+        document = self._requests.explained(name, now)
+        return None if document is None else [asker.told(document)]
+
+    def known_names(self) -> dict[str, list[str]]:
+        """Clients that send to groups."""
+        return {"clients that send to groups": self._requests.sending_clients()}

@@ -21,22 +21,22 @@ from penstock.core.limits import (
     Name,
     Names,
     Rate,
-    RequestNumber,
     Sequence,
     Stamp,
     Text,
 )
 from penstock.core.message import (
     PUBLISHER,
+    Answer,
     BrokerMessage,
     ClientReply,
     ClientRequest,
+    Request,
     RowsRequest,
     participant_key,
 )
 
 MEMBER: Final = "member"
-REQUESTS: Final = "requests about groups"
 """The participants of a client's session that this service answers."""
 
 MOST_MEMBERS: Final = 1 << 20
@@ -295,25 +295,15 @@ class GroupTaken(ClientRequest, frozen=True, gc=False):
 # -- clients: questions ----------------------------------------------------------------------------
 
 
-class AskGroups(ClientRequest, frozen=True):
+class AskGroups(Request, frozen=True):
     """Asks for the members of a group, or (empty) of every group."""
 
-    request: RequestNumber
+    answer: ClassVar[str] = "GroupsAnswer"
+
     group: Name = ""
 
 
-class WhySender(ClientRequest, frozen=True):
-    """Asks what holds a client's group senders back."""
-
-    request: RequestNumber
-    client: Name
-
-
-class GroupsAnswer(ClientReply, frozen=True):
+class GroupsAnswer(Answer, frozen=True):
     """The answer, as JSON; or why there is none."""
 
-    role: ClassVar[str] = REQUESTS
-
-    request: RequestNumber
-    document: Document
-    problem: Text = ""
+    document: Document = b""

@@ -54,7 +54,7 @@ def explain_sender(
 ) -> bytes:
     """The explanations of a client's senders as JSON."""
     found = [_explain(each, broker, groups, pricing, outbound, parameters, now) for each in senders]
-    return msgspec.json.encode(found)
+    return msgspec.json.encode({"senders": found})
 
 
 def _explain(

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from penstock.core.clock import NEVER, Instant, earliest
 from penstock.core.machine import Effect, LinkName, LogRead, PersistFailed, Priority, Send
 from penstock.core.message import Message
@@ -18,6 +20,7 @@ from penstock.core.service import Service
 from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
+from penstock.core.why import Asker
 from penstock.services.queues.administration import Administration, with_saved_destinations
 from penstock.services.queues.alias.alias_queue import AliasQueue
 from penstock.services.queues.context import QueueContext
@@ -66,6 +69,7 @@ from penstock.services.queues.queue.senders import ClientSender
 from penstock.services.queues.relays import Relays
 from penstock.services.queues.replies import refusal_of
 from penstock.services.queues.routing import Routes, SendToBroker, priority_of
+from penstock.services.queues.status import status_of
 from penstock.services.queues.telemetry import service_records
 
 ClientHandler: TypeAlias = Callable[[LinkName, Any, Instant, list[Effect]], None]
@@ -372,3 +376,21 @@ class QueueBroker(Service):
     def check_invariants(self) -> None:
         """Every queue is in a possible state."""
         self._hosted.check_invariants()
+
+    # -- people -----------------------------------------------------------------------------
+
+    def status(self, now: Instant) -> list[dict[str, Any]]:
+        """Every queue and alias queue."""
+        return [status_of(each, now) for each in (*self.queues.values(), *self.aliases.values())]
+
+    def why(self, name: str, asker: Asker, now: Instant) -> list[Effect] | None:
+        """Explain a queue, an alias queue, or the alias queues of a producer."""
+        hosted = [*self.aliases.values(), *self.queues.values()]
+        for document in (status_of(each, now) for each in hosted):
+            if name == document["name"] or name in document.get("producers", ()):
+                return [asker.told(msgspec.json.encode(document))]
+        return None
+
+    def known_names(self) -> dict[str, list[str]]:
+        """Queues and alias queues."""
+        return {"queues": sorted(self.queues), "alias queues": sorted(self.aliases)}

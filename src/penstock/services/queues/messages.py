@@ -27,17 +27,18 @@ from penstock.core.limits import (
     Intervals,
     Name,
     PriorityNumber,
-    RequestNumber,
     Sequence,
     Text,
 )
 from penstock.core.message import (
     PUBLISHER,
+    Answer,
     BrokerMessage,
     ClientReply,
     ClientRequest,
     LocalMessage,
     LogRecord,
+    Request,
     Right,
     RowsRequest,
 )
@@ -48,7 +49,6 @@ DEFAULT_PRIORITY = 4
 HIGHEST_PRIORITY = 9
 
 CONSUMER: Final = "consumer"
-REQUESTS: Final = "requests about queues"
 """The participants of a client's session that this service answers."""
 
 
@@ -392,74 +392,59 @@ class ReceivingStopped(ClientReply, frozen=True):
 # -- clients: looking and changing -----------------------------------------------------------------
 
 
-class Browse(ClientRequest, frozen=True):
+class Browse(Request, frozen=True):
     """Look at waiting messages from a position on, without taking them."""
 
-    request: RequestNumber
+    answer: ClassVar[str] = "Browsed"
+
     queue: Address
     selector: AskedSelector = ""
     from_position: Sequence = 0
     limit: Count = 100
 
 
-class Browsed(ClientReply, frozen=True, gc=False):
+class Browsed(Answer, frozen=True, gc=False):
     """Some of the waiting messages, and where to look on (0: that was all)."""
 
-    role: ClassVar[str] = REQUESTS
-
-    request: RequestNumber
-    frames: Annotated[tuple[Frame, ...], Meta(max_length=MOST_STREAMS)]
-    next_position: Sequence
-    problem: Text = ""
+    frames: Annotated[tuple[Frame, ...], Meta(max_length=MOST_STREAMS)] = ()
+    next_position: Sequence = 0
 
 
-class PurgeQueue(ClientRequest, frozen=True):
+class PurgeQueue(Request, frozen=True):
     """Discard every message that waits (not those that consumers hold)."""
 
+    answer: ClassVar[str] = "QueueAnswer"
     right: ClassVar[Right] = Right.ADMINISTER
 
-    request: RequestNumber
     queue: Address
 
-    def refused(self, reason: str) -> QueueAnswer:
-        """Nothing was changed."""
-        return QueueAnswer(self.request, b"", reason)
 
-
-class ListQueues(ClientRequest, frozen=True):
+class ListQueues(Request, frozen=True):
     """Asks for the state of one queue, or of all (an empty name)."""
 
-    request: RequestNumber
+    answer: ClassVar[str] = "QueueAnswer"
+
     queue: Address = ""
 
 
-class ChangeDestination(ClientRequest, frozen=True):
+class ChangeDestination(Request, frozen=True):
     """Add a destination to an alias queue, or retire one."""
 
+    answer: ClassVar[str] = "QueueAnswer"
     right: ClassVar[Right] = Right.ADMINISTER
 
-    request: RequestNumber
     alias: Name
     destination: Address
     retire: bool = False
 
-    def refused(self, reason: str) -> QueueAnswer:
-        """Nothing was changed."""
-        return QueueAnswer(self.request, b"", reason)
 
-
-class QueueAnswer(ClientReply, frozen=True):
+class QueueAnswer(Answer, frozen=True):
     """The answer to a request about queues: a JSON document, or the problem.
 
     If it is ``uncertain``, what was asked for holds now and may not outlive a restart.
     """
 
-    role: ClassVar[str] = REQUESTS
-
-    request: RequestNumber
-    document: Document
-    problem: Text = ""
-    uncertain: bool = False
+    document: Document = b""
 
 
 class DeadLetter(LocalMessage, frozen=True, gc=False):

@@ -48,6 +48,10 @@ class Clients:
     def of_session(self, session: LinkName) -> DatagramClient | None:
         return self._by_session.get(session)
 
+    def names(self) -> list[str]:
+        """The names of all clients, in order."""
+        return sorted(self._by_name)
+
     def named(self, name: str) -> DatagramClient | None:
         return self._by_name.get(name)
 

@@ -20,9 +20,10 @@ import msgspec
 
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Tick
-from penstock.core.machine import Effect, LinkName, PersistFailed, PersistState, Priority, Send
+from penstock.core.machine import Effect, LinkName, PersistFailed, PersistState, Send
+from penstock.core.open_request import OpenRequest
 from penstock.core.tokens import Tokens
-from penstock.services.guaranteed.messages import CursorMoved, DurableClaim, MoveCursor
+from penstock.services.guaranteed.messages import DurableClaim, MoveCursor
 
 PREFIX = "cursor/"
 CURSORS = "cursors"
@@ -43,7 +44,7 @@ class Cursors:
         self._limit = limit
         self._holds_ns = holds_ns
         self._tokens = tokens
-        self._saving: dict[int, tuple[LinkName, MoveCursor]] = {}
+        self._saving: dict[int, tuple[OpenRequest, MoveCursor]] = {}
         self._saved: dict[str, dict[str, Tick]] = {
             key.removeprefix(PREFIX): msgspec.msgpack.decode(value, type=dict[str, int])
             for key, value in sorted(saved.items())
@@ -52,6 +53,7 @@ class Cursors:
 
     def move(self, session: LinkName, message: MoveCursor, now: Instant, out: list[Effect]) -> None:
         """Save a cursor's new position; the session is told when it is saved."""
+        asked = OpenRequest(session, message)
         held = self._saved.get(message.cursor)
         problem = ""
         if len(message.cursor) > NAME_LIMIT or len(message.ticks) > PUBEND_LIMIT:
@@ -59,18 +61,18 @@ class Cursors:
         elif held is None and not message.forget and len(self._saved) >= self._limit:
             problem = f"this broker already keeps {self._limit} cursors, the most allowed"
         if problem:
-            out.append(Send(session, CursorMoved(message.cursor, {}, problem), Priority.CONTROL))
+            out.append(asked.answer(message.cursor, problem=problem))
             return
         ticks = dict(held or {})
         for pubend, tick in message.ticks.items():
             ticks[pubend] = max(tick, ticks.get(pubend, tick))
         if len(ticks) > PUBEND_LIMIT:
             problem = f"the cursor would stand on more than {PUBEND_LIMIT} pubends"
-            out.append(Send(session, CursorMoved(message.cursor, {}, problem), Priority.CONTROL))
+            out.append(asked.answer(message.cursor, problem=problem))
             return
         moved = MoveCursor(message.cursor, {} if message.forget else ticks, message.forget)
         token = self._tokens.take(CURSORS)
-        self._saving[token] = (session, moved)
+        self._saving[token] = (asked, moved)
         value = None if message.forget else msgspec.msgpack.encode(ticks)
         out.append(PersistState(token, {PREFIX + message.cursor: value}))
 
@@ -81,19 +83,18 @@ class Cursors:
 
         Returns the confirmation, and the pubends on which the cursor is new.
         """
-        session, moved = self._saving.pop(token)
+        asked, moved = self._saving.pop(token)
         held = self._saved.get(moved.cursor, {})
         if failure:
-            refused = CursorMoved(moved.cursor, held, failure.reason, failure.uncertain)
-            out.append(Send(session, refused, Priority.CONTROL))
+            reason, uncertain = failure.reason, failure.uncertain
+            out.append(asked.answer(moved.cursor, held, problem=reason, uncertain=uncertain))
             return None
         if moved.forget:
             self._saved.pop(moved.cursor, None)
         else:
             self._saved[moved.cursor] = moved.ticks
-        reply = CursorMoved(moved.cursor, moved.ticks)
         fresh = tuple(pubend for pubend in moved.ticks if pubend not in held)
-        return Send(session, reply, Priority.CONTROL), fresh
+        return asked.answer(moved.cursor, moved.ticks), fresh
 
     def lowest(self, pubend: str, now: Instant) -> DurableClaim | None:
         """The claim of the cursor that reaches back furthest on a stream, if any."""

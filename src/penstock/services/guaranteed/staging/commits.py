@@ -12,9 +12,10 @@ from __future__ import annotations
 import msgspec
 
 from penstock.core.intervals import Interval, Tick
-from penstock.core.machine import Effect, LinkName, PersistFailed, Priority, Send
+from penstock.core.machine import Effect, PersistFailed
+from penstock.core.open_request import OpenRequest
 from penstock.core.tokens import Tokens
-from penstock.services.guaranteed.staging.messages import CommitStages, StagesCommitted
+from penstock.services.guaranteed.staging.messages import CommitStages
 from penstock.services.guaranteed.staging.pubend_gate import StagingGate
 from penstock.services.guaranteed.staging.sinks import Sinks
 from penstock.services.guaranteed.staging.stage_table import StageKey, StageTable
@@ -27,11 +28,11 @@ from penstock.services.guaranteed.staging.staged_epoch import (
 
 
 class _Deciding(msgspec.Struct, frozen=True):
-    """A decision that is being saved, and the session that waits for it."""
+    """A decision that is being saved, and the request that waits for it."""
 
     sink: str
     decision: Decision
-    session: LinkName
+    asked: OpenRequest
 
 
 class Commits:
@@ -44,25 +45,25 @@ class Commits:
         self._gate = gate
         self._deciding: dict[int, _Deciding] = {}
 
-    def commit(self, session: LinkName, request: CommitStages, out: list[Effect]) -> None:
+    def commit(self, asked: OpenRequest, request: CommitStages, out: list[Effect]) -> None:
         """Decide an epoch that is neither published nor being published."""
         sink, epoch = request.sink, request.epoch
-        if self._is_repeat(session, sink, epoch):
+        if self._is_repeat(asked, sink, epoch):
             return
         state = self._sinks.state(sink)
         found = self._decide(request, state)
         if isinstance(found, str):
-            out.append(Send(session, StagesCommitted(sink, epoch, 0, found), Priority.CONTROL))
+            out.append(asked.answer(sink, epoch, 0, problem=found))
             return
         token = self._tokens.take(STAGING)
-        self._deciding[token] = _Deciding(sink, found, session)
+        self._deciding[token] = _Deciding(sink, found, asked)
         out.append(self._sinks.save(token, sink, msgspec.structs.replace(state, decision=found)))
 
-    def _is_repeat(self, session: LinkName, sink: str, epoch: int) -> bool:
-        """Whether the same commit is being saved; if so, this session waits for it instead."""
+    def _is_repeat(self, asked: OpenRequest, sink: str, epoch: int) -> bool:
+        """Whether the same commit is being saved; if so, this request waits for it instead."""
         for token, each in self._deciding.items():
             if each.sink == sink and each.decision.epoch == epoch:
-                self._deciding[token] = _Deciding(sink, each.decision, session)
+                self._deciding[token] = _Deciding(sink, each.decision, asked)
                 return True
         return False
 
@@ -99,17 +100,19 @@ class Commits:
 
     def resolved(
         self, token: int, failure: PersistFailed | None, out: list[Effect]
-    ) -> tuple[str, Decision, LinkName] | None:
-        """A decision is saved: returns sink, decision and the session that waits; or it failed."""
+    ) -> tuple[str, Decision, OpenRequest] | None:
+        """A decision is saved: returns sink, decision and the request that waits; or it failed."""
         deciding = self._deciding.pop(token)
         sink, decision = deciding.sink, deciding.decision
         if failure:
             problem = f"the decision was not saved: {failure.reason}"
-            reply = StagesCommitted(sink, decision.epoch, 0, problem, failure.uncertain)
-            out.append(Send(deciding.session, reply, Priority.CONTROL))
+            uncertain = failure.uncertain
+            out.append(
+                deciding.asked.answer(sink, decision.epoch, 0, problem=problem, uncertain=uncertain)
+            )
             return None
         self._sinks.decided(sink, decision)
-        return sink, decision, deciding.session
+        return sink, decision, deciding.asked
 
     def needed_ticks(self) -> list[Tick]:
         """Where the rows of decisions that are being saved stand in the staging log."""

@@ -4,7 +4,7 @@
    piece that the pubend refuses (a full disk, a full buffer) is tried again after ``RETRY``.
 2. A piece that the disk can no longer read is left out; the committer is told how many rows are
    lost.
-3. When every piece is published, that is saved, and the sessions that wait are answered.
+3. When every piece is published, that is saved, and the requests that wait are answered.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ from penstock.core.machine import (
     LinkName,
     LogRead,
     PersistFailed,
-    Priority,
     ReadLog,
-    Send,
 )
+from penstock.core.open_request import OpenRequest
 from penstock.core.tokens import Tokens
 from penstock.services.guaranteed.messages import Publish, PublishReceipt, PublishRefused
-from penstock.services.guaranteed.staging.messages import StagesCommitted
 from penstock.services.guaranteed.staging.pubend_gate import StagingGate
 from penstock.services.guaranteed.staging.sinks import Sinks
 from penstock.services.guaranteed.staging.staged_epoch import (
@@ -60,18 +58,18 @@ class EpochPublisher:
         self._publishing[sink] = Publishing(decision)
         self._retries[sink] = now
 
-    def wait_for(self, sink: str, epoch: int, session: LinkName) -> bool:
-        """Answer this session when an epoch is published; False if it is not being published."""
+    def wait_for(self, sink: str, epoch: int, asked: OpenRequest) -> bool:
+        """Answer this request when an epoch is published; False if it is not being published."""
         publishing = self._publishing.get(sink)
         if publishing is None or publishing.decision.epoch != epoch:
             return False
-        publishing.waiting.append(session)
+        publishing.waiting.append(asked)
         return True
 
     def session_closed(self, session: LinkName) -> None:
         """The session needs no answers any more; what was decided goes on."""
         for publishing in self._publishing.values():
-            publishing.waiting = [each for each in publishing.waiting if each != session]
+            publishing.waiting = [each for each in publishing.waiting if each.session != session]
 
     def advance(self, sink: str, now: Instant, out: list[Effect]) -> None:
         """Read the next piece; after the last one save that the epoch is published."""
@@ -146,8 +144,8 @@ class EpochPublisher:
             if lost
             else ""
         )
-        reply = StagesCommitted(sink, state.epoch, publishing.decision.rows - lost, problem)
-        return [Send(session, reply, Priority.CONTROL) for session in publishing.waiting]
+        values = (sink, state.epoch, publishing.decision.rows - lost)
+        return [asked.answer(*values, problem=problem) for asked in publishing.waiting]
 
     def needed_ticks(self) -> list[Tick]:
         """Where the rows of epochs that are being published stand in the staging log."""

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from penstock.core.intervals import Interval, IntervalSet
-from penstock.core.machine import LinkName
+from penstock.core.open_request import OpenRequest
 
 STAGING: Final = "staging"
 """The staging log, and the owner of the orders that the staging gives to the store."""
@@ -50,7 +50,7 @@ class Publishing:
         self.lost_rows = 0
         self.sequence = decision.first_sequence
         self.unconfirmed = IntervalSet()
-        self.waiting: list[LinkName] = []
+        self.waiting: list[OpenRequest] = []
 
     @property
     def next_piece(self) -> Interval | None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import Instant
 from penstock.core.intervals import Tick
-from penstock.core.machine import Effect, LinkName, Persist, PersistFailed, Priority, Send
+from penstock.core.machine import Effect, LinkName, Persist, PersistFailed
+from penstock.core.open_request import OpenRequest
 from penstock.core.tokens import Tokens
 from penstock.services.guaranteed.messages import LogEntry
 from penstock.services.guaranteed.parameters import GuaranteedParameters
-from penstock.services.guaranteed.staging.messages import RowsStaged, StageRows
+from penstock.services.guaranteed.staging.messages import StageRows
 from penstock.services.guaranteed.staging.sinks import Sinks
 from penstock.services.guaranteed.staging.stage_table import Stage, StageKey, StageTable
 from penstock.services.guaranteed.staging.staged_epoch import STAGING
@@ -33,7 +34,7 @@ class StagedRows:
         self._parameters = parameters
         self._tokens = tokens
         self._sinks = sinks
-        self._in_flight: dict[int, tuple[StageKey, LinkName]] = {}
+        self._in_flight: dict[int, tuple[StageKey, OpenRequest]] = {}
 
     def recovered(self, entry: LogEntry, now: Instant) -> None:
         """Take over rows that were staged before the broker started."""
@@ -46,25 +47,26 @@ class StagedRows:
     def stage(self, session: LinkName, request: StageRows, now: Instant, out: list[Effect]) -> None:
         """Store rows of a stage."""
         key = StageKey(request.sink, request.epoch, request.stage)
+        asked = OpenRequest(session, request)
         if self._sinks.is_decided(key.sink, key.epoch):
-            self._answer(session, key, 0, out, decided=True)
+            self._answer(asked, key, 0, out, decided=True)
             return
         stage = self.table.get(key)
         held = 0 if stage is None else stage.rows
         count = len(request.batch)
         if stage is not None and request.first_row + count <= held:
-            self._repeat(session, key, stage, out)
+            self._repeat(asked, key, stage, out)
             return
         low, high = self.end, self.end + count
         frame = Frame(low, high, range(low, high), request.batch)
         problem = self._objection(request, stage, frame)
         if problem:
-            self._answer(session, key, held, out, problem=problem)
+            self._answer(asked, key, held, out, problem=problem)
             return
         self.end = high
         self.table.add(key, (low, high), count, frame.weight, now)
         token = self._tokens.take(STAGING)
-        self._in_flight[token] = (key, session)
+        self._in_flight[token] = (key, asked)
         out.append(Persist(token, STAGING, LogEntry(key.text(), request.first_row, frame)))
 
     def _objection(self, request: StageRows, stage: Stage | None, frame: Frame) -> str:
@@ -83,14 +85,14 @@ class StagedRows:
             return f"staging_limit_bytes ({limit}) is used up by rows that wait for a commit"
         return ""
 
-    def _repeat(self, session: LinkName, key: StageKey, stage: Stage, out: list[Effect]) -> None:
+    def _repeat(self, asked: OpenRequest, key: StageKey, stage: Stage, out: list[Effect]) -> None:
         """Confirm a repeat, or let its session wait for the rows in flight."""
         if stage.durable_rows == stage.rows:
-            self._answer(session, key, stage.rows, out)
+            self._answer(asked, key, stage.rows, out)
             return
         for token, (pending, _) in self._in_flight.items():
             if pending == key:
-                self._in_flight[token] = (key, session)
+                self._in_flight[token] = (key, asked)
 
     def ordered(self, token: int) -> bool:
         """Whether an order to the store was given here."""
@@ -98,22 +100,22 @@ class StagedRows:
 
     def resolved(self, token: int, failure: PersistFailed | None, out: list[Effect]) -> None:
         """Rows are durable, or were refused."""
-        key, session = self._in_flight.pop(token)
+        key, asked = self._in_flight.pop(token)
         stage = self.table.get(key)
         if failure:
             self.table.drop(key)
             problem = f"the rows were not stored: {failure.reason}"
-            self._answer(session, key, 0, out, problem=problem, uncertain=failure.uncertain)
+            self._answer(asked, key, 0, out, problem=problem, uncertain=failure.uncertain)
         elif stage is None:
-            self._answer(session, key, 0, out, problem=f"stage {key.stage!r} was dropped")
+            self._answer(asked, key, 0, out, problem=f"stage {key.stage!r} was dropped")
         else:
             if not any(pending == key for pending, _ in self._in_flight.values()):
                 stage.durable_rows = stage.rows
-            self._answer(session, key, stage.durable_rows, out)
+            self._answer(asked, key, stage.durable_rows, out)
 
     def _answer(
         self,
-        session: LinkName,
+        asked: OpenRequest,
         key: StageKey,
         rows: int,
         out: list[Effect],
@@ -122,5 +124,5 @@ class StagedRows:
         problem: str = "",
         uncertain: bool = False,
     ) -> None:
-        reply = RowsStaged(key.sink, key.epoch, key.stage, rows, decided, problem, uncertain)
-        out.append(Send(session, reply, Priority.CONTROL))
+        values = (key.sink, key.epoch, key.stage, rows, decided)
+        out.append(asked.answer(*values, problem=problem, uncertain=uncertain))

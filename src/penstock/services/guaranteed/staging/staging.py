@@ -19,7 +19,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from penstock.core.clock import SECOND, Duration, Instant, earliest
@@ -30,12 +30,10 @@ from penstock.core.machine import (
     LinkName,
     LogRead,
     PersistFailed,
-    Priority,
     ReadLog,
-    Send,
     TrimLog,
 )
-from penstock.core.message import Message
+from penstock.core.open_request import OpenRequest
 from penstock.core.tokens import Tokens
 from penstock.services.guaranteed.dispatch import Handlers
 from penstock.services.guaranteed.messages import PublishReceipt, PublishRefused
@@ -45,10 +43,7 @@ from penstock.services.guaranteed.staging.epoch_publisher import EpochPublisher
 from penstock.services.guaranteed.staging.messages import (
     CommitStages,
     DropStages,
-    RowsStaged,
     StageRows,
-    StagesCommitted,
-    StagesDropped,
 )
 from penstock.services.guaranteed.staging.pubend_gate import StagingGate
 from penstock.services.guaranteed.staging.sinks import Sinks
@@ -64,16 +59,7 @@ EARLY_LIMIT: Final = 1000
 NAME_LIMIT: Final = 512
 """Characters of a sink's and a stage's name, which are kept in memory and on disk."""
 
-Request: TypeAlias = StageRows | CommitStages | DropStages
-
-REFUSALS: Final[dict[type[Message], Callable[..., Message]]] = {
-    StageRows: lambda request, problem: RowsStaged(
-        request.sink, request.epoch, request.stage, 0, problem=problem
-    ),
-    CommitStages: lambda request, problem: StagesCommitted(request.sink, request.epoch, 0, problem),
-    DropStages: lambda request, problem: StagesDropped(request.sink, request.epoch, problem),
-}
-"""The refusal of each request."""
+StagingRequest: TypeAlias = StageRows | CommitStages | DropStages
 
 
 class Staging:
@@ -103,7 +89,7 @@ class Staging:
             tokens, self._sinks, gate, piece_bytes=parameters.answer_bytes
         )
         self._recovery_token: int | None = None
-        self._early: list[tuple[LinkName, Request]] = []
+        self._early: list[tuple[LinkName, StagingRequest]] = []
         self._early_at: Instant = now
         self._requests: Handlers = {
             StageRows: self._rows.stage,
@@ -154,7 +140,7 @@ class Staging:
     # -- requests ---------------------------------------------------------------------------
 
     def received(
-        self, session: LinkName, request: Request, now: Instant, out: list[Effect]
+        self, session: LinkName, request: StagingRequest, now: Instant, out: list[Effect]
     ) -> None:
         """A client's request; it waits until the broker has read its logs."""
         if len(request.sink) > NAME_LIMIT or len(getattr(request, "stage", "")) > NAME_LIMIT:
@@ -167,9 +153,13 @@ class Staging:
             self._early.append((session, request))
             self._early_at = now + ASK_AGAIN
 
-    def _refuse(self, session: LinkName, request: Request, problem: str, out: list[Effect]) -> None:
-        reply = REFUSALS[type(request)](request, problem)
-        out.append(Send(session, reply, Priority.CONTROL))
+    def _refuse(
+        self, session: LinkName, request: StagingRequest, problem: str, out: list[Effect]
+    ) -> None:
+        key = [request.sink, request.epoch]
+        if isinstance(request, StageRows):
+            key.append(request.stage)
+        out.append(OpenRequest(session, request).answer(*key, problem=problem))
 
     def _drop(
         self, session: LinkName, request: DropStages, now: Instant, out: list[Effect]
@@ -178,16 +168,17 @@ class Staging:
         if not self._sinks.is_decided(sink, epoch):
             self._table.drop_epoch(sink, epoch)
             self._trim(out)
-        out.append(Send(session, StagesDropped(sink, epoch), Priority.CONTROL))
+        out.append(OpenRequest(session, request).answer(sink, epoch))
 
     def _commit(
         self, session: LinkName, request: CommitStages, now: Instant, out: list[Effect]
     ) -> None:
         sink, epoch = request.sink, request.epoch
+        asked = OpenRequest(session, request)
         if epoch <= self._sinks.state(sink).epoch:
-            out.append(Send(session, StagesCommitted(sink, epoch, 0), Priority.CONTROL))
-        elif not self._publisher.wait_for(sink, epoch, session):
-            self._commits.commit(session, request, out)
+            out.append(asked.answer(sink, epoch, 0))
+        elif not self._publisher.wait_for(sink, epoch, asked):
+            self._commits.commit(asked, request, out)
 
     def _begin(self, sink: str, decision: Decision, now: Instant) -> None:
         """Publish a decision; nothing else of its epoch is needed any more."""

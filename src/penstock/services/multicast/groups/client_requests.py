@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from penstock.core.clock import Instant
 from penstock.core.machine import Effect, LinkName, Priority, Send
+from penstock.core.open_request import OpenRequest
 from penstock.services.multicast.admission import join_objection, sender_objection
 from penstock.services.multicast.groups.groups import GroupDirectory
 from penstock.services.multicast.groups.members import Members
@@ -14,13 +17,11 @@ from penstock.services.multicast.messages import (
     CloseGroupSender,
     GroupJoined,
     GroupLeft,
-    GroupsAnswer,
     GroupSenderOpened,
     GroupTaken,
     JoinGroup,
     LeaveGroup,
     OpenGroupSender,
-    WhySender,
 )
 from penstock.services.multicast.parameters import MulticastParameters
 from penstock.services.multicast.prices.exchange import PriceExchange
@@ -119,24 +120,31 @@ class ClientRequests:
     def ask_groups(self, session: LinkName, message: AskGroups, now: Instant, out: Out) -> None:
         """Answer with the members of a group, or of all groups."""
         document = explain_groups(self._groups, message.group)
-        out.append(Send(session, GroupsAnswer(message.request, document), Priority.CONTROL))
+        out.append(OpenRequest(session, message).answer(document))
 
-    def why_sender(self, session: LinkName, message: WhySender, now: Instant, out: Out) -> None:
-        """Answer with what holds a client's senders back."""
-        found = self._senders.of_client(message.client)
-        problem, document = "", b""
-        if found:
-            document = explain_sender(
-                found,
-                self._broker,
-                self._groups,
-                self._prices.pricing,
-                self._streams.outbound,
-                self._parameters,
-                now,
-            )
-        else:
-            names = ", ".join(sorted(self._senders.clients())[:MOST_NAMES]) or "none"
-            problem = f"its clients that send to groups are {names}"
-        answer = GroupsAnswer(message.request, document, problem)
-        out.append(Send(session, answer, Priority.CONTROL))
+    def explained(self, client: str, now: Instant) -> bytes | None:
+        """What holds a client's senders back, as JSON; None if it has none."""
+        found = self._senders.of_client(client)
+        if not found:
+            return None
+        return explain_sender(
+            found,
+            self._broker,
+            self._groups,
+            self._prices.pricing,
+            self._streams.outbound,
+            self._parameters,
+            now,
+        )
+
+    def status(self) -> dict[str, Any]:
+        """Clients that send to groups, and the members of each group in the whole overlay."""
+        groups = msgspec.json.decode(explain_groups(self._groups, ""))
+        return {
+            "sending_clients": self.sending_clients()[:MOST_NAMES],
+            "groups": {name: len(members) for name, members in groups.items()},
+        }
+
+    def sending_clients(self) -> list[str]:
+        """The clients that send to groups."""
+        return sorted(self._senders.clients())
