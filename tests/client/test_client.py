@@ -404,7 +404,7 @@ async def test_the_broker_gives_its_account(client: Client) -> None:
 
 async def test_the_broker_says_what_slows_a_pubend_down(client: Client) -> None:
     assert isinstance(await client.why("a.1"), dict)
-    with pytest.raises(penstock.PenstockError, match="hosts no pubend 'z'"):
+    with pytest.raises(penstock.PenstockError, match="knows no 'z': its pubends are"):
         await client.why("z")
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from penstock.core.machine import Fact, Received
+from penstock.core.why import WhyRequest
 from penstock.net.broker import serve as serving
 from penstock.net.broker.config import TelemetryConfig, broker_config
 from penstock.net.broker.serve import Ready
 from penstock.overlay.node import BrokerNode
-from penstock.services.guaranteed.messages import WhyRequest
 
 PATIENCE_S = 60
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.content.rows.batch import Batch
+from penstock.core.why import WhyReply, WhyRequest
 from penstock.net.broker import server as server_module
 from penstock.net.broker.config import NeighbourConfig
 from penstock.services.guaranteed.messages import (
@@ -19,8 +20,6 @@ from penstock.services.guaranteed.messages import (
     ProducerOpened,
     Publish,
     PublishRefused,
-    WhyReply,
-    WhyRequest,
 )
 from penstock.services.queues.messages import (
     Deliver,
@@ -154,7 +153,7 @@ async def test_a_queue_goes_on_without_what_is_damaged(brokers: Any, tmp_path: P
 
     await client.until(lambda: len(received()) == 3)
     assert received() == [b"message 0", b"message 2", b"message 3"]
-    client.send(ListQueues(1, "q"))
+    client.send(ListQueues("q", request=1))
     answer = await client.heard(QueueAnswer)
     assert b"its log is damaged at the positions [2, 3)" in answer.document
 

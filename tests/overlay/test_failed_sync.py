@@ -56,7 +56,7 @@ REQUESTS: dict[str, tuple[list[Message], Message]] = {
         [queues.OpenSender("a", "far")],
         queues.SendToQueue("a", "far", 0, ROWS),
     ),
-    "destinations": ([], queues.ChangeDestination(1, "far", "q@elsewhere")),
+    "destinations": ([], queues.ChangeDestination("far", "q@elsewhere", True, request=1)),
 }
 """What comes before, and the request."""
 

@@ -18,7 +18,7 @@ SPECIMENS: list[Message] = [
     m.StatusRequest(),
     m.Status(b"{}"),
     m.LinkControl("b", 60_000, True),
-    m.LinkControlled("b", "problem"),
+    m.LinkControlled("b", problem="problem"),
     m.DatagramSocketRequest(),
     m.DatagramSocketOffer(7400, b"secret"),
     m.DatagramPort(7400),

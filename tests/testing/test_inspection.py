@@ -39,10 +39,10 @@ def test_a_tick_is_a_time_of_day() -> None:
 
 def test_a_queue_is_what_its_status_says() -> None:
     document = {"queues": [{"waiting": 3, "held": 2, "consumers": 1, "dead_messages": 4}]}
-    answer = QueueAnswer(1, msgspec.json.encode(document), "")
+    answer = QueueAnswer(msgspec.json.encode(document))
     assert queue_state(answer, "orders") == QueueState("orders", 3, 2, 1, dead=4, expired=0)
 
 
 def test_a_queue_that_does_not_exist() -> None:
     with pytest.raises(BrokerMisused, match="no such thing; name it in queues="):
-        queue_state(QueueAnswer(1, b"{}", "no such thing"), "orders")
+        queue_state(QueueAnswer(b"{}", problem="no such thing"), "orders")

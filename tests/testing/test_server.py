@@ -56,7 +56,7 @@ async def test_questions_are_answered_without_a_session() -> None:
     async with world() as (made, disk):
         server = InMemoryServer(CONFIG, made.network, disk)
         await server.start()
-        assert b'"orders"' in server.ask(ListQueues(1, "orders")).document
+        assert b'"orders"' in server.ask(ListQueues("orders", request=1)).document
         assert server.status().sessions == 0
         await server.stop()
 

@@ -101,7 +101,7 @@ async def test_a_message_crosses_the_overlay_to_those_who_want_it(tmp_path: Path
         assert message.attributes == {"kind": "reading", "value": 21.5, "ok": True}
         for name in ("sensor", "sensor@near"):
             assert (await here.why_datagrams(name))["publisher"] == "sensor@near"
-        with pytest.raises(PenstockError, match="no datagram publisher"):
+        with pytest.raises(PenstockError, match="knows no 'reader'"):
             await here.why_datagrams("reader")
 
 

@@ -59,7 +59,11 @@ async def start(brokers: Any, *, admin: bool = False) -> tuple[Any, Any]:
 
 async def test_others_may_not_administer(brokers: Any) -> None:
     _, client = await start(brokers)
-    client.send(LinkControl("c", 0, True), PurgeQueue(1, "q"), ChangeDestination(2, "al", "q@b"))
+    client.send(
+        LinkControl("c", 0, True),
+        PurgeQueue("q", request=1),
+        ChangeDestination("al", "q@b", request=2),
+    )
     client.send(Unsubscribe("somebody else's", forget=True))
 
     assert (await client.heard(LinkControlled)).problem == NOT_ALLOWED
@@ -81,7 +85,7 @@ async def test_who_is_connected_to_a_subscription_may_delete_it(brokers: Any) ->
 
 async def test_administrators_may(brokers: Any) -> None:
     _, client = await start(brokers, admin=True)
-    client.send(PurgeQueue(1, "q"), Unsubscribe("somebody else's", forget=True))
+    client.send(PurgeQueue("q", request=1), Unsubscribe("somebody else's", forget=True))
 
     assert (await client.heard(QueueAnswer)).problem == ""
     assert await client.heard(Unsubscribed) == Unsubscribed("somebody else's")

@@ -8,10 +8,11 @@ import pytest
 
 from penstock.content.rows.batch import Batch
 from penstock.core.message import ClientRequest, Message
+from penstock.core.why import WhyRequest
 from penstock.net.broker import work_turns
 from penstock.net.broker.work_turns import AT_ONCE, MOST_QUICK, QUICK, WorkTurns, is_quick
 from penstock.overlay.wire import vocabulary
-from penstock.services.guaranteed.messages import Publish, WhyRequest
+from penstock.services.guaranteed.messages import Publish
 
 
 class Client:

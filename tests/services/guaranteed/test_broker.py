@@ -9,6 +9,7 @@ import pytest
 
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND, SECOND
+from penstock.core.why import WhyReply, WhyRequest
 from penstock.services.guaranteed.messages import (
     Acknowledgement,
     Consumed,
@@ -24,8 +25,6 @@ from penstock.services.guaranteed.messages import (
     Subscribe,
     Subscribed,
     Unsubscribe,
-    WhyReply,
-    WhyRequest,
 )
 from penstock.services.guaranteed.why import Explanation
 

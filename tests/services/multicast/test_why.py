@@ -45,7 +45,7 @@ def explained(line: Known, law: Law, price: float, messages: int = 1) -> dict[st
     document = explain_sender(
         found, "a", broker.groups, broker.pricing, broker.outbound, parameters, NOW + SECOND
     )
-    (answer,) = msgspec.json.decode(document)
+    (answer,) = msgspec.json.decode(document)["senders"]
     assert isinstance(answer, dict)
     return answer
 

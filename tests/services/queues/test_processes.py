@@ -259,7 +259,5 @@ def test_why_names_what_holds_an_alias_queue_back(
     why("till-7", url=url, json=True)
     document = json.loads(capsys.readouterr().out)
     assert (document["service"], document["name"]) == ("queues", "orders")
-    with pytest.raises(
-        UserError, match=r"nobody here is called 'nowhere'.*alias queues are orders"
-    ):
+    with pytest.raises(UserError, match=r"knows no 'nowhere'.*alias queues are orders"):
         why("nowhere", url=url)

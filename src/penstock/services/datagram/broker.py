@@ -408,11 +408,6 @@ class DatagramBroker(Service):
         """Raise ``InvariantBroken`` if the tables of clients and filters disagree."""
         self._clients.check_invariants()
 
-
-def _tell(link: LinkName | None, message: Message) -> Send:
-    assert link is not None, "only links that are up are told"
-    return Send(link, message, Priority.CONTROL)
-
     # -- people -----------------------------------------------------------------------------
 
     def status(self, now: Instant) -> dict[str, int]:
@@ -426,3 +421,8 @@ def _tell(link: LinkName | None, message: Message) -> Send:
     def known_names(self) -> dict[str, list[str]]:
         """Clients that publish datagrams."""
         return {"datagram clients": self._clients.names()}
+
+
+def _tell(link: LinkName | None, message: Message) -> Send:
+    assert link is not None, "only links that are up are told"
+    return Send(link, message, Priority.CONTROL)

@@ -11,6 +11,7 @@ from penstock.content.rows.batch import Batch
 from penstock.core.clock import SECOND
 from penstock.core.machine import Effect, Send
 from penstock.core.message import Message
+from penstock.core.why import Asker, WhyReply, WhyRequest
 from penstock.services.multicast.broker import MulticastBroker
 from penstock.services.multicast.messages import (
     AskGroups,
@@ -27,7 +28,6 @@ from penstock.services.multicast.messages import (
     MembershipTold,
     OpenGroupSender,
     SendToGroups,
-    WhySender,
 )
 from penstock.services.multicast.parameters import MulticastParameters
 
@@ -125,7 +125,7 @@ def test_a_closed_session_leaves_its_groups_and_closes_its_senders(broker: Broke
 
 def test_questions_about_groups_are_answered_as_json(broker: Broker) -> None:
     broker.tell("client/1", JoinGroup("m", "g", 1000))
-    ((_, answer),) = broker.tell("client/2", AskGroups(7))
+    ((_, answer),) = broker.tell("client/2", AskGroups(request=7))
     assert isinstance(answer, GroupsAnswer)
     assert answer.request == 7
     assert msgspec.json.decode(answer.document) == {"g": ["m@a"]}
@@ -133,9 +133,12 @@ def test_questions_about_groups_are_answered_as_json(broker: Broker) -> None:
 
 def test_why_names_the_clients_that_send_if_the_name_is_unknown(broker: Broker) -> None:
     broker.tell("client/1", OpenGroupSender("alice/1"))
-    ((_, answer),) = broker.tell("client/2", WhySender(1, "bob"))
-    assert isinstance(answer, GroupsAnswer)
-    assert answer.problem == "its clients that send to groups are alice"
-    ((_, answer),) = broker.tell("client/2", WhySender(2, "alice"))
-    assert isinstance(answer, GroupsAnswer)
-    assert [each["sender"] for each in msgspec.json.decode(answer.document)] == ["alice/1"]
+    asker = Asker("client/2", WhyRequest("alice", request=1), "multicast")
+    assert broker.multicast.why("bob", asker, NOW) is None
+    assert broker.multicast.known_names() == {"clients that send to groups": ["alice"]}
+    told = broker.multicast.why("alice", asker, NOW)
+    assert told is not None
+    ((_, answer),) = _sent(told)
+    assert isinstance(answer, WhyReply)
+    senders = msgspec.json.decode(answer.document)["senders"]
+    assert [each["sender"] for each in senders] == ["alice/1"]
