@@ -47,7 +47,7 @@ TAKEN_OVER: Final = (
 FromClient: TypeAlias = SendToQueue | OpenSender
 
 
-class ClientRequest(msgspec.Struct, frozen=True, gc=False):
+class AdmissionRequest(msgspec.Struct, frozen=True, gc=False):
     """A message of a client, and when its rows expire (0: never)."""
 
     sender: ClientSender
@@ -55,7 +55,7 @@ class ClientRequest(msgspec.Struct, frozen=True, gc=False):
     expires_at: Instant = 0
 
 
-Request: TypeAlias = ClientRequest | Forward | DeadLetter
+Request: TypeAlias = AdmissionRequest | Forward | DeadLetter
 """What has to wait until the journal has been read."""
 
 
@@ -166,7 +166,7 @@ class QueueAdmission:
         if self._journal.ready:
             return False
         self._waiting.append(request)
-        if isinstance(request, ClientRequest) and isinstance(request.message, SendToQueue):
+        if isinstance(request, AdmissionRequest) and isinstance(request.message, SendToQueue):
             batch = request.message.batch
             self._waiting_bytes += batch.wire_size
         return True

@@ -28,7 +28,7 @@ from penstock.mechanisms.rate_meter import WindowRateMeter
 from penstock.mechanisms.sequence_table import OriginRange
 from penstock.services.queues.admission import (
     TAKEN_OVER,
-    ClientRequest,
+    AdmissionRequest,
     QueueAdmission,
     Request,
 )
@@ -73,7 +73,7 @@ class DurableQueue(ABC):
             SenderEntry: self.journal.sender_found,
         }
         """How an entry of the journal is recovered, by its type."""
-        self._requests: dict[type, Handler] = {ClientRequest: self._client_request}
+        self._requests: dict[type, Handler] = {AdmissionRequest: self._client_request}
         """How a request is handled once the journal has been read, by its type."""
         self._answers: dict[type, AnswerHandler] = {ClientSender: self._answer_client}
         """How a sender gets its answer, by the type of the sender."""
@@ -144,13 +144,13 @@ class DurableQueue(ABC):
             self._admission.refuse(sender, message, problem, out)
             return
         expires_at = now + message.time_to_live_ns if message.time_to_live_ns else 0
-        self._request(ClientRequest(sender, message, expires_at), now, out)
+        self._request(AdmissionRequest(sender, message, expires_at), now, out)
 
     def open_sender(
         self, sender: ClientSender, message: OpenSender, now: Instant, out: list[Effect]
     ) -> None:
         """Give a client's sender its name, and tell it where to continue."""
-        self._request(ClientRequest(sender, message), now, out)
+        self._request(AdmissionRequest(sender, message), now, out)
 
     @property
     def waiting_requests(self) -> int:
@@ -162,7 +162,7 @@ class DurableQueue(ABC):
         if not self._admission.must_wait(request):
             self._requests[type(request)](request, now, out)
 
-    def _client_request(self, request: ClientRequest, now: Instant, out: list[Effect]) -> None:
+    def _client_request(self, request: AdmissionRequest, now: Instant, out: list[Effect]) -> None:
         sender, message = request.sender, request.message
         if isinstance(message, OpenSender):
             self._admission.open_sender(sender, message, out)

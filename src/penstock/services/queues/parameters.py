@@ -1,4 +1,4 @@
-"""What a queue, an alias queue and the service as a whole can be told.
+"""The configuration of queues, of alias queues, and of the service at one broker.
 
 Sections are those of El Rheddane, De Palma and Tchana, "Scalable Store and Forward Messaging".
 """
@@ -21,29 +21,29 @@ Balancing: TypeAlias = Literal["round-robin", "weighted", "flow-control"]
 Law: TypeAlias = Literal["paper", "improved"]
 
 DEAD_LETTERS = "dead-letters"
-"""Where hopeless messages go unless a queue says otherwise; every broker has it."""
+"""The dead-letter queue of every queue that names no other; every broker with queues has it."""
 
 
 class QueueConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A queue and how it treats its messages."""
+    """The configuration of one queue."""
 
     name: Name
     max_deliveries: Positive = 5
-    """A message that was handed out so often in vain is a dead letter."""
+    """A message that was delivered this many times without acknowledgement is a dead letter."""
 
     dead_letter_queue: str = DEAD_LETTERS
-    """A queue of the same broker; empty discards what is rejected or tried too often."""
+    """A queue of the same broker; if it is empty, messages that are given up are discarded."""
 
     keep_expired: bool = False
-    """Whether messages that outlived their time go to the dead-letter queue, too."""
+    """Whether expired messages go to the dead-letter queue, too."""
 
     depth_limit_messages: Positive = 10_000_000
     depth_limit_bytes: Positive = 16 << 30
-    """A queue that holds so much refuses more, and says so."""
+    """A queue that has reached a limit refuses further messages and names the limit."""
 
 
 class AliasConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An alias queue, its destinations (``queue@broker``) and how it shares out between them."""
+    """An alias queue, its destinations (``queue@broker``), and how messages are divided."""
 
     name: Name
     destinations: tuple[str, ...]
@@ -53,7 +53,8 @@ class AliasConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """For ``weighted``: how many messages in a row each destination gets; 1 if not listed."""
 
     first_period_ns: Positive | None = None
-    """Until the first regulation; 10 s under the paper's law (Section V.B), 1 s under ours."""
+    """Time to the first regulation; by default 10 s under the paper's law (Section V.B), 1 s under
+    the improved one."""
 
     overhead: Share = 0.001
     """Monitoring messages for each message produced (Section IV.B), from which the period
@@ -63,62 +64,62 @@ class AliasConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """MAX_LOAD of Algorithm 1: above it a queue's weight is cut by a tenth."""
 
     pass_through_ns: NotNegative = 25 * MILLISECOND
-    """Rows for destinations that are no further away than this are stored only there, as long as
-    they can be forwarded at once; 0 stores every row here first.  A few times what a disk takes:
-    a producer's confirmation comes that much later."""
+    """Rows for destinations within this distance are stored only there, as long as they can be
+    forwarded at once; 0 stores every row here first.  The default is a few times what a disk takes,
+    because a producer's receipt comes that much later."""
 
     depth_limit_messages: Positive = 10_000_000
     depth_limit_bytes: Positive = 16 << 30
 
 
 class QueueParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What holds for all queues of a broker; durations are nanoseconds."""
+    """Parameters of all queues of a broker; durations are nanoseconds."""
 
     memory_bytes: Positive = 64 << 20
-    """Message bodies of one queue that are held in memory; the rest is read back from the log."""
+    """Message bodies of one queue that are kept in memory; the others are read from the log."""
 
     read_bytes: Positive = 1 << 20
-    """What one read brings back."""
+    """Size of one read from a log."""
 
     submit_limit_bytes: Positive = 32 << 20
-    """Sent bytes of one queue that may wait for the disk; more is refused."""
+    """Bytes sent to one queue that may wait for the disk; more is refused."""
 
     forward_window_bytes: Positive = 4 << 20
-    """Undecided bytes under way from an alias queue to one destination.  Less than a link's queue
-    (5 MB), or a burst would be dropped there."""
+    """Undecided bytes in flight from an alias queue to one destination.  Less than a link's queue
+    (5 MB), so that a burst is not dropped there."""
 
     unstored_limit_ns: Positive = 1 * SECOND
-    """Rows that pass through an alias queue and found no owner for so long are stored in it."""
+    """Rows that pass through an alias queue and have no owner after this time are stored in it."""
 
     pass_again_ns: Positive = 5 * SECOND
-    """After that everything is stored for so long: a destination that was too slow once is likely
+    """After that all rows are stored for this time: a destination that was too slow once is likely
     to stay so, and each further trial delays a few producers."""
 
     forward_timeout_ns: Positive = 5 * SECOND
-    """Rows that a destination did not confirm for so long are forwarded anew, elsewhere if
-    possible."""
+    """Rows that a destination has not confirmed after this time are forwarded again, to another
+    destination if possible."""
 
     refused_pause_ns: Positive = 2 * SECOND
-    """A destination that refused rows gets nothing for so long."""
+    """A destination that refused rows gets none for this time."""
 
     repeat_ns: Positive = 1 * SECOND
-    """A question or a decision that nobody answered is repeated after so long."""
+    """A question or a decision without an answer is repeated after this time."""
 
     store_retry_ns: Positive = 500 * MILLISECOND
-    """A note that the store refused is written again after so long."""
+    """A note that the store refused is written again after this time."""
 
     checkpoint_ns: Positive = 1 * SECOND
-    """How often a journal's table of origins is saved and its settled part trimmed."""
+    """The interval at which a journal saves its checkpoint and trims its settled part."""
 
     origin_limit: Positive = 100_000
-    """Producers and alias queues that one queue remembers; the idlest is forgotten."""
+    """Producers and alias queues that one queue remembers; the least recent is forgotten first."""
 
     consumers_per_session: Positive = 1_000
-    """Consumers of one queue on one connection, so that nobody takes all of them."""
+    """Consumers of one queue on one connection, so that no client uses up the limit below."""
 
     consumers_per_queue: Positive = 10_000
     credit_limit: Positive = 1_000_000
-    """Bounds on what clients can make a broker remember."""
+    """Bounds on the state that clients can create at a broker."""
 
     period_min_ns: Positive = 100 * MILLISECOND
     period_max_ns: Positive = 60 * SECOND
@@ -142,11 +143,11 @@ def split_address(address: str) -> tuple[str, str]:
 
 
 NEVER_A_DEAD_LETTER = 2**31
-"""Dead letters are not buried a second time."""
+"""The dead-letter queue gives no message up."""
 
 
 def with_dead_letters(queues: tuple[QueueConfig, ...]) -> tuple[QueueConfig, ...]:
-    """The queues of a broker, and the one for dead letters that goes with them."""
+    """The configured queues, and the dead-letter queue if it is not among them."""
     if not queues or any(each.name == DEAD_LETTERS for each in queues):
         return queues
     letters = QueueConfig(DEAD_LETTERS, max_deliveries=NEVER_A_DEAD_LETTER, dead_letter_queue="")
@@ -154,7 +155,7 @@ def with_dead_letters(queues: tuple[QueueConfig, ...]) -> tuple[QueueConfig, ...
 
 
 def check_configuration(queues: tuple[QueueConfig, ...], aliases: tuple[AliasConfig, ...]) -> None:
-    """What the types alone do not say; raises ``ValueError``."""
+    """Check what the types do not express; raises ``ValueError``."""
     names = [each.name for each in with_dead_letters(queues)]
     names += [each.name for each in aliases]
     for name in names:

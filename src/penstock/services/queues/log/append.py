@@ -72,7 +72,7 @@ class AppendAnswer(Generic[Sender]):
         self.wait = 0
 
 
-class _PendingAppend(Generic[Sender]):
+class _UnconfirmedRows(Generic[Sender]):
     """An entry that the store has not confirmed."""
 
     __slots__ = ("answer", "entry")
@@ -88,7 +88,7 @@ class Appender(Generic[Sender]):
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._origins = journal.origins
-        self._pending: dict[int, _PendingAppend[Sender]] = {}
+        self._pending: dict[int, _UnconfirmedRows[Sender]] = {}
         self._answers: deque[AppendAnswer[Sender]] = deque()
         self._unsure = UncertainNumbers()
         self.pending_bytes = 0
@@ -141,7 +141,7 @@ class Appender(Generic[Sender]):
 
     def append(self, entry: RowsEntry, answer: AppendAnswer[Sender], out: list[Effect]) -> None:
         """Order an entry into the journal; its answer waits for it."""
-        self._pending[self._journal.append(entry, out)] = _PendingAppend(entry, answer)
+        self._pending[self._journal.append(entry, out)] = _UnconfirmedRows(entry, answer)
         self.pending_bytes += entry.frame.weight
         self.pending_rows += len(entry.frame)
 
