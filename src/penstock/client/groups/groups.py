@@ -29,7 +29,8 @@ from penstock.client.client import ClientOptions
 from penstock.client.errors import PenstockError
 from penstock.client.groups.message import GroupBatch, GroupMessage
 from penstock.client.groups.producer import GROUP_LIMITS, GroupProducer
-from penstock.client.groups.reader import WINDOW_BYTES, GroupReader, Phase
+from penstock.client.groups.reader import WINDOW_BYTES, GroupReader
+from penstock.client.life_cycle import ReaderPhase
 from penstock.client.limits import check_name
 from penstock.client.publishing.limits import PublishLimits
 from penstock.client.publishing.publisher import Publisher
@@ -207,7 +208,7 @@ class Group(Reading):
             self._session.join(self._key, self)
             self._entered = True
         async with deadline(self._limit_s(deadline_s), lambda: self._describe("not joined")):
-            while self._reader.phase is not Phase.JOINED or (
+            while self._reader.phase is not ReaderPhase.OPEN or (
                 self._reader.view is None and not self.name.startswith("@")
             ):
                 self._raise_end()

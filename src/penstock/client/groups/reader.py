@@ -9,9 +9,9 @@
 from __future__ import annotations
 
 from collections import deque
-from enum import Enum
 from typing import Any, Final
 
+from penstock.client.life_cycle import READER, ReaderEvent, ReaderPhase
 from penstock.core.message import Message
 from penstock.services.multicast.messages import (
     GroupDelivery,
@@ -31,17 +31,6 @@ UNREAD_VIEWS: Final = 1000
 """Views that a program may leave unread; beyond, the oldest are forgotten."""
 
 
-class Phase(Enum):
-    """How far the member has come with its broker."""
-
-    AWAY = "no connection"
-    UNJOINED = "connected, nothing asked yet"
-    JOINING = "asked, no answer yet"
-    JOINED = "a member"
-    LEAVING = "asked to leave, no answer yet"
-    OVER = "has left, or was refused"
-
-
 class GroupReader:
     """One client's membership in one group."""
 
@@ -49,7 +38,7 @@ class GroupReader:
         """Nothing was asked yet."""
         self.member = member
         self.group = group
-        self.phase = Phase.AWAY
+        self.phase = ReaderPhase.AWAY
         self.problem = ""
         self.view: GroupView | None = None
         self.views: deque[GroupView] = deque(maxlen=UNREAD_VIEWS)
@@ -57,7 +46,6 @@ class GroupReader:
         self.joins = 0
         self._window_bytes = window_bytes
         self._taken_bytes = 0
-        self._closing = False
 
     # -- the application's side -------------------------------------------------------------
 
@@ -75,39 +63,35 @@ class GroupReader:
     @property
     def is_over(self) -> bool:
         """Whether the member has left, or was refused."""
-        return self.phase is Phase.OVER
+        return self.phase is ReaderPhase.OVER
 
     def close(self) -> None:
         """Leave; what was not taken counts as taken."""
-        self._closing = True
+        self._happens(ReaderEvent.CLOSED)
         while self.deliveries:
             self.take()
-        if self.phase in (Phase.AWAY, Phase.UNJOINED):
-            self.phase = Phase.OVER
 
     # -- the connection's side --------------------------------------------------------------
 
     def connected(self) -> None:
         """A broker is there."""
-        if self.phase is not Phase.OVER:
-            self.phase = Phase.UNJOINED
+        self._happens(ReaderEvent.CONNECTED)
 
     def disconnected(self) -> None:
         """The connection is gone, and with it the membership; what came stays."""
         self._taken_bytes = 0
-        if self.phase is not Phase.OVER:
-            self.phase = Phase.OVER if self._closing else Phase.AWAY
+        self._happens(ReaderEvent.DISCONNECTED)
 
     def outgoing(self) -> list[Message]:
         """What to send now."""
         out: list[Message] = []
-        if self.phase is Phase.UNJOINED and not self._closing:
-            self.phase = Phase.JOINING
+        if self.phase is ReaderPhase.UNASKED:
+            self._happens(ReaderEvent.REQUESTED)
             out.append(JoinGroup(self.member, self.group, self._window_bytes))
-        elif self.phase is Phase.JOINED and self._closing:
-            self.phase = Phase.LEAVING
+        elif self.phase is ReaderPhase.CLOSING:
+            self._happens(ReaderEvent.ANNOUNCED)
             out.append(LeaveGroup(self.member, self.group))
-        if self._taken_bytes and (self.owes_word or self.phase is Phase.OVER):
+        if self._taken_bytes and (self.owes_word or self.is_over):
             # Also of what came while leaving: the client's other groups share the window.
             out.append(GroupTaken(self.member, self._taken_bytes))
             self._taken_bytes = 0
@@ -117,16 +101,19 @@ class GroupReader:
         """The broker speaks."""
         match message:
             case GroupDelivery():
-                if self._closing:
-                    self._taken_bytes += message.batch.wire_size
-                else:
+                if self.phase in (ReaderPhase.ASKED, ReaderPhase.OPEN):
                     self.deliveries.append(message)
+                else:
+                    self._taken_bytes += message.batch.wire_size
             case GroupView():
                 self.view = message
                 self.views.append(message)
             case GroupJoined(_, _, problem):
                 self.problem = problem
-                self.phase = Phase.OVER if problem else Phase.JOINED
+                self._happens(ReaderEvent.REFUSED if problem else ReaderEvent.ACCEPTED)
                 self.joins += not problem
             case GroupLeft():
-                self.phase = Phase.OVER
+                self._happens(ReaderEvent.ENDED)
+
+    def _happens(self, event: ReaderEvent) -> None:
+        self.phase = READER.after(self.phase, event)

@@ -17,8 +17,9 @@ from typing import Any, Final
 from penstock.client.errors import DataLoss, Disconnected, PenstockError
 from penstock.client.guaranteed.acknowledgement import Piece
 from penstock.client.guaranteed.message import Acknowledge, Message, MessageBatch
-from penstock.client.guaranteed.reader import Phase, Reader, ReaderOptions
+from penstock.client.guaranteed.reader import Reader, ReaderOptions
 from penstock.client.guaranteed.start import Start
+from penstock.client.life_cycle import ReaderPhase
 from penstock.client.session import Session
 from penstock.client.waiting import deadline
 from penstock.core.clock import Instant, in_seconds
@@ -26,6 +27,7 @@ from penstock.core.clock_skew import span
 from penstock.core.intervals import Interval, Tick
 from penstock.core.message import Message as WireMessage
 from penstock.core.message import participant_key
+from penstock.services.guaranteed.edge.subscription import TAKEN_OVER
 from penstock.services.guaranteed.messages import SUBSCRIPTION
 
 logger = logging.getLogger(__name__)
@@ -119,7 +121,7 @@ class Subscription:
         limit_s = self._deadline_s if deadline_s is None else deadline_s
         try:
             async with deadline(limit_s, lambda: self._describe("it is not in force")):
-                while self._reader.phase is not Phase.IN_FORCE and not self._reader.is_over:
+                while self._reader.phase is not ReaderPhase.OPEN and not self._reader.is_over:
                     await self._wait()
             self._raise_error()
             self._say_if_ahead()
@@ -305,7 +307,8 @@ class Subscription:
 
     def disconnected(self, reason: str) -> None:
         """The connection has ended."""
-        self._reader.disconnected(reason)
+        code, subject = self._session.farewell
+        self._reader.disconnected(reason, taken_over=subject if code == TAKEN_OVER else "")
         self._note_change()
 
     def outgoing(self, now: Instant, room_bytes: int) -> list[WireMessage]:

@@ -22,8 +22,9 @@ from typing import Any, TypeAlias
 import msgspec
 
 from penstock.client.errors import Disconnected, PenstockError
+from penstock.client.life_cycle import ProducerPhase
 from penstock.client.publishing.parcel import Parcel
-from penstock.client.publishing.producer import Phase, Producer
+from penstock.client.publishing.producer import Producer
 from penstock.client.publishing.receipts import BatchReceipt, Receipt
 from penstock.client.publishing.row import Attributes
 from penstock.client.session import Session
@@ -239,7 +240,7 @@ class Publisher:
     async def open(self, *, deadline_s: float | None = None) -> None:
         """Wait until the broker has said where the messages go."""
         self._check_usable()
-        if self._producer.phase is Phase.OPEN:
+        if self._producer.phase is ProducerPhase.OPEN:
             return
         opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._open_waiters.append(opened)
@@ -382,7 +383,7 @@ class Publisher:
 
     def _resolve_open(self) -> None:
         refusal = self._producer.refusal
-        if self._producer.phase is not Phase.OPEN and refusal is None:
+        if self._producer.phase is not ProducerPhase.OPEN and refusal is None:
             return
         waiters, self._open_waiters = self._open_waiters, []
         for waiter in waiters:

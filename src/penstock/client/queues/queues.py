@@ -22,6 +22,7 @@ import msgspec
 
 from penstock.client.client import ClientOptions
 from penstock.client.errors import Disconnected, PenstockError
+from penstock.client.life_cycle import ReaderPhase
 from penstock.client.limits import check_name, check_selector
 from penstock.client.publishing.instance import new_instance
 from penstock.client.publishing.limits import PublishLimits
@@ -31,7 +32,7 @@ from penstock.client.publishing.row import Attributes
 from penstock.client.queue_requests import QueueRequests
 from penstock.client.queues.message import QueueBatch, QueueMessage, SettleRows
 from penstock.client.queues.producer import QueueProducer
-from penstock.client.queues.reader import Outcome, Phase, QueueReader
+from penstock.client.queues.reader import Outcome, QueueReader
 from penstock.client.reading import Reading
 from penstock.client.session import Session
 from penstock.client.waiting import deadline
@@ -282,7 +283,7 @@ class Receiver(Reading):
             self._joined = True
             self._session.join(self._key, self)
         async with deadline(self._limit_s(deadline_s), lambda: self._describe("not accepted")):
-            while self._reader.phase is not Phase.OPEN:
+            while self._reader.phase is not ReaderPhase.OPEN:
                 self._raise_end()
                 await self._wait()
 
@@ -362,7 +363,7 @@ class Receiver(Reading):
         reader = self._reader
         async with deadline(deadline_s, lambda: self._describe("nothing came")):
             while not reader.deliveries:
-                if reader.phase is Phase.OVER and not reader.problem and self._end is None:
+                if reader.phase is ReaderPhase.OVER and not reader.problem and self._end is None:
                     return None
                 self._raise_end()
                 await self._wait()
@@ -395,7 +396,7 @@ class Receiver(Reading):
             raise self._end.with_traceback(None)
         if self._reader.problem:
             raise ReceiveRefusedError(self._reader.queue, self._reader.problem)
-        if self._reader.phase is Phase.OVER:
+        if self._reader.phase is ReaderPhase.OVER:
             raise Disconnected(f"the consumer of {self._reader.queue!r} is closed")
 
     def _limit_s(self, deadline_s: float | None) -> float:

@@ -18,6 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
+from penstock.client.life_cycle import READER, ReaderEvent, ReaderPhase
 from penstock.core.intervals import Interval
 from penstock.core.limits import MOST_INTERVALS
 from penstock.core.message import Message
@@ -43,17 +44,6 @@ class Outcome(Enum):
     REJECTED = "hopeless"
 
 
-class Phase(Enum):
-    """How far the consumer has come with its broker."""
-
-    AWAY = "no connection"
-    UNOPENED = "connected, nothing asked yet"
-    OPENING = "asked, no answer yet"
-    OPEN = "receives"
-    CLOSING = "asked to stop, no answer yet"
-    OVER = "stopped"
-
-
 class HandedOut(Protocol):
     """A batch in the application's hands."""
 
@@ -69,7 +59,7 @@ class QueueReader:
         """``name`` is the consumer's on its connection."""
         self.name = name
         self.queue = queue
-        self.phase = Phase.AWAY
+        self.phase = ReaderPhase.AWAY
         self.problem = ""
         self.generation = 0
         self.stale_messages = 0
@@ -83,7 +73,6 @@ class QueueReader:
         self._settled_messages = 0
         self._last_number = 0
         self._confirmed_number = 0
-        self._closing = False
 
     # -- the application's side -------------------------------------------------------------
 
@@ -110,21 +99,18 @@ class QueueReader:
     @property
     def is_over(self) -> bool:
         """Whether the consumer has left, or was refused."""
-        return self.phase is Phase.OVER
+        return self.phase is ReaderPhase.OVER
 
     def close(self) -> None:
         """Receive no more."""
-        self._closing = True
+        self._happens(ReaderEvent.CLOSED)
         self.deliveries.clear()
-        if self.phase in (Phase.AWAY, Phase.UNOPENED):
-            self.phase = Phase.OVER
 
     # -- the connection's side --------------------------------------------------------------
 
     def connected(self) -> None:
         """A broker is there."""
-        if self.phase is not Phase.OVER:
-            self.phase = Phase.UNOPENED
+        self._happens(ReaderEvent.CONNECTED)
 
     def disconnected(self) -> None:
         """The connection is gone, and with it everything that came over it."""
@@ -137,21 +123,24 @@ class QueueReader:
         self._given_messages = self._settled_messages = 0
         self._owed_credit = 0
         self._confirmed_number = self._last_number
-        self.phase = Phase.OVER if self._closing else Phase.AWAY
+        self._happens(ReaderEvent.DISCONNECTED)
 
     def outgoing(self) -> list[Message]:
         """What to send now."""
-        if self.phase is Phase.UNOPENED and not self._closing:
-            self.phase = Phase.OPENING
+        if self.phase is ReaderPhase.UNASKED:
+            self._happens(ReaderEvent.REQUESTED)
             return [Receive(self.name, self.queue, self._selector, self._prefetch)]
         out: list[Message] = []
-        if self.phase is Phase.OPEN:
+        if self.phase in (ReaderPhase.OPEN, ReaderPhase.CLOSING):
             self._settle_into(out)
             self._given_into(out)
-            if self._closing:
-                self.phase = Phase.CLOSING
+            if self.phase is ReaderPhase.CLOSING:
+                self._happens(ReaderEvent.ANNOUNCED)
                 out.append(StopReceiving(self.name))
         return out
+
+    def _happens(self, event: ReaderEvent) -> None:
+        self.phase = READER.after(self.phase, event)
 
     def _settle_into(self, out: list[Message]) -> None:
         settled = {name: each for name, each in self._outcomes.items() if each}
@@ -175,7 +164,7 @@ class QueueReader:
         settled_messages = sum(high - low for each in runs.values() for low, high in each)
         self._settled_messages += settled_messages
         self._owed_credit += settled_messages
-        if 2 * self._owed_credit >= self._prefetch and not self._closing:
+        if 2 * self._owed_credit >= self._prefetch and self.phase is ReaderPhase.OPEN:
             out.append(Credit(self.name, self._owed_credit))
             self._owed_credit = 0
 
@@ -201,16 +190,16 @@ class QueueReader:
         """The broker speaks."""
         match message:
             case Deliver():
-                if not self._closing:
+                if self.phase in (ReaderPhase.ASKED, ReaderPhase.OPEN):
                     self.deliveries.append(message)
             case Settled(_, number, stale):
                 self._confirmed_number = number
                 self.stale_messages += stale
             case Receiving(_, problem):
                 self.problem = problem
-                self.phase = Phase.OVER if problem else Phase.OPEN
+                self._happens(ReaderEvent.REFUSED if problem else ReaderEvent.ACCEPTED)
             case ReceivingStopped():
-                self.phase = Phase.OVER
+                self._happens(ReaderEvent.ENDED)
 
 
 def _runs_of(positions: range | list[int]) -> tuple[Interval, ...]:

@@ -36,7 +36,7 @@ from penstock.services.guaranteed.edge.requests import EdgeRequests
 from penstock.services.guaranteed.edge.sources import SourceView
 from penstock.services.guaranteed.edge.starting import first_tick
 from penstock.services.guaranteed.edge.stream import EdgeStream
-from penstock.services.guaranteed.edge.subscription import Subscription
+from penstock.services.guaranteed.edge.subscription import TAKEN_OVER, Subscription
 from penstock.services.guaranteed.laws.nack_window import (
     FixedNackWindow,
     NackWindow,
@@ -408,7 +408,7 @@ class Edge:
         if not self._wanted:
             self._forget_streams()
         if closing:
-            out.append(CloseSession(session, closing))
+            out.append(CloseSession(session, closing, TAKEN_OVER, subscription.name))
 
     def _forget_streams(self) -> None:
         """Nobody listens: the streams begin anew with the next subscriber."""
