@@ -83,7 +83,7 @@ def test_a_refusal_ends_it():
     reader.outgoing()
     reader.received(Receiving("c", "no such queue"))
     assert reader.is_over
-    assert reader.problem == "no such queue"
+    assert str(reader.error) == "cannot receive from 'work': no such queue"
 
 
 def batch_of(reader: QueueReader, *positions: int, tried: tuple[int, ...] = ()) -> QueueBatch:

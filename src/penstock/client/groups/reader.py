@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Final
 
-from penstock.client.life_cycle import READER, ReaderEvent, ReaderPhase
+from penstock.client.errors import PenstockError
+from penstock.client.life_cycle import ReaderEvent, ReaderPhase
+from penstock.client.pure_reader import PureReader
+from penstock.core.clock import Instant
 from penstock.core.message import Message
 from penstock.services.multicast.messages import (
     GroupDelivery,
@@ -26,20 +29,28 @@ from penstock.services.multicast.messages import (
 WINDOW_BYTES: Final = 4 << 20
 """What a member takes in advance; the broker cuts it to its own limit."""
 
-
 UNREAD_VIEWS: Final = 1000
-"""Views that a program may leave unread; beyond, the oldest are forgotten."""
+"""Views that a program may leave unread; beyond, the oldest are dropped."""
 
 
-class GroupReader:
+class JoinRefusedError(PenstockError):
+    """The broker refused to let this client join a group, and said why."""
+
+    def __init__(self, group: str, reason: str) -> None:
+        """``reason`` is the broker's text."""
+        super().__init__(f"cannot join group {group!r}: {reason}")
+        self.group = group
+        self.reason = reason
+
+
+class GroupReader(PureReader):
     """One client's membership in one group."""
 
     def __init__(self, member: str, group: str, window_bytes: int = WINDOW_BYTES) -> None:
-        """Nothing was asked yet."""
+        """``member`` is the client's name; at most ``window_bytes`` wait here unread."""
+        super().__init__()
         self.member = member
         self.group = group
-        self.phase = ReaderPhase.AWAY
-        self.problem = ""
         self.view: GroupView | None = None
         self.views: deque[GroupView] = deque(maxlen=UNREAD_VIEWS)
         self.deliveries: deque[GroupDelivery] = deque()
@@ -60,30 +71,21 @@ class GroupReader:
         """Whether the broker should hear of what was taken."""
         return 4 * self._taken_bytes >= self._window_bytes
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the member has left, or was refused."""
-        return self.phase is ReaderPhase.OVER
-
     def close(self) -> None:
         """Leave; what was not taken counts as taken."""
-        self._happens(ReaderEvent.CLOSED)
+        super().close()
         while self.deliveries:
             self.take()
 
     # -- the connection's side --------------------------------------------------------------
 
-    def connected(self) -> None:
-        """A broker is there."""
-        self._happens(ReaderEvent.CONNECTED)
-
-    def disconnected(self) -> None:
-        """The connection is gone, and with it the membership; what came stays."""
+    def disconnected(self, reason: str = "", *, taken_over: str = "") -> None:
+        """The connection has ended, and with it the membership; what arrived can be read."""
         self._taken_bytes = 0
-        self._happens(ReaderEvent.DISCONNECTED)
+        super().disconnected()
 
-    def outgoing(self) -> list[Message]:
-        """What to send now."""
+    def outgoing(self, now: Instant = 0) -> list[Message]:
+        """What to send now; the time does not matter."""
         out: list[Message] = []
         if self.phase is ReaderPhase.UNASKED:
             self._happens(ReaderEvent.REQUESTED)
@@ -98,7 +100,7 @@ class GroupReader:
         return out
 
     def received(self, message: Any) -> None:
-        """The broker speaks."""
+        """Handle a message of the broker."""
         match message:
             case GroupDelivery():
                 if self.phase in (ReaderPhase.ASKED, ReaderPhase.OPEN):
@@ -108,12 +110,10 @@ class GroupReader:
             case GroupView():
                 self.view = message
                 self.views.append(message)
-            case GroupJoined(_, _, problem):
-                self.problem = problem
-                self._happens(ReaderEvent.REFUSED if problem else ReaderEvent.ACCEPTED)
-                self.joins += not problem
+            case GroupJoined(_, _, problem) if problem:
+                self.fail(JoinRefusedError(self.group, problem), ReaderEvent.REFUSED)
+            case GroupJoined():
+                self._happens(ReaderEvent.ACCEPTED)
+                self.joins += 1
             case GroupLeft():
                 self._happens(ReaderEvent.ENDED)
-
-    def _happens(self, event: ReaderEvent) -> None:
-        self.phase = READER.after(self.phase, event)

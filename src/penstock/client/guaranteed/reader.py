@@ -36,7 +36,8 @@ from penstock.client.errors import (
 from penstock.client.guaranteed.acknowledgement import Ledger, Piece
 from penstock.client.guaranteed.message import Acknowledge, Message, MessageBatch
 from penstock.client.guaranteed.start import Start
-from penstock.client.life_cycle import ANNOUNCING, READER, ReaderEvent, ReaderPhase
+from penstock.client.life_cycle import ANNOUNCING, ReaderEvent, ReaderPhase
+from penstock.client.pure_reader import PureReader
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import MILLISECOND, Duration, Instant
 from penstock.core.intervals import IntervalSet, Tick
@@ -92,7 +93,7 @@ class ReaderOptions(msgspec.Struct, frozen=True):
     max_unfinished: int = MAX_UNFINISHED
 
 
-class Reader:
+class Reader(PureReader):
     """One subscription."""
 
     def __init__(
@@ -103,11 +104,10 @@ class Reader:
         options: ReaderOptions,
     ) -> None:
         """``acknowledge_through`` may be set to have messages acknowledge in another way."""
+        super().__init__()
         self.name = name
         self.selector = selector
         self.options = options
-        self.phase = ReaderPhase.AWAY
-        self.error: PenstockError | None = None
         self.lost: dict[str, IntervalSet] = {}
         self.ahead_ns: dict[str, Duration] = {}
         self.acknowledge_through: Acknowledge = self.acknowledge
@@ -187,11 +187,6 @@ class Reader:
         """Whether it reads intervals and is over then."""
         return bool(self._start.ends)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more will come: it was ended or refused, or has failed."""
-        return self.phase is ReaderPhase.OVER
-
     def positions(self) -> dict[str, Tick]:
         """For each pubend the end of what the application is done with."""
         self._note_progress()
@@ -203,25 +198,18 @@ class Reader:
 
     # -- the connection's side --------------------------------------------------------------
 
-    def connected(self) -> None:
-        """A broker is there."""
-        self._happens(ReaderEvent.CONNECTED)
-
-    def disconnected(self, reason: str, *, taken_over: str = "") -> None:
-        """The connection has ended; what was not taken is dropped and asked for again.
-
-        ``taken_over`` is the subscription that another connection has taken over, if that is why.
-        """
+    def disconnected(self, reason: str = "", *, taken_over: str = "") -> None:
+        """The connection has ended; what was not taken is dropped and asked for again."""
         if self.options.durable and taken_over == self.name:
             # To take it back would only make the two connections push each other out for ever.
             self.fail(Disconnected(f"{reason}; give each reader a durable name of its own"))
-        self._happens(ReaderEvent.DISCONNECTED)
+        super().disconnected()
         self._queue.clear()
         self._arrived.clear()
         self._room_due_bytes = 0
         self._told.clear()
 
-    def outgoing(self, now: Instant) -> list[WireMessage]:
+    def outgoing(self, now: Instant = 0) -> list[WireMessage]:
         """What to send now, in order."""
         if self.phase in ANNOUNCING:
             return self._farewell()
@@ -264,15 +252,11 @@ class Reader:
                     self.error = UnsubscribeFailed(self.name, problem, uncertain=uncertain)
 
     def fail(self, error: PenstockError, event: ReaderEvent = ReaderEvent.ENDED) -> None:
-        """End the subscription with an error."""
-        self._happens(event)
-        self.error = error
+        """End the subscription with an error; what was not taken is dropped."""
+        super().fail(error, event)
         self._queue.clear()
 
     # -- inside -----------------------------------------------------------------------------
-
-    def _happens(self, event: ReaderEvent) -> None:
-        self.phase = READER.after(self.phase, event)
 
     def _subscribe(self) -> Subscribe:
         self._happens(ReaderEvent.REQUESTED)
