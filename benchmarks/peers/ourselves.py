@@ -18,7 +18,7 @@ from benchmarks.harness.server import Server
 from benchmarks.peers.peer import Durability, Peer, Receiver, Selecting, Sender, Variant, nothing
 from penstock.client.guaranteed.subscription import Subscription
 from penstock.client.publishing.publisher import Publisher
-from penstock.client.queues.queues import Receiver as QueueReceiver
+from penstock.client.queues.receiver import Receiver as QueueReceiver
 from penstock.content.rows.batch import Batch
 from penstock.net.broker.config import broker_config
 from penstock.net.broker.config_file import write_config

@@ -12,7 +12,7 @@ from benchmarks.peers.ourselves import API, ATTRIBUTES, PATIENCE_S, CallSender, 
 from benchmarks.peers.peer import Durability, Receiver, Sender, Variant, nothing
 from penstock.client.datagram.datagram import Datagrams
 from penstock.client.datagram.subscription import DatagramSubscription
-from penstock.client.groups.groups import Group as JoinedGroup
+from penstock.client.groups.group import Group as JoinedGroup
 
 GROUP: Final = "Penstock group"
 DATAGRAM: Final = "Penstock datagram"

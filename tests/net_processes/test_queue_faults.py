@@ -17,7 +17,8 @@ import pytest
 import penstock
 from penstock.client.queues.message import QueueMessage
 from penstock.client.queues.producer import SendRefusedError
-from penstock.client.queues.queues import Queues, Receiver
+from penstock.client.queues.queues import Queues
+from penstock.client.queues.receiver import Receiver
 from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port

@@ -11,7 +11,7 @@ import pytest
 
 import penstock
 import penstock.testing
-from penstock.client.queues.queues import ReceiveRefusedError
+from penstock.client.queues.reader import ReceiveRefusedError
 from penstock.core.machine import Fact
 from penstock.core.machine_failure import MachineFailed
 from penstock.net.broker.config import ConfigError

@@ -30,12 +30,6 @@ class _Asked(msgspec.Struct):
     answered: asyncio.Future[Any]
 
 
-def requests_of(session: Session) -> Requests:
-    """The numbered requests of a session, which all its facades share."""
-    found = session.participant(REQUESTS)
-    return found if isinstance(found, Requests) else Requests(session)
-
-
 class Requests:
     """The numbered requests of one client, to whichever service."""
 

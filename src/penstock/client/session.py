@@ -92,6 +92,8 @@ class Session:
         """Nothing happens before ``start``."""
         self.name = name
         self.failure: PenstockError | None = None
+        self.farewell = ("", "")
+        """Code and subject of the goodbye that ended the last connection."""
         self._addresses = list(addresses)
         self._options = options
         self._clock = WallClock()
@@ -131,10 +133,6 @@ class Session:
         self._woken.pop(key, None)
         self._stopped.pop(key, None)
         self._deadlines.set(key, None)
-
-    def participant(self, key: str) -> Participant | None:
-        """The participant of a key, if there is one."""
-        return self._participants.get(key)
 
     def participants(self) -> list[Participant]:
         """Everybody who shares the connection."""
@@ -262,6 +260,7 @@ class Session:
         self._connection = None
         self._away_since = self._clock.now()
         self._last_problem = reason
+        self.farewell = (connection.farewell_code, connection.farewell_subject)
         for participant in self.participants():
             participant.disconnected(reason)
         if not self._lost.done():

@@ -183,10 +183,15 @@ class TrimLog(Effect, frozen=True, gc=False):
 
 
 class CloseSession(Effect, frozen=True, gc=False):
-    """End a client's connection and send it the reason."""
+    """End a client's connection, telling it why.
+
+    ``code`` and ``subject`` are for programs: what happened, and to what.
+    """
 
     session: LinkName
     reason: str
+    code: str = ""
+    subject: str = ""
 
 
 class Trace(Effect, frozen=True, gc=False):

@@ -66,11 +66,13 @@ class Hello(ConnectionMessage, frozen=True):
 class Goodbye(ConnectionMessage, frozen=True):
     """The last message before a connection is closed on purpose, with the reason.
 
-    ``code`` is for programs, where one has to act on the reason (``NAME_TAKEN``).
+    ``code`` is for programs, where one has to act on the reason (``NAME_TAKEN``), and ``subject``
+    names what it is about, if that is not the connection itself.
     """
 
     reason: Text
     code: Name = ""
+    subject: Name = ""
 
 
 class Heartbeat(ConnectionMessage, frozen=True):

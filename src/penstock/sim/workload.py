@@ -14,8 +14,9 @@ import msgspec
 
 from penstock.client.errors import DataLoss, PenstockError, PublishRefusedError
 from penstock.client.guaranteed.message import MessageBatch
-from penstock.client.guaranteed.reader import Phase, Reader, ReaderOptions
+from penstock.client.guaranteed.reader import Reader, ReaderOptions
 from penstock.client.guaranteed.start import Start
+from penstock.client.life_cycle import ReaderPhase
 from penstock.client.publishing.limits import PublishLimits
 from penstock.client.publishing.parcel import Parcel
 from penstock.client.publishing.producer import Producer
@@ -234,7 +235,7 @@ class SimSubscriber:
                 reader.disconnected("the connection broke")
             case Received(message=message):
                 reader.received(message)
-                if reader.phase is Phase.IN_FORCE:
+                if reader.phase is ReaderPhase.OPEN:
                     self.history.in_force(now, reader.positions())
         self._read(now)
         out: list[Message] = reader.outgoing(now)

@@ -25,6 +25,7 @@ from typing import Any, Self, TypeVar
 from penstock.client.blocking import client as blocking
 from penstock.client.blocking.loop_thread import LoopThread, shared_threads
 from penstock.client.client import ClientOptions
+from penstock.client.errors import Disconnected
 from penstock.net.broker.status import BrokerStatus
 from penstock.testing.broker import Broker, broker
 from penstock.testing.errors import BrokerMisused, TimeLimitReached
@@ -64,6 +65,7 @@ class VirtualLoopThread(LoopThread):
     def __init__(self) -> None:
         """Start; time is real until ``join``."""
         self.loop = asyncio.SelectorEventLoop()
+        self.publishers = []
         self._virtual: VirtualTime | None = None
         self._calls: set[asyncio.Task[Any]] = set()
         self._limit_reached: TimeLimitReached | None = None
@@ -128,14 +130,26 @@ class ClientThread(LoopThread):
     def __init__(self, thread: VirtualLoopThread) -> None:
         """Belongs to one client."""
         self.loop = thread.loop
+        self.publishers = []
         self._shared = thread
+        self._thread = thread._thread
+        self._closed = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether this client is closed."""
+        return self._closed or self._shared.stopped
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine there and wait for its result."""
+        if self._closed:
+            coroutine.close()
+            raise Disconnected("this client is closed: connect again")
         return self._shared.call(coroutine)
 
     def stop(self) -> None:
         """The client is closed; the loop goes on."""
+        self._closed = True
 
 
 class BlockingBroker:
@@ -200,7 +214,7 @@ class BlockingBroker:
         async def connected() -> Any:
             return await self._broker.connect(name, deadline_s=deadline_s, options=options)
 
-        return blocking.Client(self._thread.call(connected()), ClientThread(self._thread))
+        return blocking.Client(ClientThread(self._thread), self._thread.call(connected()))
 
     @property
     def now(self) -> datetime:

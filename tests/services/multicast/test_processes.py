@@ -17,8 +17,9 @@ from penstock.cli.messaging.groups import join
 from penstock.cli.messaging.queues import send
 from penstock.client.blocking.client import connect as connect_blocking
 from penstock.client.client import Client
-from penstock.client.groups.groups import Group, JoinRefusedError
+from penstock.client.groups.group import Group
 from penstock.client.groups.producer import GroupSendError
+from penstock.client.groups.reader import JoinRefusedError
 from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port

@@ -17,7 +17,8 @@ import penstock
 from penstock.cli.errors import UserError
 from penstock.cli.messaging import queues as commands
 from penstock.cli.operations.why import why
-from penstock.client.queues.queues import Queues, ReceiveRefusedError
+from penstock.client.queues.queues import Queues
+from penstock.client.queues.reader import ReceiveRefusedError
 from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port

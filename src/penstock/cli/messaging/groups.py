@@ -14,7 +14,7 @@ from penstock.cli.errors import told_in_one_line
 from penstock.cli.messaging.attributes import shown
 from penstock.client.client import connect
 from penstock.client.errors import DeadlineExceeded, InvalidAttribute, PenstockError
-from penstock.client.groups.groups import Group
+from penstock.client.groups.group import Group
 from penstock.client.groups.message import GroupMessage
 from penstock.content.rows.columns import AttributeValue
 

@@ -278,7 +278,7 @@ class BrokerServer:
 
     def close_session(self, effect: CloseSession) -> None:
         """End a client's connection."""
-        self._sessions.close(effect.session, effect.reason)
+        self._sessions.close(effect.session, effect.reason, effect.code, effect.subject)
 
     def machine_failed(self, fact: Fact | None, error: Exception) -> None:
         """Note who sent what the machine could not handle, and stop."""

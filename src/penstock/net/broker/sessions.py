@@ -71,11 +71,11 @@ class Session:
         peer = self.connection.peer
         return f"{self.name} ({peer.name if peer else '?'} at {self.connection.peer_address})"
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str, code: str = "", subject: str = "") -> None:
         """Disconnect the client; what waits is not worth keeping it for."""
         logger.info("session %s (%s) closed: %s", self.name, self.connection.peer_address, reason)
         self.outbox.detach()
-        self.connection.close(reason)
+        self.connection.close(reason, code, subject)
 
     # -- the connection's calls -------------------------------------------------------------
 
@@ -143,11 +143,11 @@ class Sessions:
         """A client by the name of its session; None if it is gone."""
         return self._by_name.get(name)
 
-    def close(self, name: LinkName, reason: str) -> None:
+    def close(self, name: LinkName, reason: str, code: str = "", subject: str = "") -> None:
         """Disconnect a client."""
         session = self._by_name.get(name)
         if session is not None:
-            session.close(reason)
+            session.close(reason, code, subject)
 
     def close_all(self, reason: str) -> list[Connection]:
         """Disconnect everybody; returns the connections that are closing."""

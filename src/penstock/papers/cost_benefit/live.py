@@ -17,7 +17,8 @@ from typing import Final
 import uvloop
 
 from penstock.client.client import Client, connect
-from penstock.client.groups.groups import Group, GroupSender
+from penstock.client.groups.group import Group
+from penstock.client.groups.sender import GroupSender
 from penstock.client.publishing.limits import PublishLimits
 from penstock.content.rows.batch import Batch
 from penstock.net.broker.config import NeighbourConfig, broker_config

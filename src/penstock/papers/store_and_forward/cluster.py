@@ -16,7 +16,7 @@ import msgspec
 import uvloop
 
 from penstock.client.client import connect
-from penstock.client.queues.queues import Receiver
+from penstock.client.queues.receiver import Receiver
 from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port

@@ -11,7 +11,7 @@ DESCRIPTION: Final = ServiceDescription(
     messages=("penstock.services.datagram.messages",),
     broker="penstock.services.datagram.settings:build",
     why_text="penstock.services.datagram.why_text:why_text",
-    client="penstock.client.datagram.datagram:Datagrams",
+    client="penstock.client.datagram.service:DatagramService",
     scenario="penstock.papers.content_aware.run:prepare",
     papers="penstock.papers.content_aware.paper:run",
 )

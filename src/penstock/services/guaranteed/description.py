@@ -16,6 +16,7 @@ DESCRIPTION: Final = ServiceDescription(
     settings="penstock.services.guaranteed.settings:GuaranteedSettings",
     table="penstock.services.guaranteed.settings:GuaranteedTable",
     why_text="penstock.services.guaranteed.why_text:why_text",
+    client="penstock.client.guaranteed.guaranteed:Guaranteed",
     telemetry_publisher="penstock.services.guaranteed.telemetry_stream:TelemetryStream",
     papers="penstock.papers.gryphon.paper:run",
     commands={

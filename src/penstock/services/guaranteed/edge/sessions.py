@@ -26,7 +26,7 @@ from penstock.services.guaranteed.edge.live_streams import LiveStreams
 from penstock.services.guaranteed.edge.past_readers import PastReaders
 from penstock.services.guaranteed.edge.sources import EdgeSources, SourceView, to_relay
 from penstock.services.guaranteed.edge.stream_delivery import StreamDelivery
-from penstock.services.guaranteed.edge.subscription import Subscription
+from penstock.services.guaranteed.edge.subscription import TAKEN_OVER, Subscription
 from penstock.services.guaranteed.messages import (
     Consumed,
     Subscribe,
@@ -232,7 +232,7 @@ class Sessions:
         if self._sources.is_idle:
             self._live.forget_all()
         if closing:
-            out.append(CloseSession(session, closing))
+            out.append(CloseSession(session, closing, TAKEN_OVER, subscription.name))
 
     # -- the store's answers ----------------------------------------------------------------
 
