@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.lab.scenario.file import ScenarioError
-from penstock.lab.service_runs import SERVICE_RUNS, prepare, service_of
+from penstock.lab.service_runs import prepare, runnable, service_of
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_a_file_names_its_service(text: str, service: str | None, tmp_path: Path
     assert service_of(tmp_path / "nowhere.toml") is None
 
 
-@pytest.mark.parametrize("service", SERVICE_RUNS)
+@pytest.mark.parametrize("service", runnable())
 def test_every_service_reads_its_files(service: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text(f'service = "{service}"\n')

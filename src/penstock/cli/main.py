@@ -1,7 +1,7 @@
 """The ``penstock`` command: its subcommands, and how it reports errors.
 
 A command's module is imported when the command is used, so ``penstock --version`` starts quickly.
-To add a command, add a line to ``COMMANDS``.  An error, whether the user's or a broker's refusal,
+A command of a service is named in the service's description, any other one in ``COMMANDS``.  An error, whether the user's or a broker's refusal,
 is one clear line on standard error and an exit status:
 | status | meaning |
 | --- | --- |
@@ -23,6 +23,7 @@ from typing import Final
 from cyclopts import App, CycloptsError
 
 from penstock.cli.errors import FAILED, INTERRUPTED, MISUSED, UserError
+from penstock.services.registry import descriptions
 from penstock.version import version_line
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
@@ -31,28 +32,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Start three local brokers with a sample workload to explore.",
     ),
     "serve": ("penstock.cli.operations.serve:serve", "Run one broker."),
-    "pub": ("penstock.cli.messaging.pub:pub", "Publish a message, or one for each line of input."),
-    "sub": ("penstock.cli.messaging.sub:sub", "Print the messages that match a selector."),
-    "send": (
-        "penstock.cli.messaging.queues:send",
-        "Send messages to a queue or to groups.",
-    ),
-    "receive": ("penstock.cli.messaging.queues:receive", "Receive messages from a queue."),
-    "join": ("penstock.cli.messaging.groups:join", "Join groups and print their messages."),
-    "queue": ("penstock.cli.messaging.queues:queue", "List, show, purge and change queues."),
-    "gossip": (
-        "penstock.cli.messaging.gossip:gossip",
-        "Run a gossip peer, which broadcasts without a broker.",
-    ),
     "log": (
         "penstock.cli.operations.log:log",
         "Check, trim and repair the logs of a stopped broker.",
     ),
     "why": ("penstock.cli.operations.why:why", "Explain what slows down a sender or a reader."),
-    "subscriptions": (
-        "penstock.cli.operations.subscriptions:subscriptions",
-        "List the durable subscriptions of a broker, or delete one.",
-    ),
     "explain": ("penstock.cli.operations.explain:explain", "Explain how a selector is matched."),
     "bench": (
         "penstock.cli.operations.bench:bench",
@@ -67,7 +51,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Run a scenario with many parameters and seeds.",
     ),
 }
-"""Each command's function and its one-line help."""
+"""Each command's function and its one-line help; services add their own (``description.py``)."""
 
 HELP: Final = """Message-oriented middleware that does not collapse under congestion.
 
@@ -76,10 +60,18 @@ talk to a broker take `--url`, or read PENSTOCK_URL.
 """
 
 
+def all_commands() -> dict[str, tuple[str, str]]:
+    """The commands of every service and all others."""
+    commands = dict(COMMANDS)
+    for service in descriptions():
+        commands.update(service.commands)
+    return commands
+
+
 def build_app() -> App:
     """The application with all installed commands."""
     app = App(name="penstock", help=HELP, version=version_line, version_flags=["--version"])
-    for name, (place, purpose) in COMMANDS.items():
+    for name, (place, purpose) in all_commands().items():
         if find_spec(place.partition(":")[0]) is not None:
             app.command(place, name=name, help=purpose)
     return app

@@ -18,6 +18,11 @@ def telemetry_stream(broker: str) -> str:
     return f"telemetry@{broker}"
 
 
+def is_own_stream(name: str) -> bool:
+    """Whether a stream is a broker's own (``telemetry@pb``): no client may publish to it."""
+    return "@" in name
+
+
 class TraceRecord(msgspec.Struct, frozen=True, gc=False):
     """One measurement or one explanation."""
 

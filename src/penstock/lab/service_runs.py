@@ -1,7 +1,7 @@
 """Scenario files of services that have a form of their own, and the function that runs each.
 
 A file with ``service = "…"`` belongs to that service; every other one is about brokers
-(scenario/file.py).  A service is added by one line in ``SERVICE_RUNS``: a function that takes the
+(scenario/file.py).  The description of a service names in ``scenario`` a function that takes the
 file (or the tables of one, after a sweep has changed values), a world and a seed, and returns a
 ``ServiceRun``.
 """
@@ -9,9 +9,8 @@ file (or the tables of one, after a sweep has changed values), a world and a see
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -19,14 +18,8 @@ from penstock.core.configuration import parse_toml, raised_as, read_table
 from penstock.lab.scenario.expectations import Verdict
 from penstock.lab.scenario.file import ScenarioError
 from penstock.lab.telemetry.telemetry import Telemetry
-
-SERVICE_RUNS: Final = {
-    "datagram": "penstock.papers.content_aware.run:prepare",
-    "gossip": "penstock.papers.adaptive_gossip.run:prepare",
-    "multicast": "penstock.papers.cost_benefit.run:prepare",
-    "queues": "penstock.papers.store_and_forward.run:prepare",
-}
-"""By service, module and function; imported when it is needed."""
+from penstock.services.description import load
+from penstock.services.registry import descriptions
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 
@@ -106,13 +99,18 @@ class ScenarioRun(msgspec.Struct, Generic[Timed], frozen=True):
         return self.scenario.duration_s
 
 
+def runnable() -> dict[str, str]:
+    """The services that have scenarios of their own, and what reads them."""
+    return {each.name: each.scenario for each in descriptions() if each.scenario}
+
+
 def service_of(path: Path) -> str | None:
     """Which of these services a file belongs to; None if to none, or if it cannot be read."""
     try:
         service = _tables(path).get("service")
     except (OSError, ValueError):
         return None
-    return service if isinstance(service, str) and service in SERVICE_RUNS else None
+    return service if isinstance(service, str) and service in runnable() else None
 
 
 def read_as(source: Source, kind: type[Form]) -> Form:
@@ -128,6 +126,5 @@ def _tables(path: Path) -> dict[str, Any]:
 
 def prepare(service: str, source: Source, world: str, seed: int) -> ServiceRun:
     """Read a scenario; raises ``ScenarioError``."""
-    module, _, function = SERVICE_RUNS[service].partition(":")
-    prepared: ServiceRun = getattr(import_module(module), function)(source, world, seed)
+    prepared: ServiceRun = load(runnable()[service])(source, world, seed)
     return prepared

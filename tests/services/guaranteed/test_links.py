@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.services.guaranteed.links import is_own_stream
+from penstock.core.trace import is_own_stream
 
 
 @pytest.mark.parametrize(("pubend", "own"), [("telemetry@pb", True), ("orders", False)])

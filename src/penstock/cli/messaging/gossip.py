@@ -16,10 +16,10 @@ from cyclopts import Parameter
 from penstock.cli.errors import MISUSED, told_in_one_line
 from penstock.cli.messaging.attributes import parse_attributes, shown
 from penstock.client.errors import PenstockError
+from penstock.client.gossip.endpoint import parse_address
 from penstock.client.gossip.gossip import DEFAULT_BUFFER_EVENTS, GossipGroup, GossipPeer
 from penstock.client.publishing.row import Attributes
 from penstock.lab.telemetry.telemetry import TelemetryDirectory
-from penstock.net.udp.datagrams import parse_address
 from penstock.services.gossip.messages import Event
 from penstock.services.gossip.parameters import GossipParameters
 

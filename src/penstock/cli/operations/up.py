@@ -23,6 +23,7 @@ from penstock.cli.errors import MISUSED, UserError, told_in_one_line
 from penstock.cli.laboratory.pipeline import Pipeline
 from penstock.cli.laboratory.spark_session import need_spark
 from penstock.client.errors import PenstockError
+from penstock.core.trace import is_own_stream
 from penstock.lab.worlds.local_overlay import (
     BROKERS,
     SELECTIVE,
@@ -31,7 +32,6 @@ from penstock.lab.worlds.local_overlay import (
     SampleWorkload,
 )
 from penstock.net.process import BrokerFailed
-from penstock.services.guaranteed.links import is_own_stream
 
 REFRESH_S = 0.5
 RATE_OVER_S = 3.0

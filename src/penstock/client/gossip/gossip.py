@@ -26,11 +26,11 @@ from typing import Final, Self
 import msgspec
 
 from penstock.client.errors import DeadlineExceeded, Disconnected, PenstockError
+from penstock.client.gossip.endpoint import GossipEndpoint
 from penstock.client.publishing.row import Attributes, as_bytes, as_dict
 from penstock.content.rows.columns import Buffer
 from penstock.core.machine import Effect
 from penstock.net.broker.telemetry import TraceSink
-from penstock.net.udp.datagrams import GossipEndpoint
 from penstock.services.gossip.facts import (
     DeliverEvents,
     InGroup,

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from penstock.client.errors import DeadlineExceeded
+from penstock.client.gossip.endpoint import parse_address
 from penstock.content.codec.malformed import MalformedMessage
 from penstock.content.codec.stream import Decoder, encode_joined
 from penstock.core.message import Message
-from penstock.net.udp.datagrams import parse_address
 from penstock.services.gossip.messages import GOSSIP_MESSAGES, Why, WhyRequest
 
 

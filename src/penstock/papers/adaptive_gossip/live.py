@@ -8,11 +8,11 @@ from statistics import median
 
 import uvloop
 
+from penstock.client.gossip.endpoint import GossipEndpoint
 from penstock.core.clock import Instant
 from penstock.core.machine import Effect
 from penstock.core.randomness import random_stream
 from penstock.lab.telemetry.telemetry import Telemetry
-from penstock.net.udp.datagrams import GossipEndpoint
 from penstock.net.wall_clock import WallClock
 from penstock.papers.adaptive_gossip.group import BLOCKED_AT, CONTACTS
 from penstock.papers.adaptive_gossip.measure import DeliveryBook, GroupRecords, measured

@@ -16,7 +16,7 @@ DESCRIPTION: Final = ServiceDescription(
     commands={
         "gossip": (
             "penstock.cli.messaging.gossip:gossip",
-            "Become a peer that broadcasts without a broker.",
+            "Run a gossip peer, which broadcasts without a broker.",
         ),
     },
 )

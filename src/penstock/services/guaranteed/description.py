@@ -24,7 +24,7 @@ DESCRIPTION: Final = ServiceDescription(
             "penstock.cli.messaging.pub:pub",
             "Publish a message, or one for each line of input.",
         ),
-        "sub": ("penstock.cli.messaging.sub:sub", "Print the messages that a selector selects."),
+        "sub": ("penstock.cli.messaging.sub:sub", "Print the messages that match a selector."),
         "subscriptions": (
             "penstock.cli.operations.subscriptions:subscriptions",
             "List the durable subscriptions of a broker, or delete one.",

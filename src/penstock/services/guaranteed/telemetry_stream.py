@@ -22,8 +22,8 @@ from penstock.content.rows.batch import Batch, Row
 from penstock.content.rows.columns import AttributeValue
 from penstock.core.machine import Fact, Received
 from penstock.core.message import Message
-from penstock.core.trace import TraceRecord, telemetry_stream
-from penstock.services.guaranteed.links import OWN_SESSION, is_own_stream
+from penstock.core.trace import TraceRecord, is_own_stream, telemetry_stream
+from penstock.services.guaranteed.links import OWN_SESSION
 from penstock.services.guaranteed.messages import (
     OpenProducer,
     ProducerOpened,

@@ -17,9 +17,6 @@ DESCRIPTION: Final = ServiceDescription(
     scenario="penstock.papers.cost_benefit.run:prepare",
     papers="penstock.papers.cost_benefit.paper:run",
     commands={
-        "join": (
-            "penstock.cli.messaging.groups:join",
-            "Join groups, and print what they are sent.",
-        ),
+        "join": ("penstock.cli.messaging.groups:join", "Join groups and print their messages."),
     },
 )

@@ -17,11 +17,8 @@ DESCRIPTION: Final = ServiceDescription(
     scenario="penstock.papers.store_and_forward.run:prepare",
     papers="penstock.papers.store_and_forward.paper:run",
     commands={
-        "send": (
-            "penstock.cli.messaging.queues:send",
-            "Put messages into a queue, or send them to groups.",
-        ),
-        "receive": ("penstock.cli.messaging.queues:receive", "Take messages out of a queue."),
-        "queue": ("penstock.cli.messaging.queues:queue", "Look after queues."),
+        "send": ("penstock.cli.messaging.queues:send", "Send messages to a queue or to groups."),
+        "receive": ("penstock.cli.messaging.queues:receive", "Receive messages from a queue."),
+        "queue": ("penstock.cli.messaging.queues:queue", "List, show, purge and change queues."),
     },
 )

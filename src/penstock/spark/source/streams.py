@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from penstock.client.blocking import client as blocking
 from penstock.core.intervals import Tick
-from penstock.services.guaranteed.links import is_own_stream
+from penstock.core.trace import is_own_stream
 from penstock.services.guaranteed.messages import StreamBounds
 from penstock.spark.source.options import BadOption, SourceOptions
 from penstock.spark.source.read import open_client

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from zlib import crc32
 
-from penstock.services.guaranteed.links import is_own_stream
+from penstock.core.trace import is_own_stream
 
 
 def open_to_clients(pubends: Iterable[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.lab.telemetry.catch_up import CatchUp, run, show
+from penstock.papers.gryphon.catch_up import CatchUp, run, show
 
 OUTAGE_S = 15.0
 

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from xxhash import xxh3_64_intdigest
 
+from penstock.client.gossip.endpoint import GossipEndpoint, parse_address, written_address
 from penstock.content.codec.envelope import CHECKSUM, MAGIC, PREAMBLE, WIRE_VERSION
 from penstock.content.codec.stream import encode
 from penstock.core.clock import HOUR, MILLISECOND
 from penstock.core.machine import Effect
-from penstock.net.udp.datagrams import GossipEndpoint, parse_address, written_address
 from penstock.services.gossip.facts import (
     DeliverEvents,
     InGroup,

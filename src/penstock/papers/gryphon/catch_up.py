@@ -1,6 +1,6 @@
 """Measures how a job that catches up after an outage affects live traffic.
 
-    python -m penstock.lab.telemetry.catch_up
+    python -m penstock.papers.gryphon.catch_up
 
 Publishers are at one broker, a live subscriber and a job at another, and between them is one link
 of limited bandwidth, of which live data takes a good half.  The job was away for a while; now its

@@ -1,4 +1,4 @@
-"""One machine that speaks in datagrams, over UDP.
+"""A gossip peer on a UDP socket.
 
 1. A datagram that is not a message of ours is counted and dropped; it touches nothing else.
 2. Orders to send the same message to several addresses encode it once.
