@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.main import COMMANDS, build_app, status_of
+from penstock.cli.main import all_commands, build_app, status_of
 from penstock.version import version_line
 
 
@@ -19,7 +19,7 @@ def test_help_describes_every_installed_command(
     assert status_of(["--help"]) == 0
     shown = capsys.readouterr().out
     for name in ("up", "serve", "pub", "sub", "run", "explain", "papers"):
-        assert COMMANDS[name][1] in " ".join(shown.split())
+        assert all_commands()[name][1] in " ".join(shown.split())
     assert build_app()["run"] is not None
 
 

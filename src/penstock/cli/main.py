@@ -1,8 +1,10 @@
 """The ``penstock`` command: its subcommands, and how it reports errors.
 
 A command's module is imported when the command is used, so ``penstock --version`` starts quickly.
-A command of a service is named in the service's description, any other one in ``COMMANDS``.  An error, whether the user's or a broker's refusal,
-is one clear line on standard error and an exit status:
+A command of a service is named in the service's description, any other one in ``COMMANDS``.  An
+error, whether the user's or a broker's refusal, is one clear line on standard error and an exit
+status:
+
 | status | meaning |
 | --- | --- |
 | 0 | success |
