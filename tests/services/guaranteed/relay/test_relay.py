@@ -21,7 +21,6 @@ from penstock.services.guaranteed.messages import (
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.relay.registration import Registrations
 from penstock.services.guaranteed.relay.relay import RelayStream
-from penstock.services.guaranteed.relay.source_relay import filtered
 
 ALL, EVEN, ODD = "TRUE", "even = TRUE", "even = FALSE"
 
@@ -41,9 +40,7 @@ class Bench:
             self.registrations.update(link, update)
             self.registrations.links[link].confirmed = True
         self.registrations.confirm(len(wanted), {"p": complete_from})
-        self.stream = RelayStream(
-            "p", self.registrations, GuaranteedParameters(**parameters), filtered
-        )
+        self.stream = RelayStream("p", self.registrations, GuaranteedParameters(**parameters))
 
     def live(self, part: Frame) -> dict[str, Frame]:
         out: list[Effect] = []

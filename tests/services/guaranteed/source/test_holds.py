@@ -25,7 +25,7 @@ def test_the_lowest_claim_counts_and_names_its_holder() -> None:
     assert holds.lowest(0, EXPIRY, 99) == 30
     assert holds.describe_lowest() == (
         "durable subscription 'x' at broker 'b' has consumed only up to tick 30; let it read on, "
-        "or delete it if nobody needs it any more"
+        "or delete it if it is not needed any more"
     )
     holds.claim_live("a", 1, 20, 0)
     assert holds.describe_lowest() == "subscriptions at broker 'a' have consumed only up to tick 20"
