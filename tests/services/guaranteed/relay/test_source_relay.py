@@ -20,7 +20,7 @@ from penstock.services.guaranteed.messages import (
     Withdrawal,
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
-from penstock.services.guaranteed.relay.source_relay import SourceRelay, filtered
+from penstock.services.guaranteed.relay.source_relay import SourceRelay
 
 TREE = Tree("pb", "up", ("a", "b"), 1, ("p",))
 ELSEWHERE = Tree("pb", "other", ("a", "b"), 1, ("p",))
@@ -58,10 +58,6 @@ def confirmed(link: str = "a") -> SourceRelay:
     made.update(link, wanting(1, "TRUE"), [])
     made.confirmed(word(2), [])
     return made
-
-
-def test_a_selector_keeps_the_rows_that_it_wants() -> None:
-    assert filtered("tick > 3", frame(0, 10, 2, 5)) == frame(0, 10, 5)
 
 
 def test_a_wish_goes_up_and_its_confirmation_comes_down() -> None:
