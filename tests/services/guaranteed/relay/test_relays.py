@@ -108,9 +108,10 @@ def test_a_source_that_cannot_be_reached_has_no_parent() -> None:
     assert out == []
 
 
-def test_without_a_tree_of_its_own_a_broker_says_nothing_about_its_pubends() -> None:
-    made, out = relays(), list[Effect]()
-    made.published("q", [Frame(0, 10)], out)
-    made.ask_edges(DownstreamCongestionQuery("q", 1, 1, 10), out)
+def test_a_broker_has_a_relay_of_its_own_once_it_has_a_tree() -> None:
+    made = relays()
+    assert made.own is None
 
-    assert out == []
+    made.tree_changed("ib", Tree("ib", None, (), 1, ("q",)), [])
+    assert made.own is not None
+    assert made.own.root == "ib"

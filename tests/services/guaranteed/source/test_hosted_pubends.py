@@ -49,7 +49,7 @@ def test_a_publication_goes_to_the_pubend_of_its_producer() -> None:
 
     (order,) = out
     assert isinstance(order, Persist)
-    pubend = made.of_log(order.log)
+    pubend = made.by_log[order.log]
     assert pubend is made.by_name["q"]
     assert [len(frame) for frame in made.resolved(pubend, order.token, None, START, out)] == [1]
 

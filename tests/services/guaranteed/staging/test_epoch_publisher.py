@@ -71,7 +71,7 @@ def test_a_refused_piece_is_read_and_published_again(staging_parts: Any) -> None
     parts.take()
     refusal = PublishRefused(PRODUCER, 10, 2, "full")
     parts.publisher.refused(LOCAL_STAGING, refusal, parts.now, parts.out)
-    assert parts.publisher.next_deadline() == parts.now + RETRY
+    assert parts.publisher.retries == {"s": parts.now + RETRY}
 
     parts.publisher.deadline(parts.now + RETRY, parts.out)
     (order,) = parts.take()
@@ -84,7 +84,7 @@ def test_a_pubend_that_is_not_hosted_any_more_is_tried_again(staging_parts: Any)
     read(parts)
 
     assert parts.take() == []
-    assert parts.publisher.next_deadline() == parts.now + RETRY
+    assert parts.publisher.retries == {"s": parts.now + RETRY}
 
 
 def test_a_damaged_piece_is_left_out_and_told(staging_parts: Any) -> None:

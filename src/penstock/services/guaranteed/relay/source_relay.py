@@ -183,9 +183,11 @@ class SourceRelay:
         else:
             stream.answered(message.frame, message.answer_for, more=message.more, out=out)
 
-    def published(self, pubend: str, frame: Frame, out: list[Effect]) -> None:
-        """A durable frame of a pubend that is hosted here."""
-        self.streams[pubend].live(frame, out)
+    def published(self, pubend: str, frames: list[Frame], out: list[Effect]) -> None:
+        """Frames of a pubend that is hosted here are durable."""
+        stream = self.streams[pubend]
+        for frame in frames:
+            stream.live(frame, out)
 
     def read(self, pubend: str, answer: LogAnswer, out: list[Effect]) -> None:
         """A piece of the log that answers a request."""
