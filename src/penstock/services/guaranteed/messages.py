@@ -16,6 +16,7 @@ from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.core.limits import (
     MOST_STREAMS,
+    Address,
     AskedSelector,
     Count,
     CountBytes,
@@ -160,7 +161,12 @@ class UpstreamCongestionAlert(Message, frozen=True):
 
 
 class ThrottleNotice(Message, frozen=True):
-    """A pubend tells its publishers how fast they may go, and why; 0 means without limit."""
+    """A pubend tells its publishers how fast they may go, and why; 0 means without limit.
+
+    ``rule`` and ``cause`` are sentences for people.  Programs read ``rule_code``, the broker that
+    does not keep up (``bottleneck_broker``) and the fullest link on the way to it
+    (``bottleneck_link``, empty if nothing is queued).
+    """
 
     pubend: Name
     allowed_msgs_per_s: Rate
@@ -168,6 +174,9 @@ class ThrottleNotice(Message, frozen=True):
     since: InstantLimited
     rule: Text
     cause: Text
+    rule_code: Name = ""
+    bottleneck_broker: Name = ""
+    bottleneck_link: Address = ""
 
 
 class WhyRequest(Message, frozen=True):

@@ -61,7 +61,8 @@ def test_an_alert_limits_the_gate_and_says_why() -> None:
     notice = pubend.notice(now)
     assert (notice.pubend, notice.allowed_msgs_per_s, notice.since) == ("p", 200.0, now)
     assert notice.observed_msgs_per_s == 400.0
-    assert notice.rule == "PDCC decrease (equation 2)"
+    assert (notice.rule, notice.rule_code) == ("PDCC decrease (equation 2)", "pdcc-decrease")
+    assert (notice.bottleneck_broker, notice.bottleneck_link) == ("sb1", "ib->sb1")
     assert notice.cause == (
         "broker sb1 falls behind at 0.50 ticks/tick; link ib->sb1 has 900 bytes waiting"
     )
