@@ -124,7 +124,7 @@ def test_a_release_is_repeated_until_the_source_confirms_it(edge_bench: Any) -> 
     assert bench.said(Acknowledgement) == []
 
 
-def test_deleting_a_cursor_confirms_those_who_wait_for_its_claim(edge_bench: Any) -> None:
+def test_deleting_a_cursor_sends_the_confirmations_that_wait_for_its_claim(edge_bench: Any) -> None:
     bench = edge_bench()
     bench.client("job", MoveCursor("c", {"p": 5}))
     (order,) = bench.ordered(PersistState)

@@ -11,7 +11,7 @@ from penstock.services.guaranteed.source.holds import Holds
 EXPIRY = 60 * SECOND
 
 
-def test_nobody_holds_anything_at_first() -> None:
+def test_a_new_log_has_no_claims() -> None:
     assert Holds().lowest(0, EXPIRY, 99) == 99
     assert Holds().describe_lowest() == "nothing holds it; it is within its retention"
 
