@@ -162,9 +162,7 @@ class DurableQueue(ABC):
         if not self._admission.must_wait(request):
             self._requests[type(request)](request, now, out)
 
-    def _client_request(
-        self, request: AdmissionRequest, now: Instant, out: list[Effect]
-    ) -> None:
+    def _client_request(self, request: AdmissionRequest, now: Instant, out: list[Effect]) -> None:
         sender, message = request.sender, request.message
         if isinstance(message, OpenSender):
             self._admission.open_sender(sender, message, out)
