@@ -29,8 +29,8 @@ class Parts:
         )
 
     def hear(self, link: str, message: Any, now: int, out: list[Effect]) -> None:
-        self.heard.append((link, message.name))
-        out += self.script.get(message.name, [])
+        self.heard.append((link, message.producer))
+        out += self.script.get(message.producer, [])
 
 
 def test_effects_for_the_world_pass_in_order() -> None:
@@ -58,7 +58,7 @@ def test_what_a_delivery_sends_comes_after_everything_that_was_sent_before() -> 
     outside = parts.loopback.run_until_quiet(effects, 0)
 
     assert [name for _, name in parts.heard] == ["1", "2", "1.1", "2.1"]
-    assert [effect.message.name for effect in outside if isinstance(effect, Send)] == [
+    assert [effect.message.producer for effect in outside if isinstance(effect, Send)] == [
         "first",
         "from 1",
         "from 2",

@@ -279,7 +279,7 @@ def act(harness: Harness, random: Random, name: str, argument: Any) -> None:
 
 
 def judge(harness: Harness) -> None:
-    """Everything heals: each confirmed row is in one queue, once, and nothing is left in doubt."""
+    """Everything heals: each confirmed row is in one queue, once, and none is left prepared."""
     harness.heal()
     stored = [number for each in harness.with_queue for number in harness.stored(each)]
     assert len(stored) == len(set(stored)), "a row is in two places"
@@ -335,7 +335,7 @@ def test_a_row_that_two_destinations_stored_is_withdrawn_from_the_second() -> No
     harness.run(10)
     harness.send(4)
     harness.sync("home")
-    # Both destinations got two rows each and store them; nobody hears of it.
+    # Both destinations store two rows each, and their questions are lost.
     assert [type(message) for _, _, message in harness.under_way].count(Forward) == 2
     harness.run_forwards()
     said_by_east = [each for each in harness.under_way if each[0] == "east"]
@@ -446,7 +446,7 @@ def test_rows_that_pass_are_refused_and_withdrawn_if_the_note_cannot_be_written(
 def test_rows_that_find_no_owner_are_stored_at_home_after_all() -> None:
     harness = in_touch()
     harness.send(4)
-    # Both destinations get their rows, and nobody hears of it.
+    # Both destinations get their rows, and their questions are lost.
     harness.run_forwards()
     harness.under_way.clear()
     assert harness.passing() == 4
@@ -526,7 +526,7 @@ def test_a_confirmation_goes_with_the_next_question_and_alone_if_there_is_none()
     judge(harness)
 
 
-def test_a_crash_before_the_lazy_note_leaves_rows_in_doubt_and_nothing_else() -> None:
+def test_a_crash_before_the_delayed_note_leaves_rows_prepared_and_nothing_else() -> None:
     harness = in_touch()
     harness.send(4)
     harness.run(40)
@@ -534,13 +534,13 @@ def test_a_crash_before_the_lazy_note_leaves_rows_in_doubt_and_nothing_else() ->
     assert sorted(harness.stored("east") + harness.stored("west")) == list(range(6))
     for site in NAMES[1:]:
         harness.crash(site, Random(1))
-    in_doubt = [harness.brokers[site].queues["work"].prepared.rows for site in NAMES[1:]]
-    assert sum(in_doubt) == 6
+    prepared = [harness.brokers[site].queues["work"].prepared.rows for site in NAMES[1:]]
+    assert sum(prepared) == 6
     judge(harness)
     assert sorted(harness.stored("east") + harness.stored("west")) == list(range(6))
 
 
-def test_a_question_waits_for_company_only_for_a_moment() -> None:
+def test_a_question_waits_for_its_half_only_for_a_moment() -> None:
     harness = in_touch()
     harness.set_reachable("west", reachable=False)
     harness.under_way.clear()

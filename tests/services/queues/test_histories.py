@@ -119,7 +119,7 @@ def test_a_site_that_cannot_be_reached_is_replaced_by_the_other(sites):
     run.world.run_for(5 * SECOND)
     run.world.cut("home", "west")
     run.world.run_for(20 * SECOND)
-    # Everything but what west had already goes to east, though nobody knows what west stored.
+    # Everything but what west had already goes to east, though it is unknown what west stored.
     assert len(run.seen) == TOTAL
     run.world.mend("home", "west")
     run.judge(TOTAL)

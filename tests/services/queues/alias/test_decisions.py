@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.services.queues.alias.decisions import NOBODY, DecisionNotes
+from penstock.services.queues.alias.decisions import DISCARDED, DecisionNotes
 
 
 @pytest.fixture
@@ -57,10 +57,10 @@ def test_a_refused_note_is_written_again_before_later_decisions(notes):
 
 
 def test_discarded_rows_are_known_until_the_note_is_durable(notes):
-    notes.decide(NOBODY, 1, 3)
+    notes.decide(DISCARDED, 1, 3)
     assert notes.discarding() == [(1, 3)]
     (order,) = write(notes)
-    notes.decide(NOBODY, 5, 6)
+    notes.decide(DISCARDED, 5, 6)
     assert sorted(notes.discarding()) == [(1, 3), (5, 6)]
     notes.resolved(order.token)
     assert notes.discarding() == [(5, 6)]

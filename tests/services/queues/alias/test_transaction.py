@@ -136,7 +136,7 @@ def test_a_refused_note_is_written_again_and_announced_then(desk):
     assert said == [decision("east", committed=((1, 4),))]
 
 
-def test_discarded_rows_leave_with_a_note_that_nobody_hears(desk):
+def test_discarded_rows_leave_with_a_note_and_no_announcement(desk):
     desk.transaction.discard_all([(1, 3)])
     assert desk.transaction.discarding() == [(1, 3)]
     note, said = desk.note()

@@ -209,7 +209,7 @@ def test_only_what_a_dead_consumer_was_given_returns_counted():
     assert [each for delivery in deliveries for each in delivery.attempts] == [(2, 1), (3, 0)]
 
 
-def test_messages_that_nobody_was_given_never_become_dead_letters():
+def test_messages_that_no_application_received_never_become_dead_letters():
     desk = Desk()
     send(desk, 0, 5)
     for life in range(10):

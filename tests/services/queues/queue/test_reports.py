@@ -31,7 +31,7 @@ def test_regular_reports_come_as_often_as_agreed():
     assert reports.next_deadline() is None
 
 
-def test_everybody_hears_of_consumers_without_asking():
+def test_every_watcher_hears_of_consumers_without_asking():
     reports = Reports()
     reports.asked(monitor(3), 0)
     reports.asked(monitor(9, source="far"), 0)

@@ -16,7 +16,7 @@ from penstock.mechanisms.sequence_table import OriginRange
 from penstock.services.queues.log.journal import Journal
 from penstock.services.queues.messages import DecisionEntry
 
-NOBODY = ""
+DISCARDED = ""
 """The address in decisions about rows that are discarded: purged, expired or lost."""
 
 
@@ -84,5 +84,5 @@ class DecisionNotes:
 
     def discarding(self) -> list[Interval]:
         """The rows that are discarded and whose note is not durable."""
-        _, under_way = self._under_way.get(NOBODY, (0, []))
-        return [*self._next.get(NOBODY, ()), *under_way]
+        _, under_way = self._under_way.get(DISCARDED, (0, []))
+        return [*self._next.get(DISCARDED, ()), *under_way]

@@ -20,7 +20,7 @@ from penstock.core.clock import Instant
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import Effect, PersistFailed
 from penstock.mechanisms.rate_meter import WindowRateMeter
-from penstock.services.queues.alias.decisions import NOBODY, DecisionNotes
+from penstock.services.queues.alias.decisions import DISCARDED, DecisionNotes
 from penstock.services.queues.alias.destination import AliasDestination
 from penstock.services.queues.alias.destinations import Destinations
 from penstock.services.queues.alias.pass_through import PassThrough
@@ -65,7 +65,7 @@ class ForwardingTransaction:
 
     def recover(self, decision: DecisionEntry) -> None:
         """Take a decision that a restart has read and that no checkpoint has."""
-        if decision.destination != NOBODY:
+        if decision.destination != DISCARDED:
             decided = self._destinations.known_or_retired(decision.destination).decided
             for low, high in decision.intervals:
                 decided.add(low, high)
@@ -114,16 +114,16 @@ class ForwardingTransaction:
 
     def discard(self, low: int, high: int) -> None:
         """Discard undecided rows: no destination gets them."""
-        self._decide(NOBODY, low, high)
+        self._decide(DISCARDED, low, high)
 
     def discard_all(self, parts: Iterable[Interval]) -> None:
         for low, high in parts:
-            self._decide(NOBODY, low, high)
+            self._decide(DISCARDED, low, high)
 
     def _decide(self, address: str, low: int, high: int) -> None:
         """Give undecided rows to a destination."""
         self._release(low, high)
-        if address != NOBODY:
+        if address != DISCARDED:
             self._destinations[address].deciding.add(low, high)
         self._notes.decide(address, low, high)
 
@@ -173,7 +173,7 @@ class ForwardingTransaction:
         for low, high in intervals:
             self._pass_through.owned(low, high)
             self._entries.settle(low, high)
-        if address == NOBODY:
+        if address == DISCARDED:
             return
         destination = self._destinations[address]
         for low, high in intervals:
@@ -200,7 +200,7 @@ class ForwardingTransaction:
             kept.remove(low, high)
             self._entries.settle(low, high)
         self._notes.write_again(address, list(kept), now)
-        if address != NOBODY:
+        if address != DISCARDED:
             destination = self._destinations[address]
             for low, high in withdrawn:
                 destination.deciding.remove(low, high)
