@@ -1,0 +1,93 @@
+"""How many places name a message type: nothing outside its service and its client has to."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from penstock.core.message import ClientReply, ClientRequest, Message
+from penstock.services.registry import descriptions
+
+SOURCES = Path(__file__).parents[2] / "src" / "penstock"
+
+CLIENTS = {
+    "guaranteed": (
+        "client/guaranteed",
+        "client/publishing",
+        "client/client.py",
+        # Producers of other services say something else when they open.
+        "client/queues/producer.py",
+        "client/groups/producer.py",
+    ),
+    "queues": ("client/queues",),
+    "multicast": ("client/groups",),
+    "datagram": ("client/datagram",),
+    "gossip": ("client/gossip",),
+}
+"""Where the client speaks each service's messages."""
+
+PUBLIC = ("__init__.py", "client/blocking/")
+"""Messages that applications see, such as ``ThrottleNotice``."""
+
+STAND_INS = ("sim", "papers", "testing", "cli/messaging")
+"""Simulated clients, experiments and commands, which use messages as an application would."""
+
+
+def names_in(path: Path) -> set[str]:
+    """Every name that a module imports, uses or looks up."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.alias):
+            found.add(node.name)
+    return found
+
+
+@pytest.fixture(scope="module")
+def places() -> dict[str, list[str]]:
+    """The files that name each identifier."""
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(SOURCES.rglob("*.py")):
+        for name in names_in(path):
+            by_name[name].append(str(path.relative_to(SOURCES)))
+    return by_name
+
+
+def client_messages() -> list[tuple[str, type[Message]]]:
+    return [
+        (each.name, kind)
+        for each in descriptions()
+        for kind in each.messages
+        if issubclass(kind, ClientRequest | ClientReply)
+    ]
+
+
+def test_only_a_service_and_its_client_name_its_messages(places: dict[str, list[str]]) -> None:
+    for service, kind in client_messages():
+        allowed = (f"services/{service}/", *CLIENTS[service], *PUBLIC, *STAND_INS)
+        elsewhere = [each for each in places[kind.__name__] if not each.startswith(allowed)]
+        assert not elsewhere, f"{kind.__name__} of {service} is named in {elsewhere}"
+
+
+def test_the_price_of_a_message(
+    places: dict[str, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its definition, its handler, and the client: printed for ARCHITECTURE.md."""
+    counts = {
+        kind.__name__: len([each for each in places[kind.__name__] if not each.startswith("sim")])
+        for service, kind in client_messages()
+    }
+    with capsys.disabled():
+        few = sum(count <= 3 for count in counts.values())
+        print(
+            f"\na message between client and broker is named in {median(counts.values()):g} files "
+            f"(median; definition included), {few} of {len(counts)} in three or fewer"
+        )
+    assert median(counts.values()) <= 3
