@@ -1,4 +1,4 @@
-"""The shape of the house: small folders, entry points that exist, documents that name real files."""
+"""The shape of the house: small folders, entry points that exist, documents that are true."""
 
 from __future__ import annotations
 

@@ -37,27 +37,34 @@ STAND_INS = ("sim", "papers", "testing", "cli/messaging")
 """Simulated clients, experiments and commands, which use messages as an application would."""
 
 
-def names_in(path: Path) -> set[str]:
-    """Every name that a module imports, uses or looks up."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
-        elif isinstance(node, ast.alias):
-            found.add(node.name)
+def named_in(path: Path) -> set[tuple[str, str]]:
+    """The module and name of everything that a file imports from elsewhere and uses."""
+    tree = ast.parse(path.read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    found = {(node.module or "", alias.name) for node in imports for alias in node.names}
+    modules = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in imports
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found.add((modules.get(node.value.id, ""), node.attr))
     return found
 
 
 @pytest.fixture(scope="module")
-def places() -> dict[str, list[str]]:
-    """The files that name each identifier."""
-    by_name: dict[str, list[str]] = defaultdict(list)
+def places() -> dict[tuple[str, str], list[str]]:
+    """The files that name each message type, its definition first."""
+    by_name: dict[tuple[str, str], list[str]] = defaultdict(list)
     for path in sorted(SOURCES.rglob("*.py")):
-        for name in names_in(path):
-            by_name[name].append(str(path.relative_to(SOURCES)))
+        for named in named_in(path):
+            by_name[named].append(str(path.relative_to(SOURCES)))
     return by_name
+
+
+def key_of(kind: type[Message]) -> tuple[str, str]:
+    return kind.__module__, kind.__name__
 
 
 def client_messages() -> list[tuple[str, type[Message]]]:
@@ -69,19 +76,22 @@ def client_messages() -> list[tuple[str, type[Message]]]:
     ]
 
 
-def test_only_a_service_and_its_client_name_its_messages(places: dict[str, list[str]]) -> None:
+def test_only_a_service_and_its_client_name_its_messages(
+    places: dict[tuple[str, str], list[str]],
+) -> None:
     for service, kind in client_messages():
         allowed = (f"services/{service}/", *CLIENTS[service], *PUBLIC, *STAND_INS)
-        elsewhere = [each for each in places[kind.__name__] if not each.startswith(allowed)]
+        elsewhere = [each for each in places[key_of(kind)] if not each.startswith(allowed)]
         assert not elsewhere, f"{kind.__name__} of {service} is named in {elsewhere}"
 
 
 def test_the_price_of_a_message(
-    places: dict[str, list[str]], capsys: pytest.CaptureFixture[str]
+    places: dict[tuple[str, str], list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its definition, its handler, and the client: printed for ARCHITECTURE.md."""
     counts = {
-        kind.__name__: len([each for each in places[kind.__name__] if not each.startswith("sim")])
+        kind.__name__: 1
+        + len([each for each in places[key_of(kind)] if not each.startswith(STAND_INS)])
         for service, kind in client_messages()
     }
     with capsys.disabled():
