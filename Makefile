@@ -16,7 +16,7 @@ test: install lint types
 
 install: $(VENV)/.installed
 
-$(VENV)/.installed: requirements.lock pyproject.toml $(wildcard speedups/src/*/*.pyx)
+$(VENV)/.installed: requirements.lock pyproject.toml $(wildcard speedups/src/*/*.p[yx]*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

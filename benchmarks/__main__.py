@@ -1,7 +1,7 @@
-"""Everything side by side: ``make bench``, or ``python -m benchmarks [--scale small]``.
+"""All measures, side by side: ``make bench``, or ``python -m benchmarks [--scale small]``.
 
-Penstock and the systems that people would pick instead, each started here on loopback, measured in
-interleaved rounds within a bounded time.  Every measure is a command of its own too
+Measures Penstock and its alternatives, each started here on loopback, in interleaved rounds within
+a bounded time.  Every measure is also a command of its own
 (``python -m benchmarks.measures.latency``); ``python -m benchmarks.parts`` measures our parts.
 """
 

@@ -1,10 +1,10 @@
-"""What an alias queue costs when everything is saturated: experiments 1 to 4 of the paper, alone.
+"""The cost of an alias queue under saturation: experiments 1 to 4 of the paper, alone.
 
     python -m benchmarks.alias_overhead [--messages N] [--rounds N] [--servers 1|2|both]
 
-Each round sends the same messages directly and through an alias queue, there and back again, with
+Each round sends the same messages directly and through an alias queue, in alternating order, with
 the same clients, batches and durability (``papers/store_and_forward/live``).  Beside the rates it
-prints the processor time that the brokers spent on a message, which other work disturbs less.
+prints the brokers' processor time per message, which other load on the machine disturbs less.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MICROSECONDS: Final = 1e6
 
 
 def _brokers() -> list[int]:
-    """The processes of the brokers, which run as long as the experiment does."""
+    """The processes of the brokers, which run as long as the experiment."""
     return [
         process
         for process in family(os.getpid())[1:]
@@ -43,7 +43,7 @@ def _spent_s(spent: list[float]) -> Iterator[None]:
 
 
 def measure(layouts: tuple[int, ...], messages: int, rounds: int) -> None:
-    """Round after round, and the medians."""
+    """Run the rounds, and print the medians."""
     with (
         TemporaryDirectory(prefix="penstock-alias-") as name,
         saturated_sites(Path(name), messages, layouts) as pairs,

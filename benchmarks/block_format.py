@@ -2,7 +2,7 @@
 
 Run with ``python -m benchmarks.block_format``.  The messages have two attributes (a string of eight
 distinct values, a float) and 100 bytes of payload, one at a time and 512 at a time.  The figures
-stand in docs/decisions/0002-columnar-block.md.
+are in docs/decisions/0002-columnar-block.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Action: TypeAlias = Callable[[], object]
 PAYLOAD_BYTES = 100
 DISTINCT_TOPICS = 8
 REPEATS = 7
-"""The least of so many repetitions is the figure: the others are the machine's noise."""
+"""The figure is the minimum of this many repetitions: the rest is noise of the machine."""
 
 PLAIN = pa.schema([("price", pa.float64()), ("topic", pa.string()), ("payload", pa.binary())])
 CODED = pa.schema(
@@ -43,7 +43,7 @@ def rows_of(count: int) -> list[Row]:
 
 
 def arrow_columns(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
-    """The same messages as an Arrow record batch, its types found from the values as ours are."""
+    """The same messages as an Arrow record batch, with types inferred from the values as ours."""
     topics = pa.array([attributes["topic"] for attributes, _ in rows])
     if schema is CODED:
         topics = topics.dictionary_encode().cast(schema.field("topic").type)
@@ -53,7 +53,7 @@ def arrow_columns(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def write_stream(batch: pa.RecordBatch) -> pa.Buffer:
-    """Schema, dictionaries, rows, end: what a self-contained message needs."""
+    """Schema, dictionaries, rows, end: the parts of a self-contained message."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
@@ -61,7 +61,7 @@ def write_stream(batch: pa.RecordBatch) -> pa.Buffer:
 
 
 def stream_from_rows(rows: Sequence[Row], schema: pa.Schema) -> pa.Buffer:
-    """The whole way of a publisher."""
+    """The complete work of a publisher."""
     return write_stream(arrow_columns(rows, schema))
 
 
@@ -71,14 +71,14 @@ def read_stream(data: pa.Buffer) -> pa.RecordBatch:
 
 
 def read_stream_checked(data: pa.Buffer) -> pa.RecordBatch:
-    """The same for bytes that may be hostile, as a block is always checked."""
+    """The same for bytes that may be hostile; a block is always checked."""
     batch = read_stream(data)
     batch.validate(full=True)
     return batch
 
 
 def read_message(data: pa.Buffer) -> pa.RecordBatch:
-    """A message without its schema, which both ends must have agreed on before."""
+    """A message without its schema, which both ends must have agreed on in advance."""
     return pa.ipc.read_record_batch(data, PLAIN)
 
 
@@ -90,25 +90,25 @@ def read_message_checked(data: pa.Buffer) -> pa.RecordBatch:
 
 
 def read_block(data: bytes) -> Batch:
-    """Checksum, all columns and the payload offsets, everything checked."""
+    """Check the checksum, all columns and the payload offsets."""
     batch = Batch.decode(data)
     batch.validate()
     return batch
 
 
 def encode_block_anew(batch: Batch) -> bytes:
-    """A batch keeps its bytes once they are made; this copy has none yet."""
+    """Encode a copy of the batch, because a batch caches its bytes."""
     return bytes(Batch(len(batch), columns=batch.columns, payloads=batch.payloads).encode())
 
 
 def microseconds(action: Action, rows: int) -> float:
-    """The time of one call; fewer calls where each has more rows."""
+    """The time of one call; fewer calls for larger batches."""
     calls = 400 if rows > 1 else 4000
     return min(timeit.repeat(action, number=calls, repeat=REPEATS)) / calls * 1e6
 
 
 def line(name: str, size: int, rows: int, actions: Sequence[Action | None]) -> str:
-    """One row of the table; None is a step that is the same as in another row, or has no sense."""
+    """One row of the table; None for a step that another row has already or that does not apply."""
     cells = ["–" if each is None else f"{microseconds(each, rows):.1f}" for each in actions]
     return f"{name:42}{size:9}{size / rows:11.0f}" + "".join(f"{cell:>12}" for cell in cells)
 

@@ -1,8 +1,8 @@
-"""What the client library itself costs for each message, without a network.
+"""The cost of the client library for each message, without a network.
 
-Run with ``python -m benchmarks.client_cost``.  The publishing half is driven by a broker that
-confirms whatever it is sent at once; the subscribing half reads deliveries that were decoded from
-bytes, as they come from the wire.  Both include the encoding or the decoding of their batches.
+Run with ``python -m benchmarks.client_cost``.  The publishing half talks to a broker that confirms
+everything immediately; the subscribing half reads deliveries that were decoded from bytes, as they
+arrive from the wire.  Both include the encoding or decoding of their batches.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from penstock.client.publishing.limits import PublishLimits
 from penstock.client.publishing.producer import Producer
 from penstock.client.publishing.publisher import Publisher
 from penstock.client.session import Participant, Session
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.core.message import Message as WireMessage
@@ -39,21 +39,21 @@ from penstock.services.guaranteed.messages import (
 MESSAGES = 204_800
 BATCH_ROWS = 512
 REPEATS = 5
-"""The best of so many repetitions is the figure: the others are the machine's noise."""
+"""The figure is the best of this many repetitions: the rest is noise of the machine."""
 
 ROOM_BYTES = 256 * 1024
-"""What a connection has room for (penstock.net.tcp.connection)."""
+"""The write buffer of a connection (penstock.net.tcp.connection)."""
 
 PAYLOAD = b"x" * 100
 
 
 def attributes(number: int) -> dict[str, str | int | float]:
-    """What a message of an ordinary feed carries."""
+    """The attributes of a message of an ordinary feed."""
     return {"topic": f"prices/{number % 20}", "price": 0.5 * number, "number": number}
 
 
 class ImmediateBroker:
-    """Stands for a session: encodes what it is sent, and confirms it at once."""
+    """Replaces a session: encodes what it is sent, and confirms it immediately."""
 
     failure = None
 
@@ -86,7 +86,7 @@ class ImmediateBroker:
 
 
 def confirmation(message: WireMessage) -> WireMessage:
-    """What a broker says to a message."""
+    """A broker's answer to a message."""
     if isinstance(message, OpenProducer):
         return ProducerOpened(message.producer, "p", 0)
     assert isinstance(message, Publish)
@@ -94,7 +94,7 @@ def confirmation(message: WireMessage) -> WireMessage:
 
 
 def producer_alone() -> None:
-    """The pure half: rows in, encoded batches out."""
+    """The pure half: takes rows, returns encoded batches."""
     limits = PublishLimits()
     producer = Producer("benchmark", limits)
     producer.connected()
@@ -110,7 +110,7 @@ def producer_alone() -> None:
 
 
 def make_publisher() -> Publisher:
-    """A publisher whose broker is at hand."""
+    """A publisher with an immediate broker."""
     limits = PublishLimits()
     session = cast(Session, ImmediateBroker())
     return Publisher(
@@ -127,7 +127,7 @@ async def publisher_send() -> None:
 
 
 async def publisher_try() -> None:
-    """``publisher.try_publish(...)``, waiting only when there is no room."""
+    """``publisher.try_publish(...)``, waiting only when the window is full."""
     publisher = make_publisher()
     for number in range(MESSAGES):
         while publisher.try_publish(attributes(number), PAYLOAD) is None:
@@ -147,13 +147,13 @@ async def publisher_publish() -> None:
 
 
 def building_attributes() -> None:
-    """What the caller's own dictionaries cost, which every figure above includes."""
+    """The cost of the caller's own dictionaries, which every figure above includes."""
     for number in range(MESSAGES):
         attributes(number)
 
 
 class Deliveries:
-    """Encoded deliveries of all messages, decoded anew for each repetition."""
+    """Encoded deliveries of all messages, decoded again for each repetition."""
 
     def __init__(self) -> None:
         self._encoded: list[bytes] = []
@@ -164,7 +164,7 @@ class Deliveries:
             self._encoded.append(b"".join(encode(Delivery("s", "p", frame))))
 
     def batches(self, *, explicit: bool = False) -> Iterator[tuple[Reader, Any]]:
-        """Each batch as the reader hands it out, right after it has arrived."""
+        """Each batch as the reader returns it, right after it has arrived."""
         decoder = connection_decoder()
         reader = Reader("s", "", Start(), ReaderOptions(explicit=explicit, durable=True))
         reader.connected()
@@ -181,7 +181,7 @@ class Deliveries:
             yield from reader.rows_of(batch)
 
     async def async_messages(self) -> AsyncIterator[Message]:
-        """Each message, as ``async for`` gets it."""
+        """Each message, as ``async for`` returns it."""
         for reader, batch in self.batches():
             await asyncio.sleep(0)
             for message in reader.rows_of(batch):
@@ -189,7 +189,7 @@ class Deliveries:
 
 
 def consume(deliveries: Deliveries) -> dict[str, Callable[[], None]]:
-    """What an application may do with its messages."""
+    """Typical ways in which an application consumes its messages."""
 
     keep = deque[object](maxlen=1).append
 
@@ -243,10 +243,10 @@ def as_function(coroutine: Callable[[], Coroutine[Any, Any, None]]) -> Callable[
 
 
 def best_seconds(function: Callable[[], None]) -> float:
-    """The quickest of several repetitions."""
+    """The fastest of several repetitions."""
     best = float("inf")
     for _ in range(REPEATS):
-        # The time of this process alone: what else the machine does is not the client's cost.
+        # The time of this process alone: other load on the machine is not the client's cost.
         started = time.process_time()
         function()
         best = min(best, time.process_time() - started)
@@ -254,7 +254,7 @@ def best_seconds(function: Callable[[], None]) -> float:
 
 
 def main() -> None:
-    """Print messages a second and nanoseconds a message."""
+    """Print messages per second and nanoseconds per message."""
     cases: dict[str, Callable[[], None]] = {
         "publish: the caller's dictionaries alone": building_attributes,
         "publish: producer, no event loop": producer_alone,

@@ -1,4 +1,4 @@
-"""Run a module with the sources of what ``make compiled`` compiled, for comparing the two.
+"""Runs a module with the sources of what ``make compiled`` compiled, to compare the two.
 
 python -m benchmarks.from_sources benchmarks.simulator_peers --own
 """
@@ -16,12 +16,12 @@ from types import ModuleType
 
 
 class SourceFinder(MetaPathFinder):
-    """Finds a module's source where an extension module lies beside it."""
+    """Finds a module's source where an extension module is beside it."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The source, for modules of ours that are a file."""
+        """The source, for our modules that are a file."""
         if not fullname.startswith("penstock."):
             return None
         for directory in path or ():
@@ -32,7 +32,7 @@ class SourceFinder(MetaPathFinder):
 
 
 def main() -> None:
-    """Hand over to the module that the command line names."""
+    """Run the module that the command line names."""
     sys.meta_path.insert(0, SourceFinder())
     del sys.argv[0]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

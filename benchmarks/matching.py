@@ -1,18 +1,17 @@
-"""How fast selectors are matched: ``python -m benchmarks.matching``.
+"""The speed of selector matching: ``python -m benchmarks.matching``.
 
 Selectors of one to three constraints over eight attributes, in two workloads, because the number
-of matches decides much of the cost:
+of matches dominates the cost:
 
-- *broad*: constraints on any attributes; a message fits one selector in ten, so a search for any
+- *broad*: constraints on any attributes; a message matches one selector in ten, so a search for any
   selector may stop early;
-- *narrow*: each selector names one of 5,832 symbols; a message fits hardly any, and all must be
+- *narrow*: each selector names one of 5,832 symbols; a message matches hardly any, and all must be
   ruled out.
 
-"any" answers which rows go down a link, "pairs" which subscriber gets which rows.  Each is set
-beside the plain evaluator doing the same: for "any" it stops at the first selector that fits, for
-"pairs" it tries them all.  Rates are messages for each second of processor time, since others may
-be busy on the same cores; a batch of 512 counts as 512.  More batches are in use than the index
-remembers outcomes of.
+"any" answers which rows are sent over a link, "pairs" which subscriber gets which rows.  Each is
+compared with the plain evaluator: for "any" it stops at the first selector that matches, for
+"pairs" it tries them all.  Rates are messages per second of processor time, because the cores may
+be shared; a batch of 512 counts as 512.  There are more batches than the index caches outcomes.
 
 Goals, at batches of 512: 1,000 selectors at 2 M messages/s, 10,000 at 300 k, and at 1,000 fifty
 times the plain evaluator, for "any" in both workloads.
@@ -38,7 +37,7 @@ DIFFERENT_BATCHES = KEPT_OUTCOMES + 4
 ROUNDS = 5
 SECONDS_A_ROUND = 0.1
 PLAIN_ROWS = 16
-"""Enough for the plain evaluator, which takes milliseconds for each row."""
+"""Enough for the plain evaluator, which takes milliseconds per row."""
 
 GOALS_PER_S = {1_000: 2_000_000, 10_000: 300_000}
 GOAL_RATIO = 50
@@ -84,7 +83,7 @@ def broad_selector(random: Random) -> Selector:
 
 
 def narrow_selector(random: Random) -> Selector:
-    """A symbol and at most two constraints more."""
+    """A symbol and at most two more constraints."""
     others = [name for name in ATTRIBUTES if name != "symbol"]
     parts = [f"symbol = '{random.choice(SYMBOLS)}'"]
     parts += [constraint(random, name) for name in random.sample(others, random.randint(0, 2))]
@@ -109,12 +108,12 @@ def message(random: Random) -> dict[str, str | int | float | bool]:
 
 
 def batches(random: Random, rows: int, count: int) -> list[Batch]:
-    """Different batches of a size."""
+    """Different batches of one size."""
     return [Batch.from_rows([(message(random), b"") for _ in range(rows)]) for _ in range(count)]
 
 
 def rate(work: Callable[[Batch], object], inputs: list[Batch]) -> float:
-    """Messages a second in the best of several rounds, after one to warm up.
+    """Messages per second in the best of several rounds, after a warm-up round.
 
     The best round is the one that other programs on the machine disturbed least.
     """
@@ -133,7 +132,7 @@ def rate(work: Callable[[Batch], object], inputs: list[Batch]) -> float:
 
 
 def plain_figures(selectors: list[Selector], batch: Batch) -> Figures:
-    """The plain evaluator's rates for the two questions."""
+    """The plain evaluator's rates for both questions."""
     any_rate = rate(
         lambda b: [any(selects(s, row) for s in selectors) for row in b.attribute_rows()], [batch]
     )
@@ -168,7 +167,7 @@ def measure(workload: str, count: int, rows: int) -> Figures:
 
 
 def verdicts(figures: Figures) -> list[str]:
-    """What the figures say of the goals that apply to them."""
+    """Compare the figures with the goals that apply to them."""
     said = []
     goal = GOALS_PER_S.get(figures["selectors"])
     if goal is None or figures["rows"] != BATCH_ROWS:

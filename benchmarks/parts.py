@@ -13,8 +13,8 @@ BENCHMARKS = (
     "simulator",
     "throughput",
 )
-"""Each is a script of its own.  ``scaling`` and ``simulator_peers`` take minutes: these are run by
-themselves."""
+"""Each is a separate script.  ``scaling`` and ``simulator_peers`` take minutes and are not
+included."""
 
 
 def main() -> None:

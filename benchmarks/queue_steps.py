@@ -1,10 +1,10 @@
-"""What each step of a message's way costs the queue machines alone, directly and through an alias.
+"""The cost of each step of a message in the queue machines alone, directly and through an alias.
 
     python -m benchmarks.queue_steps [--batches N] [--commit N]
 
 Two brokers' queue services in one process, without network, encoding or disk; batches of 512
-messages of 1 kB; a commit reports ``--commit`` batches at once.  Microseconds of a batch for every
-kind of message, with warm caches, which a broker that also moves the bytes does not have.
+messages of 1 kB; a commit reports ``--commit`` batches at once.  Prints microseconds per batch for
+every kind of message, with warm caches, which a broker that also moves the bytes does not have.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Steps:
         self._tell("two", "consumer", Receive("c", "work", "", 100_000))
 
     def run(self, batches: int, commit: int) -> None:
-        """Send so many batches, and let the disks report after every ``commit`` of them."""
+        """Send this many batches; the disks report after every ``commit`` of them."""
         for number in range(batches):
             self._tell("one", "producer", SendToQueue("p", self._queue, self._sent, self._batch))
             self._sent += ROWS
@@ -102,7 +102,7 @@ def _broker(
 
 
 def main() -> None:
-    """Run both ways, and print the steps."""
+    """Run both variants, and print the steps."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batches", type=int, default=4000)
     parser.add_argument("--commit", type=int, default=4)

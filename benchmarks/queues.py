@@ -2,9 +2,9 @@
 
     python -m benchmarks.queues [--messages N] [--rounds N]
 
-A part of benchmarks.measures.throughput, which says how it measures: 1 kB messages, every one on
-stable storage before the producer is told, and every acknowledgement before it counts.  Our side is
-the ordinary API, one call for each message; RabbitMQ is driven from pre-encoded frames, its best
+A part of benchmarks.measures.throughput, which documents the method: 1 kB messages, every one on
+stable storage before its confirmation, and every acknowledgement too before it counts.  Our side is
+the ordinary API, one call for each message; RabbitMQ is driven with pre-encoded frames, its best
 case.
 """
 

@@ -2,11 +2,11 @@
 
     python -m benchmarks.scaling [--quick] [--figure FILE.png]
 
-Every point is a small run in the simulator, which drives the brokers' own code, and the quantity is
-processor time for a unit of work: other work on the machine does not show in it.  One quantity
-grows at a time.  A *cliff* is where the cost for a unit grows more than ``CLIFF`` times between two
-neighbours, beyond what the curve says must grow: a message for which there are more selectors is
-cut into more deliveries.  The network and the disk are not in it; benchmarks.throughput has those.
+Every point is a small run in the simulator, which runs the brokers' own code, and the quantity is
+processor time per unit of work, which excludes other load on the machine.  One quantity grows at a
+time.  A *cliff* is where the cost per unit grows more than ``CLIFF`` times between two neighbours,
+beyond the growth that the curve expects: a message with more matching selectors is split into more
+deliveries.  The network and the disk are not included; benchmarks.throughput has those.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from penstock.lab.scenario.model import each_publisher, each_subscriber
 from penstock.lab.worlds.sim import SimRun
 
 WARM_UP_S: Final = 1.0
-"""The first messages bring modules and indices into being."""
+"""The first messages load modules and build indices."""
 
 SIMULATED_S: Final = 3.0
 REPEATED: Final = 3
-"""A point is the least of so many runs: whatever disturbs one makes it dearer, never cheaper."""
+"""A point is the minimum of this many runs: disturbances only increase the cost."""
 
 MESSAGES_PER_S: Final = 8192
 BATCH_ROWS: Final = 256
@@ -38,14 +38,14 @@ CLIFF: Final = 2.5
 
 
 class Point(msgspec.Struct, frozen=True):
-    """How large the quantity was, and what a unit of work cost."""
+    """A size of the quantity, and the cost per unit of work."""
 
     size: int
     cost_us: float
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """One quantity that grows, and what a unit of work is there."""
+    """One quantity that grows, and its unit of work."""
 
     name: str
     unit: str
@@ -54,7 +54,7 @@ class Curve(msgspec.Struct, frozen=True):
     work: Callable[[int, int, int], float]
     """Units of work from the size, the messages published and the messages delivered."""
     growth: float = 0.0
-    """The power of the size with which a unit may become dearer."""
+    """The power of the size with which the cost per unit may grow."""
 
 
 def _scenario(
@@ -106,7 +106,7 @@ def _selectors(count: int) -> dict[str, Any]:
 
 
 def _pubends(count: int) -> dict[str, Any]:
-    # The whole rate and the batches are the same; each pubend has a part of the rate.
+    # The total rate and the batches are the same; each pubend has a part of the rate.
     return _scenario(
         {"pb": {"pubends": count}, "sb": {}},
         [{"between": ["pb", "sb"]}],
@@ -122,7 +122,7 @@ def _pubends(count: int) -> dict[str, Any]:
 
 
 def _sizes(payload_bytes: int) -> dict[str, Any]:
-    # As many bytes for every size, as far as a second has messages.
+    # The same number of bytes for every size, as far as a second has messages.
     rate = max(2, min(MESSAGES_PER_S, 100_000_000 // payload_bytes))
     rows = max(1, min(BATCH_ROWS, 1_000_000 // payload_bytes, rate // 2))
     return _scenario(
@@ -180,7 +180,7 @@ CURVES: Final = (
 
 
 def measure(curve: Curve, size: int) -> Point:
-    """Processor time for a unit of work at one size, without what it takes to set up."""
+    """Processor time per unit of work at one size, without the setup."""
     scenario = parse_scenario(curve.scenario(size))
     world = SimRun(scenario, 1)
     world.open()
@@ -204,7 +204,7 @@ def _counts(world: SimRun) -> tuple[int, int]:
 
 
 def cliffs(points: Iterable[Point], growth: float = 0.0) -> list[int]:
-    """The sizes at which a unit of work becomes much dearer."""
+    """The sizes at which a unit of work becomes much more expensive."""
     return [
         after.size
         for before, after in pairwise(points)

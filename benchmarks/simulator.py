@@ -1,4 +1,4 @@
-"""How many message-hops the simulator does in a second of processor time.
+"""Message-hops of the simulator per second of processor time.
 
 A message-hop is one message over one link between brokers.  Three brokers in a row, one subscriber
 of everything at the end, batches of 1, 16 and 256 rows.  Judging the history is not counted.
@@ -15,13 +15,13 @@ from penstock.lab.scenario.model import each_publisher, each_subscriber
 from penstock.lab.worlds.sim import SimRun
 
 BATCHES = ((1, 500), (16, 8_000), (256, 128_000))
-"""Rows of a batch, and messages a second of each of four publishers."""
+"""Rows of a batch, and messages per second of each of four publishers."""
 
 SIMULATED_S = 5
 
 
 def hops_per_second(batch_rows: int, rate: float) -> float:
-    """Message-hops in a second of processor time."""
+    """Message-hops per second of processor time."""
     scenario = parse_scenario(
         {
             "name": "hops",

@@ -1,18 +1,18 @@
-"""The simulator beside simpy and ns.py: packet-hops in a second of processor time.
+"""The simulator beside simpy and ns.py: packet-hops per second of processor time.
 
     python -m benchmarks.simulator_peers
 
 One small scenario for all: four sources send packets of 100 bytes, evenly, over two links in a row
-of 100 Mbit/s and 1 ms each.  A packet-hop is one packet over one link.  simpy has no links, so
-they are written here as one would write them with it; ns.py has its own (ports and wires).  Ours
-are the simulator's links alone, and whole brokers (benchmarks.simulator), which do much more for
-each message, with batches of 1, 16 and 256 messages.  Where the hot modules were compiled (make
-compiled), their sources are measured beside them.
+of 100 Mbit/s and 1 ms each.  A packet-hop is one packet over one link.  simpy has no links, so they
+are implemented here in its usual style; ns.py has its own (ports and wires).  Ours are the
+simulator's links alone, and complete brokers (benchmarks.simulator), which do much more for each
+message, with batches of 1, 16 and 256 messages.  If the hot modules were compiled (make compiled),
+their sources are measured too.
 
-The short runs are repeated and the quickest counts, for all alike: a machine that is busy with
-something else makes a run slower and never quicker.
+The short runs are repeated and the fastest counts, for all alike: other load on a machine only
+makes a run slower.
 
-simpy and ns.py are not dependencies: one that is missing is named with the command that brings it.
+simpy and ns.py are not dependencies: if one is missing, its install command is printed.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ HOPS: Final = 2 * EXPECTED
 REPEATS: Final = 5
 
 OWN: Final = "--own"
-"""Print our own rates alone, for the process that compares."""
+"""Print only our own rates, for the process that compares."""
 
 
 def _timed(run: Callable[[], int]) -> float:
-    """Packet-hops in a second of processor time."""
+    """Packet-hops per second of processor time."""
     return HOPS / min(_seconds(run) for _ in range(REPEATS))
 
 
@@ -57,7 +57,7 @@ def _seconds(run: Callable[[], int]) -> float:
     began = time.process_time()
     arrived = run()
     took = time.process_time() - began
-    # A packet that is sent at the very end is under way when the time is up.
+    # A packet that is sent at the very end is in flight when the time is up.
     assert arrived >= EXPECTED - 2 * SOURCES, f"{arrived} of {EXPECTED} packets arrived"
     return took
 
@@ -93,7 +93,7 @@ def ours() -> int:
 
 
 def with_simpy() -> int:
-    """A link is a store, a process that takes its time to transmit, and one that delivers late."""
+    """A link is a store, a process that transmits, and one that delivers after the latency."""
     import simpy
 
     environment = simpy.Environment()
@@ -156,7 +156,7 @@ def with_ns() -> int:
 
 
 def own_rates() -> dict[str, float]:
-    """Links alone and whole brokers, in the form in which this process runs them."""
+    """Links alone and complete brokers, in the form in which this process runs them."""
     rates = {"links alone": _timed(ours)}
     for rows, rate in BATCHES:
         rates[f"brokers, batches of {rows}"] = hops_per_second(rows, rate)
@@ -164,7 +164,7 @@ def own_rates() -> dict[str, float]:
 
 
 def _rates_from_sources() -> dict[str, float]:
-    """The same of the sources, in a process of its own."""
+    """The same for the sources, in a separate process."""
     command = [sys.executable, "-m", "benchmarks.from_sources", __spec__.name, OWN]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     rates: dict[str, float] = json.loads(done.stdout)

@@ -1,9 +1,9 @@
-"""What one message costs and how long it takes: ``python -m benchmarks.single_messages``.
+"""The cost and the delay of one message: ``python -m benchmarks.single_messages``.
 
-1. A sync of the disk alone, which is the least that a durable message can take.
-2. One message at a time, with nothing else going on: until the receipt, and until the delivery; for
+1. A sync of the disk alone, the lower bound for a durable message.
+2. One message at a time without other load: until the receipt, and until the delivery; for
    publish/subscribe, a group, and datagrams, of which one is sent every millisecond.
-3. Processor time of producer, broker and consumer for a message, one call each at full speed.
+3. Processor time of producer, broker and consumer per message, one call each at full speed.
 4. The same for datagrams at two steady rates, and how many of them arrived.
 """
 
@@ -40,7 +40,7 @@ FULL_SPEED: Final = 1_000_000
 PATIENCE_S: Final = 120.0
 STEADY_S: Final = 5.0
 STARTED_S: Final = 1.6
-"""A process has started and connected by then, and sends at its rate."""
+"""Time after which a process has started and connected, and sends at its rate."""
 
 ENDING_S: Final = 0.5
 
@@ -51,7 +51,7 @@ def _shown(name: str, delays_s: list[float]) -> None:
 
 
 def sync_alone(directory: Path) -> None:
-    """Write a little and sync it, in a file that has its space already."""
+    """Write and sync a little data in a file with preallocated space."""
     descriptor = os.open(directory / "synced", os.O_RDWR | os.O_CREAT)
     os.posix_fallocate(descriptor, 0, SYNCS * SYNCED_BYTES)
     os.fsync(descriptor)
@@ -74,7 +74,7 @@ def _age_s(payload: bytes) -> float:
 
 
 async def _one_by_one(name: str, publisher: Any, next_payloads: Any) -> None:
-    """Each is published when the last one has its receipt, and has arrived."""
+    """Publish each message after the previous one has its receipt and has arrived."""
     receipts_s, delays_s = [], []
 
     async def read() -> None:
@@ -109,7 +109,7 @@ async def alone(server: Server) -> None:
 
             async def of_group() -> list[bytes]:
                 batch = await group.next_batch()
-                assert batch is not None, "the group is joined"
+                assert batch is not None, "the group was left"
                 return batch.payloads
 
             await _one_by_one("group", sender, of_group)
@@ -127,7 +127,7 @@ async def _datagrams(one: penstock.Client, other: penstock.Client) -> None:
 
         async def read() -> None:
             async for message in arriving:
-                # One by one: a list that is made at the end would be lost with the task.
+                # One by one: a list built at the end would be lost with the task.
                 delays_s.append(_age_s(message.payload))  # noqa: PERF401
 
         reading = asyncio.create_task(read())
@@ -139,7 +139,7 @@ async def _datagrams(one: penstock.Client, other: penstock.Client) -> None:
 
 
 def full_speed(server: Server) -> None:
-    """Processor time of each side for a message, without their start."""
+    """Processor time of each side per message, without their start."""
     count = whole_bursts(FULL_SPEED)
     for variant in ourselves.PEER.variants:
         before_s = cpu_s(server.process)
@@ -158,7 +158,7 @@ def full_speed(server: Server) -> None:
 
 
 def steady_datagrams(server: Server, rate: int) -> None:
-    """Processor time of each side for a datagram, while nobody starts or ends."""
+    """Processor time of each side per datagram, without starts and stops."""
     variant = next(each for each in ourselves_unkept.VARIANTS if each.loses)
     count = round(rate * STEADY_S)
     with client(consume_steadily, variant, server, "one", count, 100) as consumer:

@@ -1,7 +1,7 @@
-"""Rows that lie ready in the memory of Spark's tasks: what Spark's Python API takes by itself.
+"""Rows from the memory of Spark's tasks: the cost of Spark's Python API alone.
 
-Every source in Python hands Arrow batches from a Python process to the JVM, which makes rows of
-them.  This one does nothing else, so no source in Python can be quicker on the same machine.
+Every source in Python passes Arrow batches from a Python process to the JVM, which converts them to
+rows.  This one does nothing else, so no source in Python can be faster on the same machine.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ TASKS: Final = 2
 
 
 class MemoryReader(DataSourceReader):
-    """Yields one batch again and again."""
+    """Yields one batch repeatedly."""
 
     def __init__(self, schema: StructType, rows: int, payload_bytes: int) -> None:
-        """``rows`` in all, with payloads of so many bytes."""
+        """``rows`` in total, with payloads of ``payload_bytes``."""
         self._schema = schema
         self._rows = rows
         self._payload_bytes = payload_bytes
@@ -60,16 +60,16 @@ class MemorySource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What ``format`` is told."""
+        """The name for ``format``."""
         return "memory-rows"
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A batch query."""
+        """The reader of a batch query."""
         return MemoryReader(schema, int(self.options["rows"]), int(self.options["payload"]))
 
 
 def memory_frame(spark: SparkSession, columns: str, rows: int, payload_bytes: int) -> DataFrame:
-    """As many rows of the same size."""
+    """This many rows of the same size."""
     spark.dataSource.register(MemorySource)
     reader = spark.read.schema(columns).format("memory-rows")
     return reader.option("rows", rows).option("payload", payload_bytes).load()

@@ -2,13 +2,13 @@
 
     python -m benchmarks.spark_source [--rows 5000000] [--repeat 5] [--no-kafka]
 
-Rows of 100 bytes are published to one broker, read once by Spark into Parquet files as Spark writes
-them unless told otherwise, and then read to Spark's ``noop`` sink from both, by turns.  Both read
-the same columns: place, time and payload.  The figures that count are the ratios of the medians,
-in seconds and in processor seconds.  The brokers, ours and Kafka's, share the cores with the job
-here, and their processor time counts as the job's.  Kafka comes from Maven Central
-(benchmarks/spark_kafka.py); where it cannot be had, the rest goes on without it.  A last source
-has its rows in memory (benchmarks/spark_memory.py): less than that no source in Python can take.
+Rows of 100 bytes are published to one broker, read once by Spark into Parquet files with Spark's
+defaults, and then read to Spark's ``noop`` sink from both in turn.  Both read the same columns:
+tick, time and payload.  The relevant figures are the ratios of the medians, in seconds and in
+processor seconds.  The brokers, ours and Kafka's, share the cores with the job here, and their
+processor time counts as the job's.  Kafka comes from Maven Central (benchmarks/spark_kafka.py); if
+it is not available, it is left out.  A last source has its rows in memory
+(benchmarks/spark_memory.py): it is the lower bound for a source in Python.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ PAYLOAD_BYTES: Final = 100
 BATCH_ROWS: Final = 5000
 COLUMNS: Final = "tick bigint, time timestamp, payload binary"
 WARM_UP: Final = 2
-"""Times that each source is read before anything counts: the JVM compiles what is used."""
+"""Uncounted reads of each source at first: the JVM compiles the code in use."""
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """One read of everything."""
+    """One complete read."""
 
     wall_s: float
     cpu_s: float
 
 
 def batches(rows: int) -> Iterator[Batch]:
-    """Rows of which no two are alike: Parquet keeps values that repeat only once."""
+    """Rows that are all different: Parquet stores repeated values only once."""
     random = random_stream(1, "benchmark", "payloads")
     offsets = np.arange(BATCH_ROWS + 1, dtype=np.int32) * PAYLOAD_BYTES
     for _ in range(rows // BATCH_ROWS):
@@ -70,7 +70,7 @@ def publish(url: str, rows: int) -> None:
 
 @contextmanager
 def broker(directory: Path) -> Iterator[str]:
-    """A broker that keeps everything; gives its address."""
+    """A broker that retains everything; yields its address."""
     config = directory / "broker.toml"
     address = f"127.0.0.1:{free_port()}"
     config.write_text(
@@ -82,19 +82,19 @@ def broker(directory: Path) -> Iterator[str]:
 
 
 def to_noop(frame: DataFrame) -> None:
-    """Read everything and keep nothing."""
+    """Read everything and discard it."""
     frame.write.format("noop").mode("overwrite").save()
 
 
 def measure(frame: DataFrame) -> Measured:
-    """Read it once; the processor time is that of this process and all that it started."""
+    """Read once; the processor time is that of this process and all its descendants."""
     cpu, began = cpu_s(os.getpid()), time.perf_counter()
     to_noop(frame)
     return Measured(time.perf_counter() - began, cpu_s(os.getpid()) - cpu)
 
 
 def by_turns(frames: Mapping[str, DataFrame], repeat: int) -> dict[str, list[Measured]]:
-    """Each source as often as asked, one after another, so that all meet the same machine."""
+    """Read each source ``repeat`` times, in turn, so that all see the same machine load."""
     for frame in frames.values():
         for _ in range(WARM_UP):
             to_noop(frame)
@@ -111,17 +111,17 @@ def penstock_frame(spark: SparkSession, url: str) -> DataFrame:
 
 
 def parquet_frame(spark: SparkSession, rows: DataFrame, directory: Path) -> DataFrame:
-    """The same rows in Parquet files; raises if they are not the same number."""
+    """The same rows in Parquet files; raises if their number differs."""
     files = str(directory / "rows.parquet")
     rows.write.parquet(files)
     written = spark.read.parquet(files)
     if written.count() != rows.count():
-        raise RuntimeError("the Parquet files do not hold what was published")
+        raise RuntimeError("the Parquet files do not hold all published rows")
     return written
 
 
 def show(measured: Mapping[str, Sequence[Measured]], rows: int) -> None:
-    """A line for each source, and how often its time ours takes."""
+    """A line for each source, with the ratio of our time to its time."""
     ours = measured["penstock"]
     for name, each in measured.items():
         wall_s = statistics.median(one.wall_s for one in each)
@@ -139,7 +139,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--no-kafka", action="store_true", help="leave Kafka out")
+    parser.add_argument("--no-kafka", action="store_true", help="without Kafka")
     arguments = parser.parse_args()
     settings = {"spark.driver.memory": "2g"}
     with_kafka = not arguments.no_kafka

@@ -1,6 +1,6 @@
-"""What the compiled parts bring, beside the Python that does the same.
+"""The speed of the compiled parts compared with the equivalent Python.
 
-``python -m benchmarks.speedups``: µs for a row, or for a batch where it says so; the best of five.
+``python -m benchmarks.speedups``: µs per row, or per batch where stated; the best of five.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ATTRIBUTES: Final = {"topic": "bench"}
 
 
 def best_us(work: Callable[[], object], times: int) -> float:
-    """The quickest of the rounds, for one call."""
+    """The time of one call in the fastest round."""
     rounds = []
     for _ in range(ROUNDS):
         began = time.perf_counter()
@@ -35,7 +35,7 @@ def best_us(work: Callable[[], object], times: int) -> float:
 
 
 def encoded(buffer: Any, rows: int, payload: bytes) -> bytes:
-    """Rows into the bytes of a block, one after the other, as a publisher does it."""
+    """Encode rows into the bytes of a block, one after the other, as a publisher does."""
     offer = buffer.offer
     for _ in range(rows):
         offer(ATTRIBUTES, payload)
@@ -45,7 +45,7 @@ def encoded(buffer: Any, rows: int, payload: bytes) -> bytes:
 
 
 def plainly_cut(batch: Batch) -> list[bytes]:
-    """Payloads without the compiled cut."""
+    """Payloads extracted without the compiled part."""
     offsets, data = batch.payloads
     whole = bytes(data)
     bounds = offsets.tolist()
@@ -55,7 +55,7 @@ def plainly_cut(batch: Batch) -> list[bytes]:
 def main() -> None:
     """Measure, and print."""
     if not COMPILED:
-        print("penstock-speedups is not installed; make install builds it where a C compiler is")
+        print("penstock-speedups is not installed; make install builds it if there is a C compiler")
         return
     print(f"{'':34} {'Python':>9} {'compiled':>9}")
     for rows, size in CASES:

@@ -1,8 +1,8 @@
-"""How fast the disk store takes records, and what a sync costs.
+"""The throughput of the disk store, and the cost of a sync.
 
-Each workload keeps the store full for a fixed time: the producer appends until the store says that
-it is overloaded, and goes on after the next commit.  Figures are of records whose tokens came back,
-that is, after ``fdatasync``.  The directory is a temporary one; ``TMPDIR`` chooses the disk.
+Each workload keeps the store full for a fixed time: the producer appends until the store reports
+overload, and continues after the next commit.  Figures are for committed records, that is, after
+``fdatasync``.  The directory is temporary; ``TMPDIR`` chooses the disk.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def measure_syncs(directory: Path, size_bytes: int) -> list[float]:
 
 
 def measure_append(directory: Path, size_bytes: int, in_flight: int) -> str:
-    """Keep at most ``in_flight`` records waiting; records and bytes a second, and latency."""
+    """Keep at most ``in_flight`` records pending; records and bytes per second, and latency."""
     commits: SimpleQueue[Commit] = SimpleQueue()
     options = StoreOptions(max_pending_bytes=max(framed_bytes(size_bytes) * in_flight, 1))
     data = [os.urandom(size_bytes)]
@@ -61,7 +61,7 @@ def measure_append(directory: Path, size_bytes: int, in_flight: int) -> str:
                 store.append(token, "prices", token, token + 1, data)
                 token += 1
                 if token % kept == 0:
-                    # As a broker does whose subscribers keep up; segments are then recycled.
+                    # Trim like a broker whose subscribers keep up, so that segments are recycled.
                     store.trim("prices", token - kept)
                 continue
             commit = commits.get()

@@ -1,8 +1,8 @@
-"""What a fact or an order costs: msgspec structs against the ways of the standard library.
+"""The cost of a fact or an order: msgspec structs against the alternatives of the standard library.
 
 Run with ``python -m benchmarks.struct_cost``.  Every step of a machine builds at least one fact and
 usually several orders, so the cost of construction is paid for each message that is handled.  The
-figures stand in docs/decisions/0001-msgspec-structs.md.
+figures are in docs/decisions/0001-msgspec-structs.md.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from penstock.core.machine import Send
 CALLS = 50_000
 ALIVE = 200_000
 REPEATS = 9
-"""The least of so many repetitions is the figure: the others are the machine's noise."""
+"""The figure is the minimum of this many repetitions: the rest is noise of the machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrozenDataclass:
-    """What the style guide's example would be."""
+    """The style guide's example."""
 
     link: str
     message: Any
@@ -35,7 +35,7 @@ class FrozenDataclass:
 
 @dataclass(slots=True)
 class MutableDataclass:
-    """The same without the promise that it never changes."""
+    """The same, but mutable."""
 
     link: str
     message: Any
@@ -51,7 +51,7 @@ class NamedTupleOrder(NamedTuple):
 
 
 class TrackedStruct(msgspec.Struct, frozen=True):
-    """A frozen struct that the garbage collector follows."""
+    """A frozen struct that the garbage collector tracks."""
 
     link: str
     message: Any
@@ -68,12 +68,12 @@ KINDS: dict[str, Callable[..., Any]] = {
 
 
 def nanoseconds(statement: str, **names: object) -> float:
-    """The time of a statement, written out so that no call but its own is counted."""
+    """The time of a statement, as source text, so that no other call is counted."""
     return min(timeit.repeat(statement, globals=names, number=CALLS, repeat=REPEATS)) / CALLS * 1e9
 
 
 def collection_ms(make: Callable[..., Any]) -> float:
-    """One full garbage collection while many are alive, each with a message that is followed."""
+    """One full garbage collection while many are alive, each with a tracked message."""
     message: list[int] = []
     alive = [make("broker-2", message) for _ in range(ALIVE)]
     gc.collect()

@@ -1,8 +1,8 @@
 """Durable throughput and latency through one broker and through three in a row.
 
-One producer process, one consumer process, brokers as processes of their own, everything on
-loopback.  Every acknowledgement is after the fsync.  Beside it, in the same run: a plain relay that
-copies the same bytes between two sockets, which is what the machine gives at best.
+One producer process, one consumer process, brokers as separate processes, everything on loopback.
+Every acknowledgement comes after the fsync.  In the same run: a plain relay that copies the same
+bytes between two sockets, which is the machine's upper bound.
 
     python -m benchmarks.throughput [--seconds 4] [--json]
 """
@@ -79,7 +79,7 @@ def _produce(url: str, payload_bytes: int, seconds: float, mode: str, ready: obj
 
 
 async def _consume(url: str, ready: object, idle_s: float, api: bool) -> tuple[int, float]:
-    """How many messages came, and in how many seconds from the first to the last."""
+    """The number of messages, and the seconds from the first to the last."""
     async with penstock.connect(url) as client, client.subscribe(window_bytes=16 << 20) as stream:
         ready.set()  # type: ignore[attr-defined]
         count, first, last = 0, 0.0, 0.0
@@ -190,7 +190,7 @@ def _copy(listening: socket.socket, onward: tuple[str, int]) -> None:
 
 
 def _plain_relay(payload_bytes: int, seconds: float) -> float:
-    """Messages a second of the same bytes through a process that only copies."""
+    """Messages per second of the same bytes through a process that only copies."""
     frame = bytes(Batch.from_rows([(ATTRIBUTES, bytes(payload_bytes))] * BATCH_ROWS).encode())
     with (
         socket.create_server(("127.0.0.1", 0)) as sink,

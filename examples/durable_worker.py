@@ -1,11 +1,11 @@
 """A worker that may crash at any time and never misses an order.
 
-The broker keeps the subscription "billing" while the worker is away.  An order counts as done when
-its block ends without an exception; the worker that comes back goes on with the first that is not.
+The broker keeps the subscription "billing" while the worker is away.  An order is acknowledged when
+its block ends without an exception; a restarted worker continues with the first unacknowledged one.
 
     PENSTOCK_URL=penstock://127.0.0.1:7400 python examples/durable_worker.py 10
 
-works on ten orders, which it publishes itself so that there is something to do.
+processes ten orders, which it publishes itself first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import penstock
 
 
 async def place_orders(client: penstock.Client, count: int) -> None:
-    """Many messages at once share batches; the flush at the end waits for all the receipts."""
+    """Many messages at once share batches; the flush at the end waits for all receipts."""
     async with client.publisher() as publisher:
         for number in range(count):
             order = json.dumps({"number": number, "amount": 10 * number})
@@ -26,7 +26,7 @@ async def place_orders(client: penstock.Client, count: int) -> None:
 
 
 async def bill(order: dict[str, int]) -> None:
-    """Whatever takes time and may fail."""
+    """Work that takes time and may fail."""
     print(f"billed order {order['number']}: {order['amount']}")
 
 

@@ -1,4 +1,4 @@
-"""Publish three prices and receive those that matter.
+"""Publish three prices and receive those above 40.
 
 penstock up                                    # in another terminal
 PENSTOCK_URL=penstock://127.0.0.1:7400 python examples/quickstart.py
@@ -14,7 +14,7 @@ PRICES = {"ACME": 41.0, "IBEX": 97.5, "GLOBEX": 12.25}
 
 
 async def main() -> None:
-    """Subscribe first: what is published before a subscription is in force is not for it."""
+    """Subscribe first: a subscription does not receive messages from before it was in force."""
     async with (
         penstock.connect() as client,
         client.subscribe("topic = 'prices' AND price > 40") as subscription,

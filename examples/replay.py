@@ -1,9 +1,9 @@
-"""Read the past, in a script without asyncio.
+"""Replay stored messages, in a script without asyncio.
 
     PENSTOCK_URL=penstock://127.0.0.1:7400 python examples/replay.py "topic = 'prices'"
 
-counts what the broker still keeps of a selector's messages, minute by minute.  Without arguments it
-first publishes something to count.
+counts the stored messages that match a selector, minute by minute.  Without arguments it first
+publishes messages to count.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections import Counter
 import penstock
 
 QUIET_S = 2.0
-"""The replay has caught up when no message comes for so long."""
+"""The replay has caught up when no message arrives for this long."""
 
 
 def main(selector: str) -> None:
-    """Replay from the beginning of what is kept."""
+    """Replay from the oldest stored message."""
     minutes: Counter[str] = Counter()
     with penstock.blocking.connect() as client:
         if not selector:

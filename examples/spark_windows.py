@@ -7,8 +7,8 @@
     python examples/spark_windows.py watch          # a subscriber sees the windows as they close
     python examples/spark_windows.py check          # the same sums over everything, as a batch
 
-The job may be killed at any moment and started again with the same checkpoint, and the broker too:
-what the subscriber gets is what ``check`` computes.
+The job may be killed at any moment and restarted with the same checkpoint, and the broker too: the
+subscriber gets exactly what ``check`` computes.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ PRODUCERS = 3
 ROUNDS = 30
 EVENTS_IN_A_ROUND = 50
 ROUND_MS = 1000
-"""Event time that passes in a round; producers are never more than a round apart."""
+"""Event time of a round; producers are never more than a round apart."""
 SYMBOLS = ("ACME", "HOOLI", "INITECH", "UMBRELLA")
 
 WINDOW = "5 seconds"
 LATENESS = "10 seconds"
-"""Ten rounds: nothing is that late."""
+"""Ten rounds: no event is that late."""
 
 LAST_MS = ROUNDS * ROUND_MS
 FAREWELL_MS = LAST_MS + 3_600_000
@@ -40,7 +40,7 @@ FAREWELL_MS = LAST_MS + 3_600_000
 
 
 def publish() -> int:
-    """Several producers publish trades, round by round, and a farewell each."""
+    """Several producers publish trades, round by round, and a final event each."""
     with penstock.blocking.connect() as client:
         producers = [
             client.publisher(f"trader-{number}", pubend="events", first_sequence=0)
@@ -64,7 +64,7 @@ def _trades(producer: int, round_number: int) -> Iterator[tuple[dict[str, str | 
 
 
 def sums(events: DataFrame) -> DataFrame:
-    """How much of each symbol was traded in each window."""
+    """The traded quantity of each symbol in each window."""
     timed = events.withColumn("moment", f.timestamp_millis("at"))
     if events.isStreaming:
         timed = timed.withWatermark("moment", LATENESS)
@@ -101,7 +101,7 @@ def start_job(spark: SparkSession, url: str, checkpoint: str, **trigger: object)
 
 
 def read_back(spark: SparkSession, url: str) -> tuple[list[tuple], list[tuple]]:
-    """What the job published, and what a batch query over all events says it should be."""
+    """The windows that the job published, and those that a batch query over all events computes."""
 
     def read(pubend: str, attributes: str) -> DataFrame:
         reader = spark.read.format("penstock").option("url", url).option("pubends", pubend)
@@ -116,7 +116,7 @@ def read_back(spark: SparkSession, url: str) -> tuple[list[tuple], list[tuple]]:
 
 
 def watch() -> None:
-    """A subscriber that is told of every window once, however often it is started."""
+    """A subscriber that receives every window once, however often it is restarted."""
     with penstock.blocking.connect() as client:
         for message in client.subscribe("trades > 0", durable="watcher", start="earliest"):
             start_s = message["from_ms"] // 1000
@@ -131,7 +131,7 @@ def main(command: str, *arguments: str) -> None:
         watch()
     elif command == "job":
         spark = build_session("windows")
-        # The job ends when it has read what is there; without the trigger it would go on.
+        # The job ends when it has read all stored events; without the trigger it would continue.
         start_job(spark, "", arguments[0], availableNow=True).awaitTermination()
     elif command == "check":
         published, expected = read_back(build_session("check"), "")

@@ -1,10 +1,10 @@
-"""Clients in processes of their own, and how the measurement talks with them.
+"""Clients as separate processes, and their communication with the measurement.
 
-1. A client is an async function; its first argument are its *signals*, with which it says that it
-   is ready and is told to stop.
-2. What it returns comes back together with the processor time that it used; what it raises is
-   raised where its result is asked for, as ``ClientFailed`` with the reason in one line.
-3. The process ends with the ``with`` block, whatever happened.
+1. A client is an async function; its first argument is its *signals*, with which it reports that it
+   is ready and receives the request to stop.
+2. Its result comes back together with its processor time; its exception is raised where the result
+   is requested, as ``ClientFailed`` with the reason in one line.
+3. The process ends with the ``with`` block in any case.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ import msgspec
 import uvloop
 
 PROCESSES: Final = get_context("spawn")
-"""Nothing of the measuring process may be shared with its clients."""
+"""The measuring process must share nothing with its clients."""
 
 LOOK_EVERY_S: Final = 0.5
 """How soon a client that was killed from outside is noticed."""
 
 
 class ClientFailed(RuntimeError):
-    """A client did not do its work; the message is the reason."""
+    """A client failed; the message is the reason."""
 
 
 class Signals(msgspec.Struct, frozen=True):
-    """What passes between a client and the measurement while it works."""
+    """Signals between a client and the measurement."""
 
     ready: Event
     stop: Event
 
 
 class Done(msgspec.Struct, frozen=True):
-    """What a client returned, and the processor time of its work."""
+    """The result of a client, and its processor time."""
 
     value: Any
     cpu_s: float
@@ -51,7 +51,7 @@ Work: TypeAlias = Callable[..., Coroutine[Any, Any, Any]]
 
 
 class Client:
-    """A client that was started."""
+    """A running client."""
 
     def __init__(self, process: SpawnProcess, signals: Signals, told: Mailbox[Any]) -> None:
         """Made by ``client``."""
@@ -61,12 +61,12 @@ class Client:
 
     @property
     def process(self) -> int:
-        """The number of its process."""
-        assert self._process.pid is not None, "it was started"
+        """Its process number."""
+        assert self._process.pid is not None, "the process was not started"
         return self._process.pid
 
     def wait_ready(self, timeout_s: float) -> None:
-        """Until it says that it is ready; raises ``ClientFailed`` if it fails before."""
+        """Wait until it is ready; raises ``ClientFailed`` if it fails before."""
         until = time.monotonic() + timeout_s
         while not self._signals.ready.wait(LOOK_EVERY_S):
             if not self._process.is_alive():
@@ -75,11 +75,10 @@ class Client:
                 raise ClientFailed(f"a client was not ready after {timeout_s:.0f} s")
 
     def stop(self) -> None:
-        """Tell it to come to an end."""
+        """Ask it to stop."""
         self._signals.stop.set()
 
     def result(self, timeout_s: float) -> Done:
-        """What it returned."""
         until = time.monotonic() + timeout_s
         while True:
             try:
@@ -98,7 +97,7 @@ class Client:
 
 @contextmanager
 def client(work: Work, *arguments: Any) -> Iterator[Client]:
-    """Start a client; it is gone at the end of the block."""
+    """Start a client; it is terminated at the end of the block."""
     signals = Signals(PROCESSES.Event(), PROCESSES.Event())
     told: Mailbox[Any] = PROCESSES.Queue()
     process = PROCESSES.Process(target=_run, args=(work, signals, arguments, told))

@@ -1,6 +1,6 @@
-"""The command line that all measures share, and the lines that they write into a document.
+"""The command line that all measures share, and how they write results into a document.
 
-``--write`` puts the tables into a document, between the lines ``MARK_BEGIN`` and ``MARK_END``.
+``--write`` writes the tables into a document, between the lines ``MARK_BEGIN`` and ``MARK_END``.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from benchmarks.peers.registry import chosen
 MARK_BEGIN: Final = "<!-- side by side: begin -->"
 MARK_END: Final = "<!-- side by side: end -->"
 MINUTES: Final = 28.0
-"""All measures together; with what it takes to start and stop the servers this is half an hour."""
+"""For all measures; with starting and stopping the servers the total is half an hour."""
 
 
 def alone(measure: Measure) -> None:
-    """One measure as a command of its own."""
+    """Run one measure as a command of its own."""
     run_command([measure], f"python -m benchmarks.measures.{measure.name}", measure.title)
 
 
 def run_command(measures: Sequence[Measure], command: str, about: str) -> None:
     """Measure, print, and write if asked to."""
     parser = argparse.ArgumentParser(prog=command, description=about)
-    parser.add_argument("--scale", choices=SCALES, default="full", help="small is to try it out")
-    parser.add_argument("--peers", nargs="*", default=[], help="the beginnings of their names")
-    parser.add_argument("--variants", nargs="*", default=[], help="the beginnings of their names")
-    parser.add_argument("--measures", nargs="*", default=[], help="their names; all without it")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="when to stop")
+    parser.add_argument("--scale", choices=SCALES, default="full", help="small is for a trial")
+    parser.add_argument("--peers", nargs="*", default=[], help="prefixes of peers' names")
+    parser.add_argument("--variants", nargs="*", default=[], help="prefixes of variants' names")
+    parser.add_argument("--measures", nargs="*", default=[], help="names; default: all")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="time limit")
     parser.add_argument("--write", type=Path, help="a document with marks to write between")
     arguments = parser.parse_args()
     names = [measure.name for measure in measures]
@@ -63,7 +63,7 @@ def run_command(measures: Sequence[Measure], command: str, about: str) -> None:
 
 
 def facts() -> str:
-    """The machine, and how busy it was."""
+    """The machine, and its load."""
     load = os.getloadavg()[1]
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     return (
@@ -73,14 +73,14 @@ def facts() -> str:
 
 
 def check_marks(path: Path) -> None:
-    """Find out before the work, not after it, that a document cannot be written to."""
+    """Check before the work that the document can be written to."""
     text = path.read_text() if path.exists() else ""
     if MARK_BEGIN not in text or MARK_END not in text:
         raise SystemExit(f"{path} has no lines {MARK_BEGIN!r} and {MARK_END!r} to write between")
 
 
 def write(text: list[str], path: Path) -> None:
-    """Replace what stands between the marks of a document."""
+    """Replace the text between the marks of a document."""
     check_marks(path)
     before, _, rest = path.read_text().partition(MARK_BEGIN)
     after = rest.partition(MARK_END)[2]

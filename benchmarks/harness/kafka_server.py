@@ -1,9 +1,9 @@
 """A Kafka broker from Maven Central, on loopback in a directory of its own.
 
 KRaft: one process is broker and controller.  It has the heap and the collector of Kafka's own start
-script.  Of its settings only those differ from the defaults that must on a single broker, and two
-that spare a start of seconds: the topic of the groups' offsets has one partition in place of fifty,
-and a group is not made to wait for further members.
+script.  Only those settings differ from the defaults that must on a single broker, and two that
+save seconds at the start: the topic of the groups' offsets has one partition instead of fifty, and
+a group does not wait for further members.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def kafka_jars() -> Path:
 
 @contextmanager
 def kafka_server(directory: Path, partitions: int = 1) -> Iterator[Server]:
-    """A broker whose topics have so many partitions unless they say otherwise."""
+    """A broker whose topics have this many partitions by default."""
     port, controller_port = free_port(), free_port()
     settings = directory / "server.properties"
     settings.write_text(

@@ -1,8 +1,8 @@
-"""What comes from Maven Central: downloaded once into ``out/``, by Maven's own settings.
+"""Downloads artifacts from Maven Central once into ``out/``, with Maven's own settings.
 
-Where Maven is not installed or does not reach Central, ``NotDownloaded`` says why.  What a
-directory holds is noted in it when it is complete, so that a download that was interrupted, or that
-was of other versions, is made again.
+If Maven is not installed or does not reach Central, ``NotDownloaded`` names the reason.  A complete
+directory contains a note of its contents, so that a download that was interrupted, or had other
+versions, is repeated.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ import msgspec
 
 OUT: Final = Path(__file__).resolve().parents[2] / "out"
 DOWNLOAD_TIMEOUT_S: Final = 300.0
-"""Two hundred megabytes over a slow line; who waits longer is better told."""
+"""Two hundred megabytes over a slow line; after that an error is more useful than waiting."""
 
 COMPLETE: Final = "complete"
 COLOURLESS: Final = "-Dstyle.color=never"
 ADDRESS: Final = re.compile(r" \(https?://[^)]*\)")
-"""Where Maven looked is its own affair, and differs from machine to machine."""
+"""The repository in Maven's errors; removed, because it differs between machines."""
 
 
 class NotDownloaded(RuntimeError):
-    """Something cannot be had here; the message says what and why."""
+    """An artifact is not available here; the message names it and the reason."""
 
 
 class Artifact(msgspec.Struct, frozen=True):
-    """One artifact: its coordinates, and whether what it depends on comes along."""
+    """One artifact: its coordinates, and whether its dependencies are included."""
 
     group: str
     name: str
@@ -41,7 +41,7 @@ class Artifact(msgspec.Struct, frozen=True):
     alone: bool = False
 
     def in_pom(self) -> str:
-        """As a dependency."""
+        """As a dependency of a pom."""
         classifier = f"<classifier>{self.classifier}</classifier>" if self.classifier else ""
         return (
             f"<dependency><groupId>{self.group}</groupId><artifactId>{self.name}</artifactId>"

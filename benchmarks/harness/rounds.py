@@ -1,9 +1,9 @@
-"""Interleaved rounds: every variant once in each, so that all meet the same machine.
+"""Interleaved rounds: every variant once in each, so that all see the same machine load.
 
-1. All servers are started first; one that does not come up is left out, with its reason.
-2. A run that fails is told with its reason, and is not tried again in later rounds.
-3. The whole has a time limit, of which each measure has its part; what there was no time for is
-   told too.
+1. All servers are started first; one that fails to start is left out, and its reason is reported.
+2. A failed run is reported with its reason, and is not repeated in later rounds.
+3. There is a total time limit, of which each measure has its part; runs for which there was no time
+   are reported too.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Servers = list[tuple[Peer, Server]]
 
 
 class Results(msgspec.Struct):
-    """What came out, and what did not."""
+    """The figures, and the reasons for missing ones."""
 
     figures: dict[Key, list[Figures]] = {}
     problems: dict[Key, str] = {}
     absent: dict[str, str] = {}
-    """Peers that were not there, and why."""
+    """Peers that could not be started, and why."""
     unstopped: dict[str, str] = {}
-    """Peers that did not end in good order, and what they said."""
+    """Peers that did not stop cleanly, and their output."""
 
     def medians(self, measure: Measure, variant: Variant, case: Case) -> Figures | None:
         """The median of each column, or None if there is no figure."""
@@ -52,14 +52,14 @@ class Results(msgspec.Struct):
         return {name: median(each[name] for each in rounds if name in each) for name in names}
 
     def problem(self, measure: Measure, variant: Variant, case: Case) -> str:
-        """Why there is no figure; empty if nothing went wrong."""
+        """Why there is no figure; empty if there was no problem."""
         return self.problems.get((measure.name, variant.name, case.name), "")
 
 
 def run_all(
     measures: Sequence[Measure], peers: Sequence[Peer], scale: Scale, limit_s: float
 ) -> Results:
-    """Put every question to every peer that is here."""
+    """Run every measure with every available peer."""
     results = Results()
     with _ended_in_order(), _started(peers, results) as servers:
         ends = time.monotonic() + limit_s
@@ -72,7 +72,7 @@ def run_all(
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """A benchmark that is told to end takes its servers with it."""
+    """Stop the servers when the benchmark is terminated."""
     before = signal.signal(
         signal.SIGTERM, lambda number, frame: sys.exit(f"ended by signal {number}")
     )
@@ -107,7 +107,7 @@ def _started(peers: Sequence[Peer], results: Results) -> Iterator[Servers]:
 
 
 def _stop(peer: Peer, started: AbstractContextManager[Server], results: Results) -> None:
-    """End a server; one that resists takes no result with it."""
+    """Stop a server; a failure to stop does not affect the results."""
     try:
         started.__exit__(None, None, None)
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:

@@ -1,7 +1,7 @@
 """Servers of the peers as processes: on loopback, on private ports, in private directories.
 
-A server is ended with its ``with`` block, together with its children; what it printed is quoted if
-it does not come up.
+A server is stopped at the end of its ``with`` block, together with its children; its output is
+quoted if it does not start.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ START_TIMEOUT_S: Final = 120.0
 """RabbitMQ takes half a minute on a busy machine."""
 
 STOP_TIMEOUT_S: Final = 30.0
-"""Longer than any of them takes to write what it holds; then it is killed."""
+"""Longer than any of them takes to write its data; then it is killed."""
 
 QUOTED_LOG_CHARACTERS: Final = 600
-"""The last few lines say why a server did not come up."""
+"""The last few lines show why a server did not start."""
 
 
 class Server(msgspec.Struct, frozen=True):
-    """A server that listens: where, and which process it is."""
+    """A listening server: its address and its process."""
 
     port: int
     process: int
     other_port: int = 0
-    """Where it speaks a second protocol, if it does."""
+    """The port of a second protocol, if it has one."""
 
 
 class ServerFailed(RuntimeError):
-    """A server did not come up; the message quotes what it printed."""
+    """A server did not start; the message quotes its output."""
 
 
 def search_path() -> str:
-    """Servers are where an ordinary user does not look for programs.
+    """The ``PATH`` with the directories of servers, which an ordinary user's does not contain.
 
-    RabbitMQ's own directory comes first: the program of the same name in /usr/sbin becomes another
-    user, who may not write to our directories.
+    RabbitMQ's own directory comes first: the program of the same name in /usr/sbin switches to
+    another user, who cannot write to our directories.
     """
     return os.pathsep.join(["/usr/lib/rabbitmq/bin", os.environ.get("PATH", ""), "/usr/sbin"])
 
 
 def find_program(name: str) -> str | None:
-    """Where a program is, or None."""
+    """The path of a program, or None."""
     return shutil.which(name, path=search_path())
 
 
@@ -63,7 +63,7 @@ def served(
     port: int,
     environment: dict[str, str] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A server process, and its children, until the end of the block."""
+    """Run a server process and its children until the end of the block."""
     log = directory / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -87,7 +87,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(STOP_TIMEOUT_S)
-        # Its children too, also those that outlived it.
+        # Its children too, including those that outlived it.
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 

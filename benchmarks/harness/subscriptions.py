@@ -1,4 +1,4 @@
-"""The subscriptions of a run: made afresh before it, taken away after it."""
+"""The subscriptions of a run: created before it, deleted after it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATIENCE_S: Final = 90.0
 
 @contextmanager
 def subscriptions(variant: Variant, server: Server, names: Sequence[str]) -> Iterator[None]:
-    """Durable subscriptions of these names, where the variant keeps anything."""
+    """Durable subscriptions of these names, if the variant keeps messages."""
     uvloop.run(_within(variant.prepare, server, names, "made"))
     try:
         yield

@@ -1,8 +1,8 @@
-"""Results as Markdown: where a peer is ahead first, then the targets, then every measure.
+"""Results as Markdown: first where a peer is ahead, then the targets, then every measure.
 
-Within a class of durability the best comes first.  A column with an opinion on which is better is
-compared with those of ours that promise at least as much; a peer that promises less is compared
-too, and named as such.
+Within a class of durability the best comes first.  A column that defines which value is better is
+compared with our variants that guarantee at least as much; a peer that guarantees less is compared
+too, and marked as such.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from benchmarks.peers.peer import Durability, Peer, Variant
 
 OURS: Final = "Penstock"
 LONGEST_REASON: Final = 100
-"""Characters of a reason that stand in a table; the output of the run has all of it."""
+"""Characters of a reason in a table; the output of the run has the full text."""
 
 
 class Ahead(msgspec.Struct, frozen=True):
-    """One figure of a peer, and those of ours that are behind it."""
+    """One figure of a peer, and our figures that are behind it."""
 
     what: str
     theirs: str
     ours: str
     times: float
-    """How many times, for the one of ours that is farthest behind."""
+    """The ratio to our figure that is furthest behind."""
     promise: str
-    """What the peer promises instead; empty if as much as we do."""
+    """The weaker guarantee of the peer; empty if it guarantees as much as we do."""
 
 
 def is_ours(variant: Variant) -> bool:
-    """Whether it is a way to use Penstock."""
+    """Whether it is a variant of Penstock."""
     return variant.name.startswith(OURS)
 
 
 def peers_ahead(
     measures: Sequence[Measure], peers: Sequence[Peer], results: Results, scale: Scale
 ) -> list[Ahead]:
-    """Everything in which a peer is ahead: those that promise as much as we do first."""
+    """All figures in which a peer is ahead: first the peers that guarantee as much as we do."""
     found: list[Ahead] = []
     for measure in measures:
         variants = _measured(measure, peers, results, scale)
@@ -84,7 +84,7 @@ def _ahead(what: str, column: Column, known: list[tuple[Variant, float]]) -> Ite
 
 
 def _times(one: float, other: float) -> float:
-    """How many times the smaller one the larger one is."""
+    """The ratio of the larger value to the smaller."""
     least = min(one, other)
     return max(one, other) / least if least else float("inf")
 
@@ -92,7 +92,7 @@ def _times(one: float, other: float) -> float:
 def _measured(
     measure: Measure, peers: Sequence[Peer], results: Results, scale: Scale
 ) -> list[Variant]:
-    """The variants of which there is a figure or a reason."""
+    """The variants with a figure or a reason."""
     return [
         variant
         for peer in peers
@@ -108,12 +108,12 @@ def _measured(
 def lines(
     measures: Sequence[Measure], peers: Sequence[Peer], results: Results, scale: Scale
 ) -> Iterator[str]:
-    """The document's lines."""
+    """The lines of the document."""
     yield from _ahead_lines(peers_ahead(measures, peers, results, scale), _compared(results))
     if results.problems:
         yield ""
         count = len(results.problems)
-        yield f"{count} runs have no figure, and so no place above; the tables say why."
+        yield f"{count} runs have no figure and are not listed above; the tables give the reasons."
     yield from target_lines(measures, peers, results, scale)
     for measure in measures:
         yield ""
@@ -127,7 +127,7 @@ def lines(
         yield "Not measured: " + "; ".join(f"{n} ({r})" for n, r in results.absent.items()) + "."
     for name, said in results.unstopped.items():
         yield ""
-        yield f"{name} did not end in good order: {said}"
+        yield f"{name} did not stop cleanly: {said}"
 
 
 def _compared(results: Results) -> bool:

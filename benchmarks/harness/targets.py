@@ -1,6 +1,6 @@
-"""What ours should be beside a peer's figure, and is; what misses its target comes first.
+"""Targets for the ratio of our figure to a peer's; missed targets come first.
 
-A rate should be at least so many times the peer's, a delay at most.
+A rate should be at least the given multiple of the peer's, a delay at most.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ P50: Final = "p50 ms"
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Ours, theirs, and how many times their figure ours should be."""
+    """Our variant, the peer's, and the wanted ratio of our figure to theirs."""
 
     measure: str
     ours: str
@@ -28,7 +28,7 @@ class Target(msgspec.Struct, frozen=True):
     times: float
     column: str = RATE
     least: bool = True
-    """Whether ``times`` is the least that is wanted, or the most."""
+    """Whether ``times`` is a minimum or a maximum."""
 
 
 TARGETS: Final = (
@@ -45,7 +45,7 @@ TARGETS: Final = (
 def target_lines(
     measures: Sequence[Measure], peers: Sequence[Peer], results: Results, scale: Scale
 ) -> Iterator[str]:
-    """The targets that can be judged, the farthest from being reached first."""
+    """The targets that can be evaluated, those that are furthest from being met first."""
     variants = {variant.name: variant for peer in peers for variant in peer.variants}
     found = [
         line

@@ -1,4 +1,4 @@
-"""What a process and its descendants use: processor time and memory, from ``/proc``."""
+"""Processor time and memory of a process and its descendants, from ``/proc``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 PARENT, USER_TICKS, SYSTEM_TICKS = 1, 11, 12
-"""Places in ``/proc/PID/stat`` behind the name, which may contain anything."""
+"""Positions in ``/proc/PID/stat`` after the name, which may contain anything."""
 
 
 def cpu_s(process: int) -> float:
@@ -22,12 +22,12 @@ def cpu_s(process: int) -> float:
 
 
 def memory_bytes(process: int) -> int:
-    """Memory that a process and its descendants hold; what they share counts once."""
+    """Memory of a process and its descendants; shared pages count once."""
     return sum(_proportional_bytes(each) for each in family(process))
 
 
 def family(process: int) -> list[int]:
-    """A process and everything that descends from it."""
+    """A process and all its descendants."""
     parents = {}
     for directory in Path("/proc").iterdir():
         if directory.name.isdigit():

@@ -1,7 +1,7 @@
 """Fan-out: ``python -m benchmarks.measures.fanout [--scale small]``.
 
-One producer, and many subscribers that each get every message, over connections of their own from
-one process.  What counts is messages delivered, to all of them together.
+One producer, and many subscribers that each get every message, over separate connections from one
+process.  The figure is the number of messages delivered to all of them together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.peers.peer import Variant
 
 SIZE_BYTES: Final = 100
 DELIVERIES: Final = 4
-"""How many deliveries there are for a message of the throughput measure."""
+"""Deliveries per message of the throughput measure."""
 
 RATE: Final = Column("delivered/s", better="more")
 
@@ -29,7 +29,7 @@ RATE: Final = Column("delivered/s", better="more")
 async def consume_all(
     signals: Signals, variant: Variant, server: Server, names: list[str], count: int, size: int
 ) -> int:
-    """Every subscriber receives so many messages; when the last one had them."""
+    """Every subscriber receives ``count`` messages; returns when the last one had them."""
     open_ones = 0
     everybody = asyncio.Event()
 
@@ -51,7 +51,7 @@ async def consume_all(
 
 
 def run(variant: Variant, server: Server, case: Case, scale: Scale) -> Figures:
-    """One producer, and as many subscribers as the case says."""
+    """One producer, and the number of subscribers of the case."""
     names = [f"fan{number}" for number in range(case.size)]
     count = whole_bursts(scale.messages * variant.part * DELIVERIES / case.size)
     before_s = cpu_s(server.process)

@@ -1,7 +1,7 @@
 """Latency at a steady rate: ``python -m benchmarks.measures.latency [--scale small]``.
 
-From the hand-over of a message to its arrival in another process (benchmarks/measures/pace.py says
-when the clock starts).  A variant that does not reach the rate has no latency there, only a rate.
+The time from sending a message to its arrival in another process (benchmarks/measures/pace.py
+defines when the clock starts).  A variant that does not reach the rate has no latency, only a rate.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from benchmarks.peers.peer import Variant
 
 SIZE_BYTES: Final = 100
 WARM_UP: Final = 0.2
-"""The part of a run that comes first and is not counted: connections and caches get warm."""
+"""The first part of a run, which is not counted: connections and caches warm up."""
 
 REACHED: Final = 0.95
-"""What part of the rate must arrive for it to count as reached; less is a queue that grows."""
+"""The share of the rate that must arrive to count as reached; otherwise a queue is growing."""
 
 PATIENCE: Final = 4.0
-"""How many times as long as it should take a run may take: whoever needs longer is far behind."""
+"""The time limit of a run as a multiple of its nominal duration."""
 
 START_S: Final = 20.0
-"""What the start of a client's process may take on a busy machine."""
+"""Time for the start of a client's process on a busy machine."""
 
 PERCENTILES: Final = {"p50 ms": 50.0, "p99 ms": 99.0, "p99.9 ms": 99.9}
 
@@ -45,7 +45,7 @@ def run(variant: Variant, server: Server, case: Case, scale: Scale) -> Figures:
             arrivals: Arrivals = consumer.result(patience_s).value
             producer.result(patience_s)
     instants = arrivals.instants_ns
-    # From the middle of the run on: a queue that grows shows by then.
+    # From the middle of the run on: a growing queue is visible by then.
     middle = count // 2
     reached = (count - middle) / max(instants[-1] - instants[middle], 1) * 1e9
     if reached < REACHED * rate:
@@ -57,8 +57,8 @@ def run(variant: Variant, server: Server, case: Case, scale: Scale) -> Figures:
 MEASURE: Final = Measure(
     "latency",
     "Latency at a steady rate",
-    "Messages of 100 B, sent about every millisecond, from the hand-over to the arrival in another "
-    "process, in ms. A message that was held up before it was sent counts from when it was due.",
+    "Messages of 100 B, sent about every millisecond, from sending to arrival in another process, "
+    "in ms. A message that was sent late counts from when it was due.",
     tuple(Column(name, "{:.2f}", better="less") for name in PERCENTILES),
     lambda scale: (Case("5,000/s", 5_000), Case("50,000/s", 50_000)),
     run,

@@ -1,9 +1,9 @@
-"""What a measure is: a question that is put to every variant, in several cases.
+"""A measure: a question that every variant is measured with, in several cases.
 
-1. A *case* is one size of the question (bytes of a message, messages a second, subscribers).
-2. One *run* answers it for one variant in one case with *figures*, one for each column.
-3. A variant to which the question does not apply is left out; a run that fails gives a reason in
-   place of figures, and disturbs no other.
+1. A *case* is one size of the question (bytes of a message, messages per second, subscribers).
+2. One *run* measures one variant in one case, and returns *figures*, one for each column.
+3. A variant to which the question does not apply is left out; a run that fails gives a reason
+   instead of figures, and does not affect the others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Figures: TypeAlias = dict[str, float]
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One figure of a run: how it is called, how it is written, and which is better."""
+    """One figure of a run: its name, its format, and which value is better."""
 
     name: str
     form: str = "{:,.0f}"
@@ -39,15 +39,15 @@ class Scale(msgspec.Struct, frozen=True):
 
     name: str
     messages: int
-    """For throughput; other measures take a part or a multiple of it."""
+    """For throughput; other measures use a fraction or a multiple of it."""
     seconds: float
     """For measures at a steady rate."""
     selectors: int
     backlog: int
-    """What waits for a consumer that was away."""
+    """The backlog of a consumer that was away."""
     rounds: int
     give_up_s: float
-    """A run that takes longer has lost messages, or its peer has stopped working."""
+    """A longer run has lost messages, or its peer has stopped working."""
 
 
 SCALES = {
@@ -55,12 +55,12 @@ SCALES = {
     "brief": Scale("brief", 20_000, 1.0, 200, 100_000, 1, 40.0),
     "full": Scale("full", 100_000, 3.0, 1_000, 1_000_000, 3, 120.0),
 }
-"""``small`` is a few seconds for each measure and says nothing but that it works; ``brief`` is a
-look within minutes; ``full`` is for a quiet machine."""
+"""``small`` takes a few seconds for each measure and only shows that it works; ``brief`` takes
+minutes; ``full`` is for a quiet machine."""
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """A question, and how it is put."""
+    """A question, and how it is measured."""
 
     name: str
     title: str

@@ -1,11 +1,11 @@
 """Messages at a steady rate, each with the instant at which its clock started.
 
-1. A client sends what is due about every millisecond, which is as fine as an event loop's timers.
-2. A message's clock starts when it is handed over.  If the sender was held up for longer than
-   ``SLACK_NS``, it starts when the message was due: a server that makes its producers wait does not
-   get the waiting for nothing.
-3. The instant is that of the machine's monotonic clock, which all processes share; it stands in the
-   first eight bytes of the payload.
+1. A client sends what is due about every millisecond, the resolution of an event loop's timers.
+2. A message's clock starts when it is sent.  If the sender was delayed for longer than
+   ``SLACK_NS``, it starts when the message was due, so that a server cannot hide the waiting time
+   of its producers.
+3. The instant is read from the machine's monotonic clock, which all processes share, and is stored
+   in the first eight bytes of the payload.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from benchmarks.peers.peer import Receiver, Variant
 
 STEP_S: Final = 0.001
 SLACK_NS: Final = 2_000_000
-"""Twice a step: a timer may be late by one."""
+"""Two steps: a timer may be late by one."""
 
 LOOK_EVERY_S: Final = 0.05
 STAMP_BYTES: Final = 8
 
 
 class Arrivals(msgspec.Struct, frozen=True):
-    """When messages arrived, and how long they had been under way."""
+    """When messages arrived, and their delays."""
 
     instants_ns: list[int]
     delays_ns: list[int]
 
     def between(self, low_ns: int, high_ns: int) -> Arrivals:
-        """Those of the time from one instant to another."""
+        """The arrivals between two instants."""
         low, high = bisect_left(self.instants_ns, low_ns), bisect_left(self.instants_ns, high_ns)
         return Arrivals(self.instants_ns[low:high], self.delays_ns[low:high])
 
     def percentiles_ms(self, parts: dict[str, float]) -> dict[str, float]:
-        """For each name the delay that so many percent stay below; nothing if nothing arrived."""
+        """For each name the percentile of the delay; empty if nothing arrived."""
         if not self.delays_ns:
             return {}
         return {
@@ -53,7 +53,7 @@ class Arrivals(msgspec.Struct, frozen=True):
 async def produce_steadily(
     signals: Signals, variant: Variant, server: Server, rate: int, count: int, size: int
 ) -> None:
-    """Send so many messages at this rate, or fewer if it is told to stop."""
+    """Send ``count`` messages at this rate, or fewer if stopped."""
     rest = bytes(size - STAMP_BYTES)
     async with variant.sender(server, size) as sender:
         began_ns = time.monotonic_ns()
@@ -74,7 +74,7 @@ async def produce_steadily(
 
 
 async def collect(receiver: Receiver, most: int, arrivals: Arrivals) -> None:
-    """Receive so many messages and note their delays."""
+    """Receive up to ``most`` messages and record their delays."""
     while len(arrivals.instants_ns) < most:
         payloads = await receiver.receive()
         now_ns = time.monotonic_ns()
@@ -86,7 +86,7 @@ async def collect(receiver: Receiver, most: int, arrivals: Arrivals) -> None:
 async def consume_steadily(
     signals: Signals, variant: Variant, server: Server, name: str, count: int, size: int
 ) -> Arrivals:
-    """Receive so many messages, or fewer if it is told to stop."""
+    """Receive ``count`` messages, or fewer if stopped."""
     arrivals = Arrivals([], [])
     async with variant.receiver(server, name, size) as receiver:
         signals.ready.set()

@@ -1,12 +1,12 @@
 """A consumer that was away: ``python -m benchmarks.measures.recovery [--scale small]``.
 
-1. Two subscriptions exist; the consumer of one is away while a backlog is sent, and the other one's
-   reads it.
-2. Messages then go on at a steady rate to the one that stayed: its delay before the return.
-3. The other one comes back and reads until it has had the backlog: how long that takes, and what it
-   does to the delay of the one that stayed.
+1. There are two subscriptions; the consumer of one is away while a backlog is sent, and the other
+   consumer reads it.
+2. Then messages are sent at a steady rate to the live consumer: its delay before the return.
+3. The first consumer returns and reads until it has the backlog: how long this takes, and how it
+   affects the delay of the live consumer.
 
-The memory that the server holds is taken before the backlog and with it.
+The server's memory is measured before the backlog and with it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.peers.peer import Variant
 
 SIZE_BYTES: Final = 100
 LIVE_MSGS_PER_S: Final = 2_000
-"""Slow enough for every peer to have room for a recovery beside it."""
+"""Slow enough for every peer to have capacity for a recovery beside it."""
 
 LIVE, AWAY = "live", "away"
 
@@ -42,7 +42,7 @@ HELD: Final = Column("MB with the backlog", better="less")
 async def catch_up(
     signals: Signals, variant: Variant, server: Server, count: int
 ) -> tuple[int, int]:
-    """Come back and receive so many messages; when it came back, and when it had them."""
+    """Return and receive ``count`` messages; the instants of the return and of the last message."""
     began_ns = time.monotonic_ns()
     async with variant.receiver(server, AWAY, SIZE_BYTES) as receiver:
         left = count
@@ -102,9 +102,9 @@ def _come_back(variant: Variant, server: Server, backlog: int, scale: Scale) -> 
 MEASURE: Final = Measure(
     "recovery",
     "A consumer that was away",
-    "It comes back to a backlog of messages of 100 B, while another one goes on to receive 2,000 "
-    "messages/s: how long it takes until it had the backlog, and the p99 of the other one's delay "
-    "before and meanwhile. Memory is what the server holds before the backlog and with it.",
+    "It returns to a backlog of messages of 100 B, while another one receives 2,000 messages/s: "
+    "the time until it has the backlog, and the p99 of the other one's delay before and meanwhile. "
+    "Memory is that of the server before the backlog and with it.",
     (RATE, TOOK, BACKLOG, BEFORE, MEANWHILE, IDLE, HELD),
     lambda scale: (Case("return", scale.backlog),),
     run,

@@ -1,7 +1,7 @@
 """Many selectors: ``python -m benchmarks.measures.selectors [--scale small]``.
 
-As many subscribers as there are selectors, over one connection; every message is wanted by exactly
-one of them, message after message by the next.  A selector asks for two attributes.
+As many subscribers as there are selectors, over one connection; every message matches exactly one
+of them, in turn.  A selector tests two attributes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def run(variant: Variant, server: Server, case: Case, scale: Scale) -> Figures:
 MEASURE: Final = Measure(
     "selectors",
     "Selectors",
-    "As many subscribers as selectors, over one connection; every message of 100 B is wanted by "
+    "As many subscribers as selectors, over one connection; every message of 100 B matches "
     "exactly one. Penstock and the JMS brokers: a durable subscription with a selector on two "
     "attributes; RabbitMQ: a headers exchange with a classic queue for each.",
     (throughput.RATE, throughput.PROCESSOR),

@@ -2,8 +2,8 @@
 
 One producer process and one consumer process.  The clock runs from the first message sent to the
 last one acknowledged by its consumer; everything is confirmed to the producer meanwhile.  Processor
-time is that of the clients and the server together: on a machine that others use, too, it says more
-than the rate.
+time is that of the clients and the server together: on a shared machine it is more reliable than
+the rate.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.measures.measure import Case, Column, Figures, Measure, Scale
 from benchmarks.peers.peer import Variant
 
 BURST: Final = 512
-"""Messages that are handed over together: what the peers' own batching clients do at full speed."""
+"""Messages that are sent together, as the peers' own batching clients do at full speed."""
 
 FULL_PART_BYTES: Final = 400
 """Larger messages are fewer: most peers take two or three times as long for one of 1 kB."""
@@ -30,7 +30,7 @@ PROCESSOR: Final = Column("µs of processor", "{:.1f}", better="less")
 
 
 async def produce(signals: Signals, variant: Variant, server: Server, count: int, size: int) -> int:
-    """Send so many messages at full speed; when the first was sent."""
+    """Send ``count`` messages at full speed; returns the instant of the first."""
     async with variant.sender(server, size) as sender:
         burst = sender.encode([bytes(size)] * BURST)
         began_ns = time.monotonic_ns()
@@ -43,7 +43,7 @@ async def produce(signals: Signals, variant: Variant, server: Server, count: int
 async def consume(
     signals: Signals, variant: Variant, server: Server, name: str, count: int, size: int
 ) -> int:
-    """Receive so many messages; when the last was acknowledged."""
+    """Receive ``count`` messages; returns the instant of the last acknowledgement."""
     async with variant.receiver(server, name, size) as receiver:
         signals.ready.set()
         left = count
@@ -54,7 +54,7 @@ async def consume(
 
 
 def whole_bursts(messages: float) -> int:
-    """About so many messages, at least one burst."""
+    """The number rounded to whole bursts, at least one."""
     return max(1, round(messages / BURST)) * BURST
 
 

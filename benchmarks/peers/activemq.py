@@ -41,7 +41,7 @@ DIALECT: Final = stomp.Dialect(
 
 @contextmanager
 def start(directory: Path) -> Iterator[Server]:
-    """In the foreground, with its own directories."""
+    """Start it in the foreground, with its own directories."""
     port = free_port()
     configuration = directory / "activemq.xml"
     configuration.write_text(CONFIGURATION.format(data=directory / "data", port=port))
@@ -50,7 +50,7 @@ def start(directory: Path) -> Iterator[Server]:
         "ACTIVEMQ_CONF": str(directory),
         "ACTIVEMQ_DATA": str(directory / "data"),
         "ACTIVEMQ_TMP": str(directory),
-        # Its script would become another user, who may not read our directories.
+        # Its script would switch to another user, who cannot read our directories.
         "ACTIVEMQ_USER": getpass.getuser(),
     }
     command = ["activemq", "console", f"xbean:file:{configuration}"]

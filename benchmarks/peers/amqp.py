@@ -1,7 +1,7 @@
-"""A raw AMQP 0-9-1 client, as quick as such a client can be, to drive RabbitMQ in benchmarks.
+"""A raw AMQP 0-9-1 client, as fast as such a client can be, to drive RabbitMQ in benchmarks.
 
-It says only what durable queues with confirmations and acknowledgements need, from pre-encoded
-frames: the peer is measured at its best, not its Python client.
+It implements only what durable queues with confirmations and acknowledgements need, with
+pre-encoded frames: this measures the peer at its best, not its Python client.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def long(data: bytes) -> bytes:
 
 
 def table(**fields: str) -> bytes:
-    """A table of strings; underscores in names stand for hyphens."""
+    """A table of strings; underscores in names are replaced by hyphens."""
     entries = [short(n.replace("_", "-")) + b"S" + long(v.encode()) for n, v in fields.items()]
     return long(b"".join(entries))
 
@@ -101,14 +101,14 @@ class AmqpConnection:
         start = bytes(4) + short("PLAIN") + long(b"\x00guest\x00guest") + short("en_US")
         await connection.wire.send(method(START_OK, start, 0))
         tune = await connection.wait(TUNE)
-        # Without heartbeats: a client that is measured has better things to do.
+        # Without heartbeats, which would disturb the measurement.
         await connection.wire.send(method(TUNE_OK, tune[:6] + b"\x00\x00", 0))
         await connection.ask(OPEN, short("/") + short("") + b"\x00", OPEN_OK, 0)
         await connection.ask(CHANNEL_OPEN, short(""), CHANNEL_OPEN_OK)
         return connection
 
     def close(self) -> None:
-        """Disconnect without a word."""
+        """Disconnect without a closing handshake."""
         self.wire.close()
 
     async def ask(
@@ -119,7 +119,7 @@ class AmqpConnection:
         return await self.wait(answer)
 
     async def wait(self, number: Method) -> bytes:
-        """The arguments of the next method of this kind; what comes before it is dropped."""
+        """The arguments of the next method of this kind; earlier frames are dropped."""
         while True:
             while self.waiting:
                 kind, payload = self.waiting.pop(0)
@@ -133,7 +133,7 @@ class AmqpConnection:
             self.waiting += self.reader.feed(await self.wire.some())
 
     async def frames(self) -> list[Frame]:
-        """Whatever comes next."""
+        """The next frames."""
         if self.waiting:
             frames, self.waiting = self.waiting, []
             return frames
@@ -148,22 +148,22 @@ class AmqpConnection:
         await self.ask(EXCHANGE_DECLARE, arguments, EXCHANGE_DECLARE_OK)
 
     async def delete_exchange(self, name: str) -> None:
-        """With everything that was bound to it."""
+        """Delete the exchange with its bindings."""
         await self.ask(EXCHANGE_DELETE, b"\x00\x00" + short(name) + b"\x00", EXCHANGE_DELETE_OK)
 
     async def make_queue(self, name: str, kind: str) -> None:
-        """A durable queue, afresh: "quorum", "classic" or "stream"."""
+        """Create a new durable queue: "quorum", "classic" or "stream"."""
         await self.delete_queue(name)
         arguments = b"\x00\x00" + short(name) + b"\x02" + table(x_queue_type=kind)
         await self.ask(QUEUE_DECLARE, arguments, QUEUE_DECLARE_OK)
 
     async def bind(self, queue: str, exchange: str, headers: bytes = b"") -> None:
-        """Messages of the exchange go to the queue, those with these headers if any are given."""
+        """Route messages of the exchange to the queue, only those with these headers if given."""
         arguments = b"\x00\x00" + short(queue) + short(exchange) + short("") + b"\x00"
         await self.ask(QUEUE_BIND, arguments + (headers or table()), QUEUE_BIND_OK)
 
     async def delete_queue(self, name: str) -> None:
-        """With what waits in it."""
+        """Delete the queue with its messages."""
         await self.ask(QUEUE_DELETE, b"\x00\x00" + short(name) + b"\x00", QUEUE_DELETE_OK)
 
 
@@ -180,14 +180,14 @@ class AmqpSender(ConfirmedSender):
         self._singly: set[int] = set()
 
     def encode(self, payloads: list[bytes]) -> Any:
-        """The burst as it is sent, if all messages have one head."""
+        """The burst in encoded form, if all messages have one head."""
         if len(self._heads) > 1:
             return payloads
         head = self._heads[0]
         return head + (FRAME_END + head).join(payloads) + FRAME_END
 
     async def send(self, burst: Any, count: int) -> None:
-        """Put the heads before the payloads, unless there is only one."""
+        """Insert the heads before the payloads, unless there is only one."""
         if len(self._heads) > 1:
             pieces = [
                 piece
@@ -198,7 +198,7 @@ class AmqpSender(ConfirmedSender):
         await super().send(burst, count)
 
     def confirmations(self, data: bytes) -> int:
-        """A confirmation is of one message, or of all up to it."""
+        """A confirmation covers one message, or all up to it."""
         before = self._confirmed + len(self._singly)
         for kind, payload in self._reader.feed(data):
             said = struct.unpack_from(">HH", payload) if kind == METHOD else None
@@ -222,7 +222,7 @@ class AmqpSender(ConfirmedSender):
 
 
 class AmqpReceiver:
-    """Consumes queues, and acknowledges up to the last message of what came together."""
+    """Consumes queues, and acknowledges up to the last message of each read."""
 
     def __init__(self, connection: AmqpConnection) -> None:
         """Made by ``open_receiver``."""
@@ -239,14 +239,14 @@ class AmqpReceiver:
                 elif kind == METHOD and struct.unpack_from(">HH", payload) == DELIVER:
                     at = 5 + payload[4]
                     tag = payload[at : at + 8]
-        # The last delivery that was announced may have its payload still under way.  It is
-        # acknowledged a moment early, which no figure can show.
+        # The payload of the last announced delivery may still be in flight.  It is acknowledged
+        # slightly early, which no figure can show.
         if tag:
             await self._connection.wire.send(method(ACKNOWLEDGE, tag + b"\x01"))
         return payloads
 
     async def settle(self) -> None:
-        """The broker reads in order: it answers a harmless request after the acknowledgements."""
+        """The broker reads in order: it answers a no-op request after the acknowledgements."""
         await self._connection.ask(PREFETCH, struct.pack(">IHB", 0, 1, 0), PREFETCH_OK)
 
 
@@ -258,7 +258,7 @@ async def open_sender(port: int, heads: list[bytes]) -> AmqpSender:
 
 
 async def open_receiver(connection: AmqpConnection, queues: list[str], **options: str) -> None:
-    """Begin to consume these queues, as many messages ahead as the protocol allows."""
+    """Start to consume these queues, with the largest prefetch that the protocol allows."""
     arguments = struct.pack(">IHB", 0, 4 * UNCONFIRMED - 1, 0)
     await connection.ask(PREFETCH, arguments, PREFETCH_OK)
     for number, queue in enumerate(queues):

@@ -1,7 +1,7 @@
 """ActiveMQ Artemis, over STOMP: a multicast address with durable subscriptions, journal synced.
 
-It comes from Maven Central as the archive that one would unpack by hand.  Its instance is made as
-its manual says: the journal's buffer is tuned to the disk, which takes a few seconds.
+The archive comes from Maven Central.  Its instance is created as its manual describes: the
+journal's buffer is tuned to the disk, which takes a few seconds.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ DIALECT: Final = stomp.Dialect(
 
 
 def artemis_home() -> Path:
-    """The archive, downloaded and unpacked if need be."""
+    """The archive, downloaded and unpacked if necessary."""
     directory = downloaded("artemis", [ARCHIVE])
     home = directory / f"apache-artemis-{VERSION}"
     if not home.exists():
-        # Moved when it is whole: an unpacking that was interrupted leaves nothing behind.
+        # Renamed when complete: an interrupted unpacking leaves nothing behind.
         with (
             tempfile.TemporaryDirectory(dir=directory) as place,
             tarfile.open(directory / f"{home.name}-bin.tar.gz") as packed,
@@ -55,7 +55,7 @@ def artemis_home() -> Path:
 
 @contextmanager
 def start(directory: Path) -> Iterator[Server]:
-    """An instance of its own, of whose acceptors only one is left, on loopback."""
+    """A new instance with a single acceptor, on loopback."""
     instance = directory / "instance"
     environment = {"JAVA_HOME": str(find_java_home())}
     _create(artemis_home(), instance, environment)

@@ -1,8 +1,8 @@
-"""Kafka as Python programs use it that are in a hurry: with confluent-kafka, which is librdkafka.
+"""Kafka with the fast Python client: confluent-kafka, which is librdkafka.
 
-Its documentation's advice is followed: messages are handed over and taken over many at once, and
-only errors are reported.  Everything else is as by default: acknowledged by all replicas, of which
-there is one; collected for 5 ms; at most 100,000 messages under way; committed every 5 s.
+It follows the documentation's advice: messages are passed and received in batches, and only errors
+are reported.  Everything else is the default: acknowledged by all replicas, of which there is one;
+collected for 5 ms; at most 100,000 messages in flight; committed every 5 s.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from benchmarks.peers import kafka as raw
 from benchmarks.peers.peer import Durability, Receiver, Sender, Variant
 
 AT_ONCE: Final = 512
-"""Messages that are taken over together at most."""
+"""Messages that are received together at most."""
 
 WAIT_S: Final = 0.05
-"""How long a call waits; the process has nothing else to do, but must notice that it is to end."""
+"""How long a call waits; the process must notice in between that it is to stop."""
 
 WAIT_FOR_ROOM_S: Final = 0.001
 UNDER_WAY: Final = 100_000
-"""The client's own bound (``queue.buffering.max.messages``); what goes beyond it is refused."""
+"""The client's own bound (``queue.buffering.max.messages``); more messages are refused."""
 
 SETTLED_WITHIN_S: Final = 60.0
 MEMBER_GONE_AFTER_MS: Final = 6_000
-"""The least that a broker allows: a client that was ended is soon forgotten."""
+"""The broker's minimum: a client that ended is soon removed."""
 
 
 class ProducerSender:
-    """One call a burst; the client makes batches of its own."""
+    """One call per burst; the client forms its own batches."""
 
     def __init__(self, address: str, topic: raw.Topic) -> None:
         """Connects with the first message."""
@@ -50,21 +50,21 @@ class ProducerSender:
         )
 
     def encode(self, payloads: list[bytes]) -> list[dict[str, bytes]]:
-        """As the client wants them."""
+        """In the form that the client expects."""
         return [{"value": payload} for payload in payloads]
 
     async def send(self, burst: Any, count: int) -> None:
-        """As soon as there is room for it."""
+        """Wait for space in the client's queue."""
         while len(self._producer) + count > UNDER_WAY:
             self._producer.poll(WAIT_FOR_ROOM_S)
         queued = self._producer.produce_batch(self._topic, burst)
         if queued != count:
-            raise RuntimeError(f"confluent-kafka took {queued} of {count} messages")
+            raise RuntimeError(f"confluent-kafka accepted {queued} of {count} messages")
         self._producer.poll(0)
         self._check()
 
     async def settle(self) -> None:
-        """Until all are confirmed."""
+        """Wait until all are confirmed."""
         left = self._producer.flush(SETTLED_WITHIN_S)
         self._check()
         if left:
@@ -79,20 +79,20 @@ class ProducerSender:
 
 
 class ConsumerReceiver:
-    """Takes over what the client has fetched meanwhile."""
+    """Receives what the client has fetched meanwhile."""
 
     def __init__(self, consumer: Any) -> None:
-        """It is subscribed."""
+        """``consumer`` must be subscribed."""
         self._consumer = consumer
         self._first: Any = None
 
     async def poll(self) -> None:
-        """Wait a moment for a message; what else the client has to do is done meanwhile."""
+        """Wait briefly for a message; this also runs the client's other work."""
         self._first = self._consumer.poll(WAIT_S)
         await asyncio.sleep(0)
 
     async def receive(self) -> list[bytes]:
-        """What is there; the first message is waited for."""
+        """The fetched messages; waits for the first."""
         while self._first is None:
             await self.poll()
         messages = [self._first, *self._consumer.consume(AT_ONCE - 1, 0)]
@@ -117,7 +117,7 @@ async def open_sender(server: Server, size: int, *, topic: raw.Topic) -> AsyncIt
 async def open_receiver(
     server: Server, name: str, size: int, *, topic: raw.Topic
 ) -> AsyncIterator[Receiver]:
-    """The only member of the group of this name, which has its partition."""
+    """The only member of the group of this name, which owns its partition."""
     from confluent_kafka import Consumer
 
     consumer = Consumer(
@@ -140,7 +140,7 @@ async def open_receiver(
 
 
 def variant(name: str, durability: Durability, topic: raw.Topic, part: float) -> Variant:
-    """The same topics as the raw client's."""
+    """The same topics as those of the raw client."""
     return Variant(
         f"{name}, confluent-kafka",
         durability,

@@ -1,4 +1,4 @@
-"""Frames out of a stream of bytes that comes in pieces, for protocols with a binary head."""
+"""Splits a stream of bytes into frames, for protocols with a binary head."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 Frame: TypeAlias = tuple[int, bytes]
-"""What kind it is, and what it says."""
+"""The kind of a frame, and its content."""
 
 Locate: TypeAlias = Callable[[bytes, int], tuple[int, int, int, int]]
-"""From the bytes and where a head stands in them: the frame's kind, where what it says begins and
-ends, and where the next frame begins."""
+"""Given the bytes and the position of a head: the frame's kind, the begin and end of its content,
+and the begin of the next frame."""
 
 
 class FrameReader:
-    """Takes bytes as they come and gives whole frames."""
+    """Takes bytes as they arrive and returns complete frames."""
 
     def __init__(self, head_bytes: int, locate: Locate) -> None:
-        """``head_bytes`` are enough for ``locate``."""
+        """``locate`` needs ``head_bytes``."""
         self._head_bytes = head_bytes
         self._locate = locate
         self._rest = b""
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that are whole now."""
+        """The frames that are complete now."""
         data = self._rest + data
         at = 0
         frames = []

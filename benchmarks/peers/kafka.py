@@ -1,15 +1,15 @@
 """Kafka over raw sockets: a topic of one partition, and a consumer group for each subscription.
 
-A burst is one Produce request with one record batch.  A broker takes the requests of a connection
-one after the other, so few are under way: a producer that is held up hands over more at once, as
-Kafka's own clients do.
+A burst is one Produce request with one record batch.  A broker processes the requests of a
+connection one after the other, so few are in flight: a delayed producer sends more in one request,
+as Kafka's own clients do.
 
-A reader asks for the next batches before it takes the last ones apart, and does not check their
-checksums (librdkafka does not either unless told to).  It commits how far it came every five
-seconds and at the end, as Kafka's own clients do; a reader that comes back begins there.
+A reader requests the next batches before it decodes the last ones, and does not check their
+checksums (neither does librdkafka by default).  It commits its offset every five seconds and at the
+end, as Kafka's own clients do; a reader that returns begins there.
 
-``Kafka, flushed`` has a topic with ``flush.messages=1``, whose every batch is synced before it is
-acknowledged.  Kafka's default leaves that to the kernel, because it counts on replicas.
+``Kafka, flushed`` has a topic with ``flush.messages=1``: every batch is synced before it is
+acknowledged.  Kafka's default leaves that to the kernel, because it relies on replicas.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ COMMIT_EVERY_S: Final = 5.0
 
 LOOK_EVERY_S: Final = 0.05
 GIVE_UP_S: Final = 60.0
-"""A member that died is forgotten after 45 s, unless it asked for less."""
+"""A member that died is removed after 45 s, unless it requested less."""
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """A topic, what of it is not as by default, and how it is written to."""
+    """A topic, its non-default settings, and how it is written to."""
 
     name: str
     requests_under_way: int
@@ -55,7 +55,7 @@ DEFAULT: Final = Topic("default", 5)
 
 
 class KafkaConnection:
-    """Asks one thing after another."""
+    """Sends one request after another."""
 
     def __init__(self, wire: Wire) -> None:
         """Made by ``open``."""
@@ -73,32 +73,32 @@ class KafkaConnection:
         return await self.answer()
 
     async def begin(self, api: requests.Api, body: bytes) -> None:
-        """Ask, and fetch the answer later."""
+        """Send a request, and read the answer later."""
         self._last_question += 1
         await self.wire.send(requests.request(api, self._last_question, body))
 
     async def answer(self) -> bytes:
-        """The answer to the last question."""
+        """The answer to the last request."""
         size = int.from_bytes(await self.wire.exactly(4), "big")
         answer = await self.wire.exactly(size)
         number = int.from_bytes(answer[:4], "big")
         if number != self._last_question:
-            raise RuntimeError(f"Kafka answered {number}, and {self._last_question} was asked")
+            raise RuntimeError(f"Kafka answered {number} instead of {self._last_question}")
         return answer[4:]
 
 
 def check(api: requests.Api, error: int) -> None:
-    """Raise unless all is well."""
+    """Raise if there is an error."""
     if error != requests.OK:
         raise RuntimeError(f"Kafka refused {api.name} with error {error}")
 
 
 async def _until(api: requests.Api, wanted: set[int], error: Callable[[], Awaitable[int]]) -> None:
-    """Ask until the broker has come so far: it answers before it has done everything."""
+    """Repeat the request until the broker has finished: it answers before everything is done."""
     until = time.monotonic() + GIVE_UP_S
     while (last := await error()) not in wanted:
         if time.monotonic() > until:
-            raise RuntimeError(f"Kafka says {last} to {api.name} after {GIVE_UP_S:g} s")
+            raise RuntimeError(f"Kafka still answers {last} to {api.name} after {GIVE_UP_S:g} s")
         await asyncio.sleep(LOOK_EVERY_S)
 
 
@@ -106,10 +106,10 @@ async def _until(api: requests.Api, wanted: set[int], error: Callable[[], Awaita
 
 
 class TopicSender(ConfirmedSender):
-    """A request for each burst; the answers come in the order of the requests."""
+    """One request per burst; the answers arrive in the order of the requests."""
 
     def __init__(self, wire: Wire, topic: Topic) -> None:
-        """The topic exists."""
+        """The topic must exist."""
         from crc32c import crc32c
 
         super().__init__(wire)
@@ -120,16 +120,16 @@ class TopicSender(ConfirmedSender):
 
     def encode(self, payloads: list[bytes]) -> bytes:
         """One request with one record batch."""
-        # Of now, so that the broker does not take them for messages that are past their time.
+        # The current time, so that the broker does not consider them expired.
         batch = record_batch(payloads, time.time_ns() // 1_000_000, self._checksum)
         return requests.request(requests.PRODUCE, 0, requests.produce(self._topic, batch))
 
     async def send(self, burst: Any, count: int) -> None:
-        """One request, whatever it holds."""
+        """One request per burst, whatever its size."""
         await super().send(burst, 1)
 
     def confirmations(self, data: bytes) -> int:
-        """How many requests are answered, and well."""
+        """The number of successfully answered requests."""
         answers = self._reader.feed(data)
         for _, answer in answers:
             check(requests.PRODUCE, requests.produced(answer))
@@ -137,7 +137,7 @@ class TopicSender(ConfirmedSender):
 
 
 class GroupReceiver:
-    """Reads the partition, and commits for its group over a connection of its own."""
+    """Reads the partition, and commits for its group over a separate connection."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class GroupReceiver:
         size: int,
         offset: int,
     ) -> None:
-        """``offset`` is the first one that the group has not had."""
+        """``offset`` is the first one that the group has not read."""
         self._reading = reading
         self._committing = committing
         self._group = group
@@ -158,11 +158,11 @@ class GroupReceiver:
         self._commit_at = time.monotonic() + COMMIT_EVERY_S
 
     async def ask(self) -> None:
-        """For what comes next."""
+        """Request the next batches."""
         await self._reading.begin(requests.FETCH, requests.fetch(self._topic, self._next))
 
     async def receive(self) -> list[bytes]:
-        """The payloads of the batches that came together."""
+        """The payloads of the received batches."""
         if time.monotonic() >= self._commit_at:
             await self._commit()
         while True:
@@ -176,7 +176,7 @@ class GroupReceiver:
                 payloads = [
                     each for batch in batches for each in payloads_of(data, batch, self._size)
                 ]
-                # The first batch may begin before the offset that was asked for.
+                # The first batch may begin before the requested offset.
                 return payloads[had - batches[0].first :]
 
     async def settle(self) -> None:
@@ -194,7 +194,7 @@ class GroupReceiver:
 
 
 async def make_topic(server: Server, names: Sequence[str], *, topic: Topic) -> None:
-    """An empty topic, and groups that have read nothing."""
+    """Create an empty topic, and groups without offsets."""
     connection = await KafkaConnection.open(server)
     await _delete(connection, topic)
     await _forget_groups(connection, names)
@@ -206,7 +206,7 @@ async def make_topic(server: Server, names: Sequence[str], *, topic: Topic) -> N
 
 
 async def delete_topic(server: Server, names: Sequence[str], *, topic: Topic) -> None:
-    """With everything in it; its groups are forgotten before they are used again."""
+    """Delete the topic with its messages; its groups are deleted before they are used again."""
     connection = await KafkaConnection.open(server)
     await _delete(connection, topic)
     connection.wire.close()
@@ -226,7 +226,8 @@ async def _fetch_error(connection: KafkaConnection, topic: Topic) -> int:
 
 
 async def _forget_groups(connection: KafkaConnection, names: Sequence[str]) -> None:
-    """As soon as the last member is gone; the first question has the broker make what it needs."""
+    """Delete the groups once their last member has left; the first request makes the broker
+    create the topic of offsets."""
 
     async def coordinator_error() -> int:
         answer = await connection.ask(requests.FIND_COORDINATOR, requests.text("bench"))

@@ -1,12 +1,12 @@
-"""Kafka's record batches (format 2): payloads into bytes, and bytes into payloads.
+"""Kafka's record batches (format 2): encodes and decodes payloads.
 
-1. A batch has a head of 61 bytes.  Its checksum (CRC-32C) is of what follows it; the broker writes
-   the offset and the epoch, which stand before it, so that a batch can be sent again and again.
-2. A record is its length, attributes, the distances of its time and its offset from those of the
-   batch, key, value and headers; all numbers are zigzag varints.  Ours have no key and no headers.
-3. So the places of the values follow from their size and their number, if every record is as short
-   as it can be.  A batch whose values all have the size and whose length is the sum of such records
-   has no other form; any other is taken apart record by record.
+1. A batch has a head of 61 bytes.  Its checksum (CRC-32C) covers what follows it; the broker writes
+   the offset and the epoch, which precede it, so that a batch can be sent repeatedly.
+2. A record is its length, attributes, the deltas of its time and its offset to those of the batch,
+   key, value and headers; all numbers are zigzag varints.  Ours have no key and no headers.
+3. The positions of the values therefore follow from their size and their number, if every record is
+   as short as possible.  A batch whose values all have that size and whose length is the sum of
+   such records has no other form; any other batch is decoded record by record.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ BEFORE_CHECKSUM: Final = struct.Struct(">qiibI")
 """First offset, length of what follows, epoch of the leader, format, checksum."""
 
 AFTER_CHECKSUM: Final = struct.Struct(">hiqqqhii")
-"""Attributes, last offset from the first, first and last time, producer, its epoch, its sequence,
+"""Attributes, last offset delta, first and last time, producer, its epoch, its sequence, number of
 records."""
 
 HEAD_BYTES: Final = BEFORE_CHECKSUM.size + AFTER_CHECKSUM.size
 LENGTH_END: Final = 12
-"""Where the length stands that counts what follows it."""
+"""The position after the length field, from which the length counts."""
 
 FORMAT: Final = 2
 COMPRESSION: Final = 0b111
-"""The bits of the attributes that name a compression; no bit is none."""
+"""The bits of the attributes that name a compression; 0 means none."""
 
 NOBODY: Final = -1
-"""The producer, its epoch and its sequence, of those that are not idempotent."""
+"""Producer, epoch and sequence of a producer that is not idempotent."""
 
 NO_KEY: Final = b"\x01"
 NO_HEADERS: Final = b"\x00"
 ATTRIBUTES_AND_TIME: Final = b"\x00\x00"
-"""None, and the time of the batch."""
+"""No attributes, and the time of the batch."""
 
 
 class BatchHead(msgspec.Struct, frozen=True):
-    """Where a batch stands in some bytes, and which offsets it has."""
+    """The position of a batch in the bytes, and its offsets."""
 
     first: int
     records: int
@@ -69,7 +69,7 @@ def varint(number: int) -> bytes:
 
 
 def take_varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that stands there, and where the next thing stands."""
+    """The number at this position, and the position after it."""
     rest = shift = 0
     while True:
         byte = data[at]
@@ -82,7 +82,7 @@ def take_varint(data: bytes, at: int) -> tuple[int, int]:
 
 @cache
 def record_head(number: int, size: int) -> bytes:
-    """What stands before the value of the record of this number in its batch."""
+    """The bytes before the value of the record with this number in its batch."""
     head = ATTRIBUTES_AND_TIME + varint(number) + NO_KEY + varint(size)
     return varint(len(head) + size + len(NO_HEADERS)) + head
 
@@ -99,7 +99,7 @@ def record_batch(payloads: list[bytes], now_ms: int, checksum: Checksum) -> byte
 
 
 def batch_heads(data: bytes) -> Iterator[BatchHead]:
-    """The batches that are whole; the broker may cut off the last one."""
+    """The complete batches; the broker may truncate the last one."""
     at = 0
     while len(data) - at >= HEAD_BYTES:
         first, length, _, form, _ = BEFORE_CHECKSUM.unpack_from(data, at)
@@ -114,7 +114,7 @@ def batch_heads(data: bytes) -> Iterator[BatchHead]:
 
 
 def payloads_of(data: bytes, batch: BatchHead, size: int) -> list[bytes]:
-    """The values of a batch, which are all of this size."""
+    """The values of a batch, all of this size."""
     places, length = value_places(batch.records, size)
     if batch.end - batch.begin != length:
         return list(values(data, batch))
@@ -124,7 +124,7 @@ def payloads_of(data: bytes, batch: BatchHead, size: int) -> list[bytes]:
 
 @cache
 def value_places(records: int, size: int) -> tuple[list[int], int]:
-    """Where the values of so many records stand, and where the records end."""
+    """The positions of the values of this many records, and the end of the records."""
     places = []
     at = 0
     for number in range(records):
@@ -135,12 +135,12 @@ def value_places(records: int, size: int) -> tuple[list[int], int]:
 
 
 def values(data: bytes, batch: BatchHead) -> Iterator[bytes]:
-    """The values of a batch, whatever its records are like; those that are null are empty."""
+    """The values of a batch of any form; null values are empty."""
     at = batch.begin
     for _ in range(batch.records):
         length, at = take_varint(data, at)
         end = at + length
-        # Behind the attributes: the time, the offset, and the key or the lack of one.
+        # After the attributes: the time, the offset, and the key or its absence.
         _, at = take_varint(data, at + 1)
         _, at = take_varint(data, at)
         key, at = take_varint(data, at)

@@ -1,7 +1,7 @@
-"""Kafka's requests and answers, as far as they are needed here: bytes in, bytes out.
+"""Kafka's requests and answers, as far as they are needed here: encoding and decoding.
 
-Of each request an old version is used that Kafka 4 still takes, without the tagged fields of newer
-ones: they are shorter, and say all that is needed.  All of them are about one partition, 0.
+For each request an old version is used that Kafka 4 still accepts, without the tagged fields of
+newer ones: they are shorter and sufficient.  All of them concern one partition, 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HEAD_BYTES: Final = 8
 NO_TRANSACTION: Final = -1
 ONE_REPLICA: Final = 1
 LEADER: Final = 1
-"""Acknowledged by the leader.  It has the only replica, so that "by all" would say the same."""
+"""Acknowledged by the leader.  It has the only replica, so "by all" would mean the same."""
 
 ANSWER_WITHIN_MS: Final = 30_000
 CLIENT_NOT_REPLICA: Final = -1
@@ -31,14 +31,14 @@ AT_LEAST_BYTES: Final = 1
 AT_MOST_BYTES: Final = 50 << 20
 AT_MOST_OF_A_PARTITION: Final = 1 << 20
 WAIT_AT_MOST_MS: Final = 500
-"""The four are the Java client's defaults: an answer as soon as there is anything."""
+"""The four are the Java client's defaults: an answer as soon as there is data."""
 
 NO_GENERATION: Final = -1
-"""Of a group whose only member says itself what it reads."""
+"""For a group whose only member assigns its partition itself."""
 
 BROKERS_RETENTION: Final = -1
 NO_OFFSET: Final = -1
-"""What is said of a group that has committed none."""
+"""The offset of a group without a commit."""
 
 OK: Final = 0
 NO_TOPIC: Final = 3
@@ -47,7 +47,7 @@ GROUP_HAS_MEMBERS, NO_GROUP = 68, 69
 
 
 class Api(msgspec.Struct, frozen=True):
-    """A kind of request, and the version of it that is spoken."""
+    """A kind of request and its version."""
 
     name: str
     key: int
@@ -65,17 +65,17 @@ DELETE_GROUPS: Final = Api("DeleteGroups", 42, 0)
 
 
 def text(said: str) -> bytes:
-    """With its length before it."""
+    """A text preceded by its length."""
     return struct.pack(">h", len(said)) + said.encode()
 
 
 def several(pieces: Sequence[bytes]) -> bytes:
-    """With their number before them."""
+    """Items preceded by their number."""
     return struct.pack(">i", len(pieces)) + b"".join(pieces)
 
 
 def request(api: Api, number: int, body: bytes) -> bytes:
-    """A request; its number comes back with the answer."""
+    """A request; the answer repeats its number."""
     head = struct.pack(">hhi", api.key, api.version, number) + text(CLIENT)
     return struct.pack(">i", len(head) + len(body)) + head + body
 
@@ -87,30 +87,29 @@ def _locate(data: bytes, at: int) -> tuple[int, int, int, int]:
 
 
 def answer_reader() -> FrameReader:
-    """A reader of answers, which are known by the numbers of their requests."""
+    """A reader of answers, which are identified by the numbers of their requests."""
     return FrameReader(HEAD_BYTES, _locate)
 
 
 class Fields:
-    """Takes an answer's fields one after the other."""
+    """Decodes an answer's fields one after the other."""
 
     def __init__(self, data: bytes) -> None:
-        """From the beginning."""
         self._data = data
         self._at = 0
 
     def take(self, form: str) -> int:
-        """One number, in the form of ``struct``."""
+        """One number, in the format of ``struct``."""
         (number,) = struct.unpack_from(form, self._data, self._at)
         self._at += struct.calcsize(form)
         return int(number)
 
     def text(self) -> str:
-        """A text; one that is null is empty."""
+        """A text; null is empty."""
         return self._bytes(self.take(">h")).decode()
 
     def data(self) -> bytes:
-        """Bytes; those that are null are empty."""
+        """Bytes; null is empty."""
         return self._bytes(self.take(">i"))
 
     def _bytes(self, size: int) -> bytes:
@@ -123,20 +122,20 @@ class Fields:
 
 
 def produce(topic: str, batch: bytes) -> bytes:
-    """That a record batch be kept."""
+    """A request to store a record batch."""
     partition = struct.pack(">ii", PARTITION, len(batch)) + batch
     head = struct.pack(">hhi", NO_TRANSACTION, LEADER, ANSWER_WITHIN_MS)
     return head + several([text(topic) + several([partition])])
 
 
 def produced(answer: bytes) -> int:
-    """The error of what was produced."""
+    """The error code of a Produce answer."""
     fields = _one_partition(Fields(answer))
     return fields.take(">h")
 
 
 def fetch(topic: str, offset: int, wait_ms: int = WAIT_AT_MOST_MS) -> bytes:
-    """What is asked for what stands at this offset and behind it."""
+    """A request for the records from this offset on."""
     partition = struct.pack(">iqi", PARTITION, offset, AT_MOST_OF_A_PARTITION)
     return struct.pack(
         ">iiiib", CLIENT_NOT_REPLICA, wait_ms, AT_LEAST_BYTES, AT_MOST_BYTES, READ_UNCOMMITTED
@@ -146,19 +145,19 @@ def fetch(topic: str, offset: int, wait_ms: int = WAIT_AT_MOST_MS) -> bytes:
 def fetched(answer: bytes) -> tuple[int, bytes]:
     """The error, and the record batches."""
     fields = Fields(answer)
-    fields.take(">i")  # how long it was throttled
+    fields.take(">i")  # throttle time
     _one_partition(fields)
     error = fields.take(">h")
-    fields.take(">q")  # the end of what may be read
-    fields.take(">q")  # the same for readers of transactions
-    for _ in range(fields.take(">i")):  # transactions that were given up
+    fields.take(">q")  # high watermark
+    fields.take(">q")  # last stable offset
+    for _ in range(fields.take(">i")):  # aborted transactions
         fields.take(">q")
         fields.take(">q")
     return error, fields.data()
 
 
 def _one_partition(fields: Fields) -> Fields:
-    """Behind the names of the one topic and the one partition that were asked for."""
+    """Skip the names of the one requested topic and partition."""
     topics = fields.take(">i")
     fields.text()
     partitions = fields.take(">i")
@@ -172,7 +171,7 @@ def _one_partition(fields: Fields) -> Fields:
 
 
 def commit(group: str, topic: str, offset: int) -> bytes:
-    """That a group has read everything before this offset."""
+    """A commit: the group has read everything before this offset."""
     partition = struct.pack(">iq", PARTITION, offset) + text("")
     head = text(group) + struct.pack(">i", NO_GENERATION) + text("")
     retention = struct.pack(">q", BROKERS_RETENTION)
@@ -180,17 +179,16 @@ def commit(group: str, topic: str, offset: int) -> bytes:
 
 
 def committed(answer: bytes) -> int:
-    """The error of a commit."""
     return _one_partition(Fields(answer)).take(">h")
 
 
 def ask_offset(group: str, topic: str) -> bytes:
-    """How far a group has come."""
+    """A request for a group's offset."""
     return text(group) + several([text(topic) + several([struct.pack(">i", PARTITION)])])
 
 
 def offset_of(answer: bytes) -> tuple[int, int]:
-    """The error, and the offset that was committed, or ``NO_OFFSET``."""
+    """The error, and the committed offset or ``NO_OFFSET``."""
     fields = _one_partition(Fields(answer))
     offset = fields.take(">q")
     fields.text()
@@ -198,12 +196,12 @@ def offset_of(answer: bytes) -> tuple[int, int]:
 
 
 def first_error(answer: bytes) -> int:
-    """The error that an answer begins with, as that to ``FIND_COORDINATOR`` does."""
+    """The error at the beginning of an answer, as in that to ``FIND_COORDINATOR``."""
     return Fields(answer).take(">h")
 
 
 def delete_groups(groups: Sequence[str]) -> bytes:
-    """Forget how far they have come."""
+    """A request to delete the groups' offsets."""
     return several([text(group) for group in groups])
 
 
@@ -220,14 +218,14 @@ def create_topic(topic: str, settings: dict[str, str]) -> bytes:
 
 
 def delete_topic(topic: str) -> bytes:
-    """With everything in it."""
+    """A request to delete a topic with its messages."""
     return several([text(topic)]) + struct.pack(">i", ANSWER_WITHIN_MS)
 
 
 def errors_by_name(answer: bytes) -> list[int]:
-    """The errors of topics or groups that were deleted; of a topic that was made, its error."""
+    """The errors of deleted topics or groups, or of a created topic."""
     fields = Fields(answer)
-    fields.take(">i")  # how long it was throttled
+    fields.take(">i")  # throttle time
     errors = []
     for _ in range(fields.take(">i")):
         fields.text()

@@ -1,4 +1,4 @@
-"""Mosquitto, quality of service 1: acknowledged, and kept in memory only."""
+"""Mosquitto, quality of service 1: acknowledged, and stored only in memory."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ async def _connected(port: int, name: str) -> Wire:
 
 
 class TopicSender(ConfirmedSender):
-    """Every message under way has a number of its own, and is confirmed by it."""
+    """Every message in flight has its own number, by which it is confirmed."""
 
     def __init__(self, wire: Wire, size: int) -> None:
-        """More heads than messages under way, because they are confirmed in order."""
+        """More heads than messages in flight, because they are confirmed in order."""
         super().__init__(wire)
         self._heads = [_publish_head(number, size) for number in range(1, 2 * UNCONFIRMED + 1)]
         self._next = 0
@@ -62,7 +62,7 @@ class TopicSender(ConfirmedSender):
         return payloads
 
     async def send(self, burst: Any, count: int) -> None:
-        """Put the numbers before the payloads."""
+        """Insert the numbers before the payloads."""
         heads = self._heads[self._next : self._next + count]
         heads += self._heads[: count - len(heads)]
         self._next = (self._next + count) % len(self._heads)
@@ -70,23 +70,23 @@ class TopicSender(ConfirmedSender):
         await super().send(b"".join(pieces), count)
 
     def confirmations(self, data: bytes) -> int:
-        """All answers are of one length."""
+        """All answers have one length."""
         whole, self._odd_bytes = divmod(len(data) + self._odd_bytes, PUBACK_BYTES)
         return whole
 
 
 class TopicReceiver:
-    """Packets are all of one length; each is acknowledged by its number."""
+    """All packets have one length; each is acknowledged by its number."""
 
     def __init__(self, wire: Wire, size: int) -> None:
-        """The wire is subscribed."""
+        """``wire`` must be subscribed."""
         self._wire = wire
         self._size = size
         self._head_bytes = len(_publish_head(1, size))
         self._rest = b""
 
     async def receive(self) -> list[bytes]:
-        """Whatever is whole."""
+        """The complete packets."""
         length = self._head_bytes + self._size
         while len(self._rest) < length:
             self._rest += await self._wire.some()
@@ -111,7 +111,7 @@ async def open_sender(server: Server, size: int) -> AsyncIterator[Sender]:
 
 @asynccontextmanager
 async def open_receiver(server: Server, name: str, size: int) -> AsyncIterator[Receiver]:
-    """A subscriber under a name of its own."""
+    """A subscriber with its own name."""
     wire = await _connected(server.port, name)
     await wire.send(_packet(0x82, b"\x00\x01" + _text(TOPIC) + b"\x01"))
     await wire.exactly(5)
@@ -121,7 +121,7 @@ async def open_receiver(server: Server, name: str, size: int) -> AsyncIterator[R
 
 @contextmanager
 def start(directory: Path) -> Iterator[Server]:
-    """Without limits on what waits for a subscriber."""
+    """Start it without limits on queued messages."""
     port = free_port()
     config = directory / "mosquitto.conf"
     config.write_text(

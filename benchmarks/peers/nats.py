@@ -1,4 +1,4 @@
-"""NATS: core (nothing is kept) and JetStream with a file (written, synced every two minutes)."""
+"""NATS: core (no storage) and JetStream with a file (written, synced every two minutes)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PING: Final = b"PING\r\n"
 
 
 async def connected(port: int) -> Wire:
-    """A connection on which the server answers only what must be answered."""
+    """A connection without optional answers of the server."""
     wire = await Wire.open(port)
     await wire.until(b"\r\n")
     options = {"verbose": False, "pedantic": False, "name": "bench"}
@@ -31,15 +31,15 @@ async def connected(port: int) -> Wire:
 
 
 async def synchronised(wire: Wire) -> None:
-    """Until the server has read everything that was sent."""
+    """Wait until the server has read everything that was sent."""
     await wire.send(PING)
     await wire.until(b"PONG\r\n")
 
 
 def without_pings(data: bytes, length: int) -> bytes:
-    """Messages of one length, without what the server asks between them to measure its round trip.
+    """Strip the server's PINGs, which measure its round trip, from messages of one length.
 
-    The questions need no answer as long as a run lasts.
+    Within the duration of a run the PINGs need no answer.
     """
     kept, at = b"", 0
     while at < len(data):
@@ -59,7 +59,7 @@ def _published(head: bytes, payloads: list[bytes]) -> bytes:
 
 
 class CoreSender(ConfirmedSender):
-    """Without confirmations; the answer to a PING behind a burst says that the burst was read."""
+    """No confirmations; the answer to a PING after a burst shows that the burst was read."""
 
     def __init__(self, wire: Wire, size: int) -> None:
         """Every message has the same head."""
@@ -73,7 +73,7 @@ class CoreSender(ConfirmedSender):
         return _published(self._head, payloads) + PING
 
     async def send(self, burst: Any, count: int) -> None:
-        """Remember how many messages the answer will confirm."""
+        """Record how many messages the answer will confirm."""
         self._bursts.append(count)
         await super().send(burst, count)
 
@@ -86,17 +86,17 @@ class CoreSender(ConfirmedSender):
 
 
 class CoreReceiver:
-    """Messages are all of one length."""
+    """All messages have one length."""
 
     def __init__(self, wire: Wire, size: int) -> None:
-        """The wire is subscribed."""
+        """``wire`` must be subscribed."""
         self._wire = wire
         self._size = size
         self._head_bytes = len(b"MSG bench 1 %d\r\n" % size)
         self._rest = b""
 
     async def receive(self) -> list[bytes]:
-        """Whatever is whole."""
+        """The complete messages."""
         length = self._head_bytes + self._size + 2
         while len(self._rest) < length:
             self._rest += await self._wire.some()
@@ -134,34 +134,34 @@ class StreamSender(ConfirmedSender):
     """Every message is confirmed to an inbox."""
 
     def __init__(self, wire: Wire, size: int) -> None:
-        """The wire is subscribed to the inbox."""
+        """``wire`` must be subscribed to the inbox."""
         super().__init__(wire)
         self._head = b"PUB %b _INBOX.confirmed %d\r\n" % (SUBJECT, size)
         self._confirmed = MarkCounter(b'"seq"')
 
     def encode(self, payloads: list[bytes]) -> bytes:
-        """The burst as it is sent."""
+        """The burst in encoded form."""
         return _published(self._head, payloads)
 
     def confirmations(self, data: bytes) -> int:
-        """A confirmation names the message's number in the stream."""
+        """A confirmation has the message's number in the stream."""
         if b'"error"' in data:
             raise RuntimeError(f"JetStream refused a message: {data[:200]!r}")
         return self._confirmed.count(data)
 
 
 class StreamReceiver:
-    """A push consumer that acknowledges up to the last message of what came together."""
+    """A push consumer that acknowledges up to the last message of each read."""
 
     def __init__(self, wire: Wire, size: int) -> None:
-        """The wire is subscribed to what the consumer pushes."""
+        """``wire`` must be subscribed to the consumer's subject."""
         self._wire = wire
         pattern = rb"MSG %b 1 (\S+) %d\r\n(.{%d})\r\n" % (SUBJECT, size, size)
         self._message = re.compile(pattern, re.DOTALL)
         self._rest = b""
 
     async def receive(self) -> list[bytes]:
-        """Whatever is whole."""
+        """The complete messages."""
         found: list[re.Match[bytes]] = []
         while not found:
             self._rest += await self._wire.some()
@@ -176,7 +176,7 @@ class StreamReceiver:
 
 
 async def ask(wire: Wire, subject: str, request: dict[str, object]) -> dict[str, object]:
-    """The answer to a request of JetStream's own interface."""
+    """The answer to a request of JetStream's API."""
     body = json.dumps(request)
     await wire.send(
         f"SUB _INBOX.ask 9\r\nPUB $JS.API.{subject} _INBOX.ask {len(body)}\r\n{body}\r\n".encode()
@@ -194,9 +194,9 @@ def _done(answer: dict[str, object]) -> None:
 
 
 async def make_stream(server: Server, names: Sequence[str]) -> None:
-    """A stream on disk, empty, with a durable consumer for each name."""
+    """Create an empty stream on disk with a durable consumer for each name."""
     wire = await connected(server.port)
-    # There may be one of the run before; that there is none is no error.
+    # The previous run may have left a stream; its absence is no error.
     await ask(wire, f"STREAM.DELETE.{STREAM}", {})
     stream: dict[str, object] = {"name": STREAM, "subjects": ["js"], "storage": "file"}
     _done(await ask(wire, f"STREAM.CREATE.{STREAM}", stream))
@@ -218,7 +218,7 @@ async def make_consumer(wire: Wire, name: str, config: dict[str, Any]) -> None:
 
 
 async def delete_stream(server: Server, names: Sequence[str]) -> None:
-    """With its consumers."""
+    """Delete the stream with its consumers."""
     wire = await connected(server.port)
     await ask(wire, f"STREAM.DELETE.{STREAM}", {})
     wire.close()
@@ -244,7 +244,7 @@ async def stream_receiver(server: Server, name: str, size: int) -> AsyncIterator
 
 @contextmanager
 def start(directory: Path) -> Iterator[Server]:
-    """With JetStream, in this directory."""
+    """Start it with JetStream, in this directory."""
     port = free_port()
     config = directory / "nats.conf"
     config.write_text(

@@ -1,4 +1,4 @@
-"""NATS as most Python programs use it: with nats-py."""
+"""NATS with the usual Python client: nats-py."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from benchmarks.peers import nats as raw
 from benchmarks.peers.peer import Durability, Receiver, Sender, Variant, nothing
 
 AT_ONCE: Final = 512
-"""Messages that one fetch brings at most."""
+"""Messages of one fetch at most."""
 
 PATIENCE_S: Final = 1.0
-"""How long a fetch waits before it is tried again."""
+"""How long a fetch waits before it is repeated."""
 
 
 def _url(server: Server) -> str:
@@ -22,10 +22,10 @@ def _url(server: Server) -> str:
 
 
 class CoreSender:
-    """One call a message, without confirmation; a flush at the end."""
+    """One call per message, without confirmation; a flush at the end."""
 
     def __init__(self, client: Any) -> None:
-        """The client is connected."""
+        """``client`` must be connected."""
         self._client = client
 
     def encode(self, payloads: list[bytes]) -> list[bytes]:
@@ -33,21 +33,21 @@ class CoreSender:
         return payloads
 
     async def send(self, burst: Any, count: int) -> None:
-        """Call after call, and a flush, without which the client lets everything pile up."""
+        """Publish one by one, then flush, without which the client's buffer would grow."""
         for payload in burst:
             await self._client.publish("bench", payload)
         await self._client.flush()
 
     async def settle(self) -> None:
-        """Until the server has read everything."""
+        """Wait until the server has read everything."""
         await self._client.flush()
 
 
 class CoreReceiver:
-    """One message after the other."""
+    """Receives one message at a time."""
 
     def __init__(self, subscription: Any) -> None:
-        """It is in force."""
+        """The subscription must be in force."""
         self._subscription = subscription
 
     async def receive(self) -> list[bytes]:
@@ -60,19 +60,19 @@ class CoreReceiver:
 
 
 class StreamSender(CoreSender):
-    """One call a message, with the client's own window of unconfirmed ones."""
+    """One call per message, with the client's own window of unconfirmed ones."""
 
     def __init__(self, stream: Any) -> None:
         """JetStream's context."""
         self._stream = stream
 
     async def send(self, burst: Any, count: int) -> None:
-        """Call after call; each waits only while too many are unconfirmed."""
+        """Publish one by one; a call waits only while too many are unconfirmed."""
         for payload in burst:
             await self._stream.publish_async("js", payload, wait_stall=60.0)
 
     async def settle(self) -> None:
-        """Until all are confirmed."""
+        """Wait until all are confirmed."""
         await self._stream.publish_async_completed()
 
 
@@ -80,7 +80,7 @@ class StreamReceiver(CoreReceiver):
     """Fetches, and acknowledges each message."""
 
     async def receive(self) -> list[bytes]:
-        """What one fetch brings."""
+        """The messages of one fetch."""
         from nats.errors import TimeoutError as NothingCame
 
         while True:
@@ -94,7 +94,7 @@ class StreamReceiver(CoreReceiver):
 
 
 async def make_stream(server: Server, names: Sequence[str]) -> None:
-    """A stream on disk, with a consumer for each name that is fetched from."""
+    """Create a stream on disk, with a pull consumer for each name."""
     await raw.make_stream(server, ())
     wire = await raw.connected(server.port)
     for name in names:
@@ -123,7 +123,7 @@ async def core_sender(server: Server, size: int) -> AsyncIterator[Sender]:
 
 @asynccontextmanager
 async def core_receiver(server: Server, name: str, size: int) -> AsyncIterator[Receiver]:
-    """A subscriber, without the client's limit on what waits: nothing is to be lost."""
+    """A subscriber without the client's limit on queued messages: nothing may be lost."""
     async with _connected(server) as client:
         subscription = await client.subscribe(
             "bench", pending_msgs_limit=1 << 30, pending_bytes_limit=1 << 40

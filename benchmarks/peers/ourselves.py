@@ -1,6 +1,6 @@
 """Penstock, through its ordinary API: queues, an alias queue, and publish/subscribe.
 
-Every confirmation is after the fsync, and so is every delivery.  Subscriptions are durable.
+Every confirmation and every delivery comes after the fsync.  Subscriptions are durable.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from benchmarks.harness.server import Server
 from benchmarks.peers.peer import Durability, Peer, Receiver, Selecting, Sender, Variant, nothing
 from penstock.client.guaranteed.subscription import Subscription
 from penstock.client.publishing.publisher import Publisher
-from penstock.client.queues.queues import Receiver as QueueReceiver
+from penstock.client.queues.receiver import Receiver as QueueReceiver
 from penstock.content.rows.batch import Batch
-from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.config import broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess
 from penstock.services.queues.parameters import AliasConfig, QueueConfig
@@ -29,13 +29,13 @@ PREFETCH: Final = 16_384
 BATCHES_UNDER_WAY: Final = 32
 WINDOW_BYTES: Final = 16 << 20
 PATIENCE_S: Final = 300.0
-"""A run is given up sooner than this by whoever measures."""
+"""Longer than the time limit of any run."""
 
 ATTRIBUTES: Final = {"topic": "bench"}
 
 
 def url(server: Server) -> str:
-    """Where the broker is."""
+    """The broker's URL."""
     return f"penstock://127.0.0.1:{server.port}"
 
 
@@ -51,25 +51,25 @@ class CallSender:
         self._attributes = cycle(attributes)
 
     def encode(self, payloads: list[bytes]) -> list[bytes]:
-        """An application has nothing encoded."""
+        """Nothing to encode: the API takes payloads."""
         return payloads
 
     async def send(self, burst: Any, count: int) -> None:
-        """Call after call; each waits only for room."""
+        """Call by call; each waits only for window space."""
         send = self._publisher.send
         for attributes, payload in zip(self._attributes, burst, strict=False):
             await send(attributes, payload, deadline_s=PATIENCE_S)
 
     async def settle(self) -> None:
-        """Until all is on stable storage."""
+        """Wait until everything is on stable storage."""
         await self._publisher.flush(deadline_s=PATIENCE_S)
 
 
 class BatchSender(CallSender):
-    """A burst is a batch."""
+    """Sends a burst as one batch."""
 
     def __init__(self, publisher: Publisher) -> None:
-        """Nothing is under way."""
+        """No batch is in flight."""
         super().__init__(publisher, [ATTRIBUTES])
         self._under_way: set[asyncio.Task[object]] = set()
 
@@ -78,7 +78,7 @@ class BatchSender(CallSender):
         return Batch.from_rows([(ATTRIBUTES, payload) for payload in payloads])
 
     async def send(self, burst: Any, count: int) -> None:
-        """Hand it over, and wait while too many are under way."""
+        """Send the batch, and wait while too many are in flight."""
         sending = self._publisher.publish_batch(burst, deadline_s=PATIENCE_S)
         self._under_way.add(asyncio.create_task(sending))
         if len(self._under_way) >= BATCHES_UNDER_WAY:
@@ -91,7 +91,7 @@ class BatchSender(CallSender):
             await asyncio.sleep(0)
 
     async def settle(self) -> None:
-        """Until all is on stable storage."""
+        """Wait until everything is on stable storage."""
         await asyncio.gather(*self._under_way)
         await super().settle()
 
@@ -107,7 +107,7 @@ async def queue_sender(server: Server, size: int, *, queue: str) -> AsyncIterato
 
 @asynccontextmanager
 async def publisher(server: Server, size: int, *, batches: bool) -> AsyncIterator[Sender]:
-    """Publishes, message after message or in batches."""
+    """Publishes, message by message or in batches."""
     async with penstock.connect(url(server)) as client, client.publisher() as publishing:
         yield BatchSender(publishing) if batches else CallSender(publishing, [ATTRIBUTES])
 
@@ -116,16 +116,16 @@ async def publisher(server: Server, size: int, *, batches: bool) -> AsyncIterato
 
 
 class WorkReceiver:
-    """One message after the other, each acknowledged."""
+    """Receives one message at a time and acknowledges each."""
 
     def __init__(self, receiver: QueueReceiver) -> None:
-        """The receiver is open."""
+        """``receiver`` must be open."""
         self._receiver = receiver
 
     async def receive(self) -> list[bytes]:
         """The messages of a batch, one by one."""
         batch = await self._receiver.next_batch(deadline_s=PATIENCE_S)
-        assert batch is not None, "the receiver is open"
+        assert batch is not None, "the receiver is closed"
         payloads = []
         for message in batch:
             payloads.append(message.payload)
@@ -133,27 +133,27 @@ class WorkReceiver:
         return payloads
 
     async def settle(self) -> None:
-        """Until all acknowledgements are on stable storage."""
+        """Wait until all acknowledgements are on stable storage."""
         await self._receiver.flush(deadline_s=PATIENCE_S)
 
 
 class StreamReceiver:
-    """One message after the other, or whole batches; done with each when the next is asked for."""
+    """Receives messages or whole batches; reading the next acknowledges the current one."""
 
     def __init__(self, subscription: Subscription, *, batches: bool) -> None:
-        """The subscription is open."""
+        """``subscription`` must be open."""
         self._subscription = subscription
         self._batches = batches
 
     async def receive(self) -> list[bytes]:
-        """What arrived together."""
+        """The messages that arrived together."""
         batch = await self._subscription.next_batch(deadline_s=PATIENCE_S)
         if self._batches:
             return batch.payloads
         return [message.payload for message in self._subscription.rows_of(batch)]
 
     async def settle(self) -> None:
-        """The position is told with the closing."""
+        """The position is sent when the subscription is closed."""
 
 
 @asynccontextmanager
@@ -179,7 +179,7 @@ async def subscriber(
 
 
 async def subscribe(server: Server, names: Sequence[str]) -> None:
-    """Make the subscriptions, which collect from now on."""
+    """Create the subscriptions, which collect from now on."""
     async with penstock.connect(url(server)) as client:
         for name in names:
             async with client.subscribe(durable=name):
@@ -205,7 +205,7 @@ def _selected(count: int) -> list[str]:
 
 
 async def prepare_selectors(server: Server, names: Sequence[str], *, selectors: int) -> None:
-    """They are made by the receiver."""
+    """The receiver creates the subscriptions."""
 
 
 async def clear_selectors(server: Server, names: Sequence[str], *, selectors: int) -> None:
@@ -215,16 +215,16 @@ async def clear_selectors(server: Server, names: Sequence[str], *, selectors: in
 
 @asynccontextmanager
 async def selected_sender(server: Server, size: int, *, selectors: int) -> AsyncIterator[Sender]:
-    """Message after message for the next selector."""
+    """Sends messages that match the selectors in turn."""
     async with penstock.connect(url(server)) as client, client.publisher() as publishing:
         yield CallSender(publishing, [_attributes(number) for number in range(selectors)])
 
 
 class ManyReceivers:
-    """Subscriptions over one connection; whatever comes for any of them."""
+    """Receives from many subscriptions over one connection."""
 
     def __init__(self, receivers: list[StreamReceiver]) -> None:
-        """Every one is read by a task of its own; what waits here is bounded by their number."""
+        """Every receiver has its own task; the number of receivers bounds the queue here."""
         self._came: asyncio.Queue[list[bytes]] = asyncio.Queue(len(receivers))
         self._tasks = [asyncio.create_task(self._read(each)) for each in receivers]
 
@@ -233,14 +233,14 @@ class ManyReceivers:
             await self._came.put(await receiver.receive())
 
     async def receive(self) -> list[bytes]:
-        """The next that came."""
+        """The next payloads of any subscription."""
         return await self._came.get()
 
     async def settle(self) -> None:
-        """The positions are told with the closing."""
+        """The positions are sent when the subscriptions are closed."""
 
     async def stop(self) -> None:
-        """No more reading."""
+        """Stop reading."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -276,7 +276,7 @@ SELECTORS: Final = Selecting(
 @contextmanager
 def start(directory: Path) -> Iterator[Server]:
     """One broker."""
-    config = BrokerConfig(
+    config = broker_config(
         "bench",
         str(directory / "data"),
         listen="127.0.0.1:0",
@@ -286,7 +286,7 @@ def start(directory: Path) -> Iterator[Server]:
     write_config(directory / "bench.toml", config)
     with BrokerProcess(directory / "bench.toml", directory / "bench.log") as broker:
         ready = broker.ready
-        assert ready is not None, "a broker that came up is ready"
+        assert ready is not None, "the broker did not start"
         yield Server(ready.port, ready.process)
 
 

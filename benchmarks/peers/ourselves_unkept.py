@@ -1,4 +1,4 @@
-"""Penstock where nothing is kept: groups (reliable, in memory) and datagrams (best effort)."""
+"""Penstock without storage: groups (reliable, in memory) and datagrams (best effort)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.peers.ourselves import API, ATTRIBUTES, PATIENCE_S, CallSender, 
 from benchmarks.peers.peer import Durability, Receiver, Sender, Variant, nothing
 from penstock.client.datagram.datagram import Datagrams
 from penstock.client.datagram.subscription import DatagramSubscription
-from penstock.client.groups.groups import Group as JoinedGroup
+from penstock.client.groups.group import Group as JoinedGroup
 
 GROUP: Final = "Penstock group"
 DATAGRAM: Final = "Penstock datagram"
@@ -20,20 +20,20 @@ NAME: Final = "bench"
 
 
 class Member:
-    """Whatever arrived together, message by message."""
+    """Receives batches of a group."""
 
     def __init__(self, group: JoinedGroup) -> None:
-        """The group is joined."""
+        """The group must be joined."""
         self._group = group
 
     async def receive(self) -> list[bytes]:
         """The payloads of a batch."""
         batch = await self._group.next_batch(deadline_s=PATIENCE_S)
-        assert batch is not None, "the group is joined"
+        assert batch is not None, "the group was left"
         return [message.payload for message in batch]
 
     async def settle(self) -> None:
-        """Nothing is acknowledged."""
+        """There are no acknowledgements."""
 
 
 @asynccontextmanager
@@ -53,30 +53,30 @@ async def group_member(server: Server, name: str, size: int) -> AsyncIterator[Re
 
 
 class DatagramSender:
-    """One call for each message; each leaves at once, or when its flow's turn comes."""
+    """One call for each message; it is sent immediately, or when its flow's quota allows."""
 
     def __init__(self, datagrams: Datagrams) -> None:
-        """The service is open."""
+        """The service must be open."""
         self._datagrams = datagrams
 
     def encode(self, payloads: list[bytes]) -> list[bytes]:
-        """An application has nothing encoded."""
+        """Nothing to encode: the API takes payloads."""
         return payloads
 
     async def send(self, burst: Any, count: int) -> None:
-        """Call after call."""
+        """Call by call."""
         for payload in burst:
             await self._datagrams.publish(ATTRIBUTES, payload, deadline_s=PATIENCE_S)
 
     async def settle(self) -> None:
-        """What has left is not confirmed."""
+        """There are no confirmations."""
 
 
 class DatagramReceiver:
-    """Whatever is there, message by message."""
+    """Receives batches of datagrams."""
 
     def __init__(self, subscription: DatagramSubscription) -> None:
-        """The subscription is in force."""
+        """The subscription must be in force."""
         self._subscription = subscription
 
     async def receive(self) -> list[bytes]:
@@ -85,7 +85,7 @@ class DatagramReceiver:
         return [message.payload for message in batch]
 
     async def settle(self) -> None:
-        """Nothing is acknowledged."""
+        """There are no acknowledgements."""
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Mosquitto as most Python programs use it: with paho-mqtt, whose network loop is a thread."""
+"""Mosquitto with the usual Python client: paho-mqtt, whose network loop is a thread."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CONNECT_TIMEOUT_S: Final = 30.0
 
 
 class TopicSender:
-    """One call a message; the client's callback confirms it."""
+    """One call per message; the client's callback confirms it."""
 
     def __init__(self, client: Any) -> None:
-        """The client's loop runs."""
+        """The client's loop must be running."""
         loop = asyncio.get_running_loop()
         self._client = client
         self._window = Window()
@@ -31,32 +31,32 @@ class TopicSender:
         return payloads
 
     async def send(self, burst: Any, count: int) -> None:
-        """Call after call, while the window has room."""
+        """Publish one by one, while the window has space."""
         await self._window.enter(count)
         for payload in burst:
             self._client.publish(TOPIC.decode(), payload, QUALITY_OF_SERVICE)
 
     async def settle(self) -> None:
-        """Until every message was confirmed."""
+        """Wait until every message is confirmed."""
         await self._window.empty()
 
 
 class TopicReceiver:
-    """Takes what the client's callback brings."""
+    """Receives from the client's callback."""
 
     def __init__(self, arrived: asyncio.Queue[bytes]) -> None:
-        """The subscription is in force."""
+        """The subscription must be in force."""
         self._arrived = arrived
 
     async def receive(self) -> list[bytes]:
-        """Everything that is there, at least one message."""
+        """All queued messages, at least one."""
         payloads = [await self._arrived.get()]
         while not self._arrived.empty():
             payloads.append(self._arrived.get_nowait())
         return payloads
 
     async def settle(self) -> None:
-        """The client acknowledges by itself."""
+        """The client acknowledges automatically."""
 
 
 @asynccontextmanager
@@ -88,7 +88,7 @@ async def open_sender(server: Server, size: int) -> AsyncIterator[Sender]:
 
 @asynccontextmanager
 async def open_receiver(server: Server, name: str, size: int) -> AsyncIterator[Receiver]:
-    """A subscriber; what waits is bounded by the sender's window."""
+    """A subscriber; the sender's window bounds its queue."""
     async with _connected(server, name) as client:
         loop = asyncio.get_running_loop()
         arrived: asyncio.Queue[bytes] = asyncio.Queue()

@@ -1,15 +1,14 @@
-"""What a system must offer to be measured side by side: one small interface for all of them.
+"""The interface that a system implements to be measured side by side.
 
 1. A *peer* is a server that is started here, on loopback, on a private port and in a private
-   directory, and ended with the ``with`` block.  One that is not installed says what brings it.
+   directory, and stopped with the ``with`` block.  One that is not installed names its package.
 2. A *variant* is one way to use it, with one class of durability and one client.  Figures are
    compared within a class.
-3. Before a run, ``prepare`` makes everything afresh, with a subscription for each name that is
-   kept while nobody is connected (where the variant keeps anything); after it, ``clear`` takes it
-   away.
-4. A *sender* encodes bursts of messages and sends them, with a bounded number under way.  A
-   *receiver* gives the payloads that came, and acknowledges them as the peer's own clients do.
-   Payloads of one run are all of one size, which raw clients make use of.
+3. Before a run, ``prepare`` creates everything, with a subscription for each name that is kept
+   while no client is connected (if the variant stores messages); after it, ``clear`` deletes it.
+4. A *sender* encodes bursts of messages and sends them, with a bounded number in flight.  A
+   *receiver* returns the payloads that arrived, and acknowledges them as the peer's own clients do.
+   All payloads of one run have one size, which raw clients rely on.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ RAW: Final = "raw socket, pre-encoded"
 
 
 class Durability(Enum):
-    """What is true of a message when its producer is told that all is well."""
+    """What holds for a message when its producer gets the confirmation."""
 
     SYNCED = "on stable storage"
     WRITTEN = "written, synced later"
@@ -41,20 +40,20 @@ class Sender(Protocol):
     """One producer."""
 
     def encode(self, payloads: list[bytes]) -> Any:
-        """A burst that can be sent as often as one likes."""
+        """A burst that can be sent repeatedly."""
 
     async def send(self, burst: Any, count: int) -> None:
-        """Send a burst of so many messages; waits only while too many are unconfirmed."""
+        """Send a burst of ``count`` messages; waits only while too many are unconfirmed."""
 
     async def settle(self) -> None:
-        """Wait until everything was confirmed."""
+        """Wait until everything is confirmed."""
 
 
 class Receiver(Protocol):
     """One consumer."""
 
     async def receive(self) -> list[bytes]:
-        """The payloads that came next, at least one; they count as done."""
+        """The next payloads, at least one; they count as processed."""
 
     async def settle(self) -> None:
         """Wait until the server has read the acknowledgements."""
@@ -71,11 +70,11 @@ Arrange: TypeAlias = Callable[[Server, Sequence[str]], Coroutine[Any, Any, None]
 
 
 class Selecting(msgspec.Struct, frozen=True):
-    """How subscribers with a selector each are used: the functions of a variant, told how many.
+    """Subscribers with one selector each: the functions of a variant for a given number of them.
 
-    All take ``selectors``, their number, beside what those of a variant take.  The sender gives
-    message after message the numbers 0, 1, ... in turn, each of which one selector asks for; the
-    receiver stands for all of them.
+    All take ``selectors``, the number, in addition to the arguments of a variant's functions.  The
+    sender gives messages the numbers 0, 1, ... in turn, each of which matches one selector; the
+    receiver receives for all of them.
     """
 
     prepare: Callable[..., Coroutine[Any, Any, None]]
@@ -85,9 +84,9 @@ class Selecting(msgspec.Struct, frozen=True):
 
 
 class Variant(msgspec.Struct, frozen=True):
-    """One way to use a peer; its functions are those of a module, so that processes can have them.
+    """One way to use a peer; its functions belong to a module, so that processes can import them.
 
-    ``part`` is what part of the messages it is measured with: slow ones get fewer.
+    ``part`` is the fraction of the messages that it is measured with: slow ones get fewer.
     """
 
     name: str
@@ -99,17 +98,17 @@ class Variant(msgspec.Struct, frozen=True):
     part: float = 1.0
     client: str = RAW
     module: str = ""
-    """The Python module that the client is, if it is not ours."""
+    """The Python module of the client, if it is not ours."""
     fans_out: bool = True
     """Whether every subscription gets every message."""
     keeps: bool = True
-    """Whether a subscription collects while its consumer is away, and goes on where it was."""
+    """Whether a subscription collects while its consumer is away, and continues where it was."""
     loses: bool = False
-    """Whether a message may get lost, so that a sender at full speed cannot count on any number."""
+    """Whether messages may be lost, so that a sender at full speed cannot expect any number."""
     selecting: Selecting | None = None
 
     def with_selectors(self, count: int) -> Variant:
-        """The same with so many subscribers that have a selector each."""
+        """This variant with that many subscribers with one selector each."""
         assert self.selecting is not None, f"{self.name} has no selectors"
         return msgspec.structs.replace(
             self,
@@ -121,7 +120,7 @@ class Variant(msgspec.Struct, frozen=True):
 
     @property
     def is_installed(self) -> bool:
-        """Whether its client is here."""
+        """Whether its client is installed."""
         return not self.module or find_spec(self.module) is not None
 
 
@@ -130,11 +129,11 @@ class Peer(msgspec.Struct, frozen=True):
 
     name: str
     program: str
-    """What must be there for it to run; empty for ourselves, and for what its start downloads."""
+    """The program that it needs; empty for ourselves, and for servers that are downloaded."""
     source: str
-    """How the program is had, as a command where there is one."""
+    """How to install the program, as a command if there is one."""
     start: Callable[[Path], AbstractContextManager[Server]]
-    """In a directory of its own."""
+    """Starts it in a directory of its own."""
     variants: tuple[Variant, ...]
 
     @property
@@ -144,4 +143,4 @@ class Peer(msgspec.Struct, frozen=True):
 
 
 async def nothing(server: Server, names: Sequence[str]) -> None:
-    """For peers that keep nothing."""
+    """For peers without storage."""

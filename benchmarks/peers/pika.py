@@ -1,6 +1,6 @@
-"""RabbitMQ as most Python programs use it: with pika's blocking connection.
+"""RabbitMQ with the usual Python client: pika's blocking connection.
 
-Every call waits in a thread, so that the client's loop can look at its clock.
+Every call runs in a thread, so that the measuring loop can read its clock.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.peers import rabbitmq as raw
 from benchmarks.peers.peer import Durability, Receiver, Sender, Variant
 
 PATIENCE_S: Final = 0.1
-"""How long a call waits for messages before it is tried again."""
+"""How long a call waits for messages before it is repeated."""
 
 PREFETCH: Final = 1000
 AT_ONCE: Final = 64
@@ -24,10 +24,10 @@ AT_ONCE: Final = 64
 
 
 class QueueSender:
-    """One call a message, each of which waits for its confirmation."""
+    """One call per message, each of which waits for its confirmation."""
 
     def __init__(self, channel: Any) -> None:
-        """The channel confirms."""
+        """The channel must be in confirm mode."""
         import pika
 
         self._channel = channel
@@ -38,11 +38,11 @@ class QueueSender:
         return payloads
 
     async def send(self, burst: Any, count: int) -> None:
-        """Call after call."""
+        """Publish one by one."""
         await asyncio.to_thread(self._publish, burst)
 
     async def settle(self) -> None:
-        """Every call has waited."""
+        """Nothing to wait for: every call has waited."""
 
     def _publish(self, payloads: list[bytes]) -> None:
         for payload in payloads:
@@ -53,19 +53,19 @@ class QueueReceiver:
     """Consumes a queue, and acknowledges a few messages together."""
 
     def __init__(self, channel: Any, queue: str) -> None:
-        """The channel is for this receiver alone."""
+        """The channel is used by this receiver alone."""
         self._channel = channel
         self._queue = queue
 
     async def receive(self) -> list[bytes]:
-        """A few messages, or fewer if no more come at once."""
+        """A few messages, or fewer if no more arrive immediately."""
         payloads: list[bytes] = []
         while not payloads:
             payloads = await asyncio.to_thread(self._take)
         return payloads
 
     async def settle(self) -> None:
-        """Everything was acknowledged as it came."""
+        """Nothing to do: messages are acknowledged on arrival."""
 
     def _take(self) -> list[bytes]:
         payloads: list[bytes] = []

@@ -59,7 +59,7 @@ async def open_sender(server: Server, size: int) -> AsyncIterator[Sender]:
 async def open_receiver(
     server: Server, name: str, size: int, *, kind: str
 ) -> AsyncIterator[Receiver]:
-    """The consumer of a subscription's queue; of the stream from its beginning."""
+    """The consumer of a subscription's queue, or of the stream from its beginning."""
     connection = await amqp.AmqpConnection.open(server.port)
     options = {"x_stream_offset": "first"} if kind == STREAM else {}
     await amqp.open_receiver(connection, _queues(kind, [name]), **options)
@@ -75,7 +75,7 @@ def _headers(number: int) -> dict[str, str]:
 
 
 async def prepare_selectors(server: Server, names: Sequence[str], *, selectors: int) -> None:
-    """A queue for each selector, bound with the headers that it asks for."""
+    """A queue for each selector, bound with the headers that it matches."""
     connection = await amqp.AmqpConnection.open(server.port)
     await connection.make_exchange(SELECTED, "headers")
     for number in range(selectors):
@@ -96,7 +96,7 @@ async def clear_selectors(server: Server, names: Sequence[str], *, selectors: in
 
 @asynccontextmanager
 async def selected_sender(server: Server, size: int, *, selectors: int) -> AsyncIterator[Sender]:
-    """Message after message for the next selector."""
+    """Sends messages that match the selectors in turn."""
     heads = [
         amqp.message_head(SELECTED, "", size, amqp.table(**_headers(number)))
         for number in range(selectors)
@@ -129,7 +129,7 @@ HEADERS: Final = Selecting(
 
 @contextmanager
 def start(directory: Path) -> Iterator[Server]:
-    """A node of its own, with its own port mapper, and with the stream protocol."""
+    """Start a separate node with its own port mapper and the stream protocol."""
     port, stream_port, mapper_port = free_port(), free_port(), free_port()
     (directory / "rabbitmq.conf").write_text(
         f"listeners.tcp.local = 127.0.0.1:{port}\n"
@@ -148,7 +148,7 @@ def start(directory: Path) -> Iterator[Server]:
         "ERL_EPMD_PORT": str(mapper_port),
         "ERL_EPMD_ADDRESS": "127.0.0.1",
     }
-    # The listener is there a moment before the node takes connections; the first one waits for it.
+    # The port is open shortly before the node accepts connections; the first one waits for it.
     try:
         with served(["rabbitmq-server"], directory, port, environment) as process:
             yield Server(port, process.pid, stream_port)
@@ -169,7 +169,7 @@ def variant(
         partial(prepare, kind=kind),
         partial(clear, kind=kind),
         part=part,
-        # AMQP 0-9-1 has no way to remember how far a reader of a stream came.
+        # AMQP 0-9-1 cannot store the position of a reader of a stream.
         keeps=kind != STREAM,
         selecting=selecting,
     )

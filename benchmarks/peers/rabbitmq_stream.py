@@ -1,7 +1,7 @@
-"""RabbitMQ streams over their own protocol, which is much quicker than AMQP.
+"""RabbitMQ streams over their own protocol, which is much faster than AMQP.
 
-Messages are written and replicated, not synced, before they are confirmed.  A reader stores how far
-it came with every chunk, as the usual clients do from time to time.
+Messages are written and replicated, not synced, before they are confirmed.  A reader stores its
+offset with every chunk, as the usual clients do from time to time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ANSWER: Final = 0x8000
 OK, NO_STREAM, NO_OFFSET = 0x01, 0x02, 0x13
 FIRST, FROM_OFFSET = 1, 4
 CHUNKS_AHEAD: Final = 10
-"""Chunks that the server may send before it is asked again, as in the usual clients."""
+"""Credit: chunks that the server may send before it gets more, as in the usual clients."""
 
 CHUNK_HEAD: Final = struct.Struct(">BBHIQQQIIII")
 """Version, kind, entries, records, time, epoch, first offset, checksum, lengths."""
@@ -46,7 +46,7 @@ def _frame(key: int, body: bytes) -> bytes:
 
 
 def _entry_head(size: int) -> bytes:
-    """What stands before a payload: its length, and the head of an AMQP 1.0 data section."""
+    """The bytes before a payload: its length, and the head of an AMQP 1.0 data section."""
     section = b"\x00\x53\x75" + (
         struct.pack(">BB", 0xA0, size) if size < 256 else struct.pack(">BI", 0xB0, size)
     )
@@ -60,7 +60,7 @@ def _locate(data: bytes, at: int) -> tuple[int, int, int, int]:
 
 
 def frame_reader() -> FrameReader:
-    """A reader of frames, which are known by their key."""
+    """A reader of frames, which are identified by their key."""
     return FrameReader(HEAD_BYTES, _locate)
 
 
@@ -83,13 +83,13 @@ class StreamConnection:
         secret = b"\x00guest\x00guest"
         await connection.ask(AUTHENTICATE, _text("PLAIN") + struct.pack(">I", len(secret)) + secret)
         tune = await connection.wait(TUNE)
-        # Without heartbeats: a client that is measured has better things to do.
+        # Without heartbeats, which would disturb the measurement.
         await connection.wire.send(_frame(TUNE, tune[:4] + bytes(4)))
         await connection.ask(OPEN, _text("/"))
         return connection
 
     async def ask(self, key: int, body: bytes, *others: int) -> tuple[int, bytes]:
-        """The code of the answer, which must be well or one of the others, and what follows it."""
+        """The code of the answer, which must be OK or one of ``others``, and what follows it."""
         self._last_question += 1
         await self.wire.send(_frame(key, struct.pack(">I", self._last_question) + body))
         answer = await self.wait(ANSWER | key)
@@ -99,7 +99,7 @@ class StreamConnection:
         return code, answer[6:]
 
     async def wait(self, key: int) -> bytes:
-        """The next frame of this kind; what comes before it is dropped."""
+        """The next frame of this kind; earlier frames are dropped."""
         while True:
             while self.waiting:
                 said, body = self.waiting.pop(0)
@@ -108,7 +108,7 @@ class StreamConnection:
             self.waiting = await self.frames()
 
     async def frames(self) -> list[Frame]:
-        """Whatever comes next."""
+        """The next frames."""
         if self.waiting:
             frames, self.waiting = self.waiting, []
             return frames
@@ -116,10 +116,10 @@ class StreamConnection:
 
 
 class StreamSender(ConfirmedSender):
-    """Publishes bursts; the numbers in them need not differ, because nothing is deduplicated."""
+    """Publishes bursts; their numbers may repeat, because nothing is deduplicated."""
 
     def __init__(self, connection: StreamConnection, size: int) -> None:
-        """The publisher is declared."""
+        """The publisher must be declared."""
         super().__init__(connection.wire)
         self._reader = connection.reader
         self._head = bytes(8) + _entry_head(size)
@@ -130,7 +130,7 @@ class StreamSender(ConfirmedSender):
         return _frame(PUBLISH, struct.pack(">BI", 0, len(payloads)) + messages)
 
     def confirmations(self, data: bytes) -> int:
-        """A confirmation says of how many messages it is."""
+        """A confirmation contains its number of messages."""
         confirmed = 0
         for key, body in self._reader.feed(data):
             if key == CONFIRM:
@@ -141,10 +141,10 @@ class StreamSender(ConfirmedSender):
 
 
 class StreamReceiver:
-    """Reads chunks, whose entries are all of one length."""
+    """Reads chunks, whose entries all have one length."""
 
     def __init__(self, connection: StreamConnection, name: str, size: int, after: int) -> None:
-        """It is subscribed; ``after`` is the last offset that does not count any more."""
+        """The stream must be subscribed; payloads up to offset ``after`` are skipped."""
         self._connection = connection
         self._stored = _text(name) + _text(STREAM)
         self._size = size
@@ -152,7 +152,7 @@ class StreamReceiver:
         self._after = after
 
     async def receive(self) -> list[bytes]:
-        """The payloads of the chunks that came together."""
+        """The payloads of the received chunks."""
         payloads: list[bytes] = []
         while not payloads:
             chunks = [body for key, body in await self._connection.frames() if key == DELIVER]
@@ -166,7 +166,7 @@ class StreamReceiver:
 
     def _chunk(self, body: bytes) -> list[bytes]:
         _, _, _, records, _, _, first, *_ = CHUNK_HEAD.unpack_from(body, 1)
-        # The first chunk may begin before the offset that was asked for.
+        # The first chunk may begin before the requested offset.
         known = max(0, self._after + 1 - first)
         self._after = max(self._after, first + records - 1)
         length = self._entry_head_bytes + self._size
@@ -190,7 +190,7 @@ async def make_stream(server: Server, names: Sequence[str]) -> None:
 
 
 async def delete_stream(server: Server, names: Sequence[str]) -> None:
-    """With what was stored of its readers."""
+    """Delete the stream with the offsets of its readers."""
     connection = await StreamConnection.open(server.other_port)
     await connection.ask(DELETE, _text(STREAM))
     connection.wire.close()
@@ -207,7 +207,7 @@ async def open_sender(server: Server, size: int) -> AsyncIterator[Sender]:
 
 @asynccontextmanager
 async def open_receiver(server: Server, name: str, size: int) -> AsyncIterator[Receiver]:
-    """A reader that goes on behind the offset that was stored under its name."""
+    """A reader that continues after the offset stored under its name."""
     connection = await StreamConnection.open(server.other_port)
     code, stored = await connection.ask(QUERY_OFFSET, _text(name) + _text(STREAM), NO_OFFSET)
     after = struct.unpack_from(">Q", stored)[0] if code == OK else -1

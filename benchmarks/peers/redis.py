@@ -16,10 +16,10 @@ from benchmarks.peers.wire import Wire
 from penstock.net.process import free_port
 
 AT_ONCE: Final = 512
-"""Messages that one reading brings at most."""
+"""Messages of one read at most."""
 
 PATIENCE_MS: Final = 1000
-"""How long the server holds a reading back while there is nothing."""
+"""How long the server blocks a read while there is no message."""
 
 NOTHING_CAME: Final = b"*-1\r\n"
 STREAM: Final = b"s"
@@ -41,21 +41,21 @@ class StreamSender(ConfirmedSender):
         self._head = whole[: -size - 2]
 
     def encode(self, payloads: list[bytes]) -> bytes:
-        """The burst as it is sent."""
+        """The burst in encoded form."""
         return self._head + (b"\r\n" + self._head).join(payloads) + b"\r\n"
 
     def confirmations(self, data: bytes) -> int:
-        """An identifier is announced by one dollar sign, and has none itself."""
+        """An identifier is preceded by one dollar sign, and contains none."""
         if data.startswith(b"-") or b"\n-" in data:
             raise RuntimeError(f"Redis refused a message: {data[:200]!r}")
         return data.count(b"$")
 
 
 class GroupReceiver:
-    """Reads for a group; the next reading acknowledges what this one brought."""
+    """Reads for a group; the next read acknowledges the messages of this one."""
 
     def __init__(self, wire: Wire, group: bytes, size: int) -> None:
-        """The group exists."""
+        """The group must exist."""
         self._wire = wire
         self._group = group
         self._read = _command(
@@ -70,7 +70,7 @@ class GroupReceiver:
         self._done: list[bytes] = []
 
     async def receive(self) -> list[bytes]:
-        """What one reading brings."""
+        """The messages of one read."""
         while True:
             acknowledge = self._acknowledgement()
             await self._wire.send(acknowledge + self._read)
@@ -86,7 +86,7 @@ class GroupReceiver:
                 data += await self._wire.some()
 
     async def settle(self) -> None:
-        """Acknowledge what the last reading brought."""
+        """Acknowledge the messages of the last read."""
         if self._done:
             await self._wire.send(self._acknowledgement())
             await self._wire.until(b"\r\n")
@@ -146,6 +146,6 @@ def start(sync: str) -> Callable[[Path], AbstractContextManager[Server]]:
 
 
 def variant(sync: str, durability: Durability, part: float) -> Variant:
-    """Streams on such a server."""
+    """Streams on a server with this setting."""
     name = f"Redis Streams, AOF {sync}"
     return Variant(name, durability, open_sender, open_receiver, make_stream, clear, part=part)

@@ -1,4 +1,4 @@
-"""Redis Streams as most Python programs use them: with redis-py."""
+"""Redis Streams with the usual Python client: redis-py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class StreamSender:
     """A pipeline for each burst."""
 
     def __init__(self, client: Any) -> None:
-        """The client is connected."""
+        """``client`` must be connected."""
         self._client = client
 
     def encode(self, payloads: list[bytes]) -> list[bytes]:
@@ -23,7 +23,7 @@ class StreamSender:
         return payloads
 
     async def send(self, burst: Any, count: int) -> None:
-        """All of it is confirmed when the pipeline was executed."""
+        """All messages are confirmed when the pipeline has been executed."""
         pipeline = self._client.pipeline(transaction=False)
         for payload in burst:
             pipeline.xadd(raw.STREAM, {b"p": payload})
@@ -34,28 +34,28 @@ class StreamSender:
 
 
 class GroupReceiver:
-    """Reads for a group, and acknowledges what one reading brought."""
+    """Reads for a group, and acknowledges the messages of each read."""
 
     def __init__(self, client: Any, group: str) -> None:
-        """The group exists."""
+        """The group must exist."""
         self._client = client
         self._group = group
 
     async def receive(self) -> list[bytes]:
-        """What one reading brings."""
+        """The messages of one read."""
         while True:
             read = await self._client.xreadgroup(
                 self._group, "c", {raw.STREAM: ">"}, count=raw.AT_ONCE, block=raw.PATIENCE_MS
             )
             if not read:
                 continue
-            # A list of streams, or under the newer protocol a dictionary of lists of pages.
+            # A list of streams, or with the newer protocol a dictionary of lists of pages.
             messages = next(iter(read.values()))[0] if isinstance(read, dict) else read[0][1]
             await self._client.xack(raw.STREAM, self._group, *(each for each, _ in messages))
             return [fields[b"p"] for _, fields in messages]
 
     async def settle(self) -> None:
-        """Everything was acknowledged as it came."""
+        """Nothing to do: messages are acknowledged on arrival."""
 
 
 @asynccontextmanager

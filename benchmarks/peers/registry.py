@@ -1,4 +1,4 @@
-"""All peers that are measured, ourselves first."""
+"""All measured peers, ourselves first."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ PEERS: Final = (
 
 
 def chosen(peers: list[str], variants: list[str] | None = None) -> list[Peer]:
-    """The peers and the variants whose names begin so, or all."""
+    """The peers and variants whose names begin with these prefixes, or all."""
     narrowed = []
     for peer in PEERS:
         kept = tuple(each for each in peer.variants if _begins(each.name, variants or []))

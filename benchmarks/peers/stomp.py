@@ -1,7 +1,7 @@
-"""A raw STOMP 1.1 client for the brokers that speak JMS: ActiveMQ and Artemis.
+"""A raw STOMP 1.1 client for JMS brokers: ActiveMQ and Artemis.
 
 A topic with durable subscriptions, persistent messages with a receipt for each burst, and selectors
-on two properties.  STOMP is what these brokers offer to programs that are not written in Java.
+on two properties.  STOMP is what these brokers offer to programs not written in Java.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SELECTING: Final = "selecting"
 
 ATTEMPTS: Final = 100
 ATTEMPT_EVERY_S: Final = 0.1
-"""Ten seconds in all."""
+"""Ten seconds in total."""
 
 
 class Dialect(msgspec.Struct, frozen=True):
-    """What the two brokers call differently."""
+    """The names that differ between the two brokers."""
 
     topic: str
     selected: str
@@ -57,9 +57,9 @@ def head(command: str, headers: dict[str, str]) -> bytes:
 
 
 async def connected(server: Server, name: str) -> Wire:
-    """A connection under a name of its own, without heartbeats.
+    """A connection with its own name, without heartbeats.
 
-    A broker takes a moment to notice that the one before under this name is gone.
+    A broker needs a moment to notice that the previous connection of this name is closed.
     """
     headers = {"accept-version": "1.1", "host": "localhost", "client-id": name, "heart-beat": "0,0"}
     for _ in range(ATTEMPTS):
@@ -76,7 +76,7 @@ async def connected(server: Server, name: str) -> Wire:
 
 
 async def confirmed(wire: Wire, command: str, headers: dict[str, str]) -> None:
-    """Say something and wait for the receipt."""
+    """Send a frame and wait for the receipt."""
     await wire.send(frame(command, {**headers, "receipt": "done"}))
     while True:
         answer = (await wire.until(b"\x00")).lstrip()
@@ -90,44 +90,44 @@ class TopicSender(ConfirmedSender):
     """Persistent messages, each with a receipt; several heads are used in turn."""
 
     def __init__(self, wire: Wire, heads: list[bytes]) -> None:
-        """The heads ask for the receipts."""
+        """The heads request the receipts."""
         super().__init__(wire)
         self._heads = heads
         self._next = cycle(heads)
         self._receipts = MarkCounter(b"receipt-id")
 
     def encode(self, payloads: list[bytes]) -> Any:
-        """The burst as it is sent, if all messages have one head."""
+        """The burst in encoded form, if all messages have one head."""
         if len(self._heads) > 1:
             return payloads
         only = self._heads[0]
         return only + (END + only).join(payloads) + END
 
     async def send(self, burst: Any, count: int) -> None:
-        """Put the heads before the payloads, unless there is only one."""
+        """Insert the heads before the payloads, unless there is only one."""
         if len(self._heads) > 1:
             pairs = zip(self._next, burst, strict=False)
             burst = b"".join([piece for one, body in pairs for piece in (one, body, END)])
         await super().send(burst, count)
 
     def confirmations(self, data: bytes) -> int:
-        """A receipt names what it is for."""
+        """A receipt names its message."""
         if b"ERROR\n" in data:
             raise RuntimeError(f"the broker refused a message: {data[:200]!r}")
         return self._receipts.count(data)
 
 
 class TopicReceiver:
-    """Reads messages, and acknowledges up to the last one of what came together."""
+    """Reads messages, and acknowledges up to the last one of each read."""
 
     def __init__(self, wire: Wire, size: int) -> None:
-        """It is subscribed."""
+        """``wire`` must be subscribed."""
         self._wire = wire
         self._size = size
         self._rest = b""
 
     async def receive(self) -> list[bytes]:
-        """Whatever is whole."""
+        """The complete messages."""
         payloads: list[bytes] = []
         last: dict[bytes, bytes] = {}
         while not payloads:
@@ -187,7 +187,7 @@ def _message_head(dialect: Dialect, destination: str, size: int, **properties: s
 
 
 async def subscribe(server: Server, names: Sequence[str], *, dialect: Dialect) -> None:
-    """Make the subscriptions, which collect from now on."""
+    """Create the subscriptions, which collect from now on."""
     for name in names:
         wire = await connected(server, name)
         await confirmed(wire, "SUBSCRIBE", _subscription(dialect, name, dialect.topic))
@@ -206,7 +206,7 @@ async def _delete(
 ) -> None:
     """Delete subscriptions of one client.
 
-    A broker takes a moment to notice that a consumer is gone.  Until then it refuses, and closes
+    A broker needs a moment to notice that a consumer has left.  Until then it refuses, and closes
     the connection.
     """
     left = list(names)
@@ -250,7 +250,7 @@ async def open_receiver(
 
 
 async def no_preparation(server: Server, names: Sequence[str], *, selectors: int) -> None:
-    """Subscriptions with selectors are made by the receiver."""
+    """The receiver creates subscriptions with selectors."""
 
 
 async def clear_selectors(
@@ -265,7 +265,7 @@ async def clear_selectors(
 async def selected_sender(
     server: Server, size: int, *, selectors: int, dialect: Dialect
 ) -> AsyncIterator[Sender]:
-    """Message after message for the next selector."""
+    """Sends messages that match the selectors in turn."""
     heads = [
         _message_head(dialect, dialect.selected, size, kind=f"k{number}", region="north")
         for number in range(selectors)
@@ -289,7 +289,7 @@ async def selected_receiver(
 
 
 def variant(name: str, dialect: Dialect, part: float) -> Variant:
-    """Durable subscriptions, with JMS selectors where they are asked for."""
+    """Durable subscriptions, with JMS selectors where required."""
     return Variant(
         name,
         Durability.SYNCED,

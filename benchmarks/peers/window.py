@@ -1,7 +1,7 @@
-"""What a sender has under way: bounded, and confirmed by what the server answers.
+"""A sender's window of unconfirmed messages.
 
-``ConfirmedSender`` is what the raw clients of all peers share: bursts of messages go out as long as
-the window has room, while a task of its own reads the confirmations.
+``ConfirmedSender`` is shared by the raw clients of all peers: it sends bursts of messages as long
+as the window has space, while a separate task reads the confirmations.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from typing import Any, Final, Self
 from benchmarks.peers.wire import Wire
 
 UNCONFIRMED: Final = 4096
-"""Messages under way; more gain nothing with any peer."""
+"""Messages in flight; more do not help with any peer."""
 
 
 class Window:
-    """How many messages are under way, and who waits for room or for the end."""
+    """Counts the messages in flight; senders wait for space or for the end."""
 
     def __init__(self, limit: int = UNCONFIRMED) -> None:
-        """At most ``limit`` are under way, or one burst if that is larger."""
+        """At most ``limit`` are in flight, or one burst if that is larger."""
         self._limit = limit
         self._under_way = 0
         self._changed = asyncio.Event()
         self._failure: Exception | None = None
 
     async def enter(self, count: int) -> None:
-        """Wait until so many more may be under way."""
+        """Wait until ``count`` more messages may be in flight."""
         await self._wait_below(max(self._limit - count, 0))
         self._under_way += count
 
     def leave(self, count: int) -> None:
-        """So many were confirmed."""
+        """``count`` messages were confirmed."""
         self._under_way -= count
         self._changed.set()
 
     def fail(self, error: Exception) -> None:
-        """No confirmation comes any more."""
+        """No more confirmations will arrive."""
         self._failure = error
         self._changed.set()
 
     async def empty(self) -> None:
-        """Wait until everything was confirmed."""
+        """Wait until everything is confirmed."""
         await self._wait_below(0)
 
     async def _wait_below(self, most: int) -> None:
@@ -56,17 +56,17 @@ class Window:
 
 
 class MarkCounter:
-    """Counts a mark in a stream of bytes that comes in pieces."""
+    """Counts a mark in a stream of bytes that arrives in pieces."""
 
     def __init__(self, mark: bytes) -> None:
-        """``mark`` stands once in every confirmation, and nowhere else."""
+        """``mark`` occurs once in every confirmation, and nowhere else."""
         self._mark = mark
         self._end = b""
 
     def count(self, data: bytes) -> int:
-        """How many marks end in this piece."""
+        """The number of marks that end in this piece."""
         data = self._end + data
-        # Too short to hold a whole mark, so that none is counted twice.
+        # Too short for a complete mark, so that none is counted twice.
         self._end = data[max(0, len(data) - len(self._mark) + 1) :]
         return data.count(self._mark)
 
@@ -82,23 +82,23 @@ class ConfirmedSender(ABC):
 
     @abstractmethod
     def encode(self, payloads: list[bytes]) -> Any:
-        """A burst that can be sent as often as one likes."""
+        """A burst that can be sent repeatedly."""
 
     @abstractmethod
     def confirmations(self, data: bytes) -> int:
-        """How many messages this piece of the server's answers confirms."""
+        """The number of messages that this piece of the server's answers confirms."""
 
     async def send(self, burst: Any, count: int) -> None:
-        """Send a burst of so many messages as soon as there is room for it."""
+        """Send a burst of ``count`` messages as soon as the window has space."""
         await self.window.enter(count)
         await self.wire.send(burst)
 
     async def settle(self) -> None:
-        """Wait until everything was confirmed."""
+        """Wait until everything is confirmed."""
         await self.window.empty()
 
     async def __aenter__(self) -> Self:
-        """Begin to read."""
+        """Start reading confirmations."""
         self._reading = asyncio.create_task(self._read())
         return self
 

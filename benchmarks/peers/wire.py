@@ -1,4 +1,4 @@
-"""A socket with a buffer, for clients that are as quick as a client of a peer can be."""
+"""A buffered socket for clients that must be as fast as possible."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 from typing import Any, Final, Self
 
 RECEIVE_BYTES: Final = 1 << 18
-"""At full speed a call brings as much as the kernel has; this is more than it usually has."""
+"""At full speed a call returns what the kernel has; this is more than it usually has."""
 
 
 class Wire:
@@ -32,11 +32,10 @@ class Wire:
         self._socket.close()
 
     async def send(self, data: Any) -> None:
-        """All of it."""
         await self._loop.sock_sendall(self._socket, data)
 
     async def some(self) -> bytes:
-        """Whatever comes next."""
+        """The next bytes."""
         if self._rest:
             data, self._rest = self._rest, b""
             return data
@@ -54,13 +53,13 @@ class Wire:
         return found + end
 
     async def exactly(self, count: int) -> bytes:
-        """So many bytes."""
+        """Exactly ``count`` bytes."""
         pieces = [await self.some()]
         came = len(pieces[0])
         while came < count:
             pieces.append(await self.some())
             came += len(pieces[-1])
-        # Joined once: an answer may be a megabyte that comes in dozens of pieces.
+        # Joined once: an answer may be a megabyte in dozens of pieces.
         data = b"".join(pieces)
         self._rest = data[count:]
         return data[:count]

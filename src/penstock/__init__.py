@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.version import __version__
 
 if TYPE_CHECKING:
-    from penstock.client import errors
-    from penstock.client.blocking import client as blocking
-    from penstock.client.client import Client, ClientOptions, connect
+    from penstock.client import blocking, errors
+    from penstock.client.client import Client, connect
     from penstock.client.errors import (
         ConnectionFailed,
         DataLoss,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from penstock.client.gossip.gossip import EventRefused, GossipGroup, GossipPeer, gossip_peer
     from penstock.client.guaranteed.message import Message, MessageBatch
     from penstock.client.guaranteed.subscription import Subscription
+    from penstock.client.options import ClientOptions
     from penstock.client.publishing.limits import PublishLimits
     from penstock.client.publishing.publisher import Publication, Publisher
     from penstock.client.publishing.receipts import BatchReceipt, Receipt
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from penstock.services.guaranteed.messages import ThrottleNotice
 
 _HOMES = {
-    "penstock.client.client": ("Client", "ClientOptions", "connect"),
+    "penstock.client.client": ("Client", "connect"),
     "penstock.client.errors": (
         "ConnectionFailed",
         "DataLoss",
@@ -67,6 +67,7 @@ _HOMES = {
     ),
     "penstock.client.gossip.gossip": ("EventRefused", "GossipGroup", "GossipPeer", "gossip_peer"),
     "penstock.client.guaranteed.message": ("Message", "MessageBatch"),
+    "penstock.client.options": ("ClientOptions",),
     "penstock.client.publishing.limits": ("PublishLimits",),
     "penstock.client.publishing.publisher": ("Publication", "Publisher"),
     "penstock.client.publishing.receipts": ("BatchReceipt", "Receipt"),
@@ -77,7 +78,7 @@ _HOMES = {
     "penstock.services.guaranteed.messages": ("ThrottleNotice",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = {"blocking": "penstock.client.blocking.client", "errors": "penstock.client.errors"}
+_MODULES = {"blocking": "penstock.client.blocking", "errors": "penstock.client.errors"}
 
 __all__ = [
     "Batch",

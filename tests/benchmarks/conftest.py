@@ -1,4 +1,4 @@
-"""The benchmarks are not installed: they are found from the root of the repository."""
+"""The benchmarks are not installed: they are imported from the root of the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pure pieces of the raw clients, and clients as processes."""
+"""The pure parts of the raw clients, and clients as processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def _pieces(data: bytes, cuts: list[int]) -> list[bytes]:
 
 
 @given(st.lists(st.sampled_from([b'"seq"', b"x", b'"se', b'q"'])), st.lists(st.integers(0, 999)))
-def test_marks_are_counted_wherever_the_stream_is_cut(parts: list[bytes], cuts: list[int]) -> None:
+def test_marks_are_counted_wherever_the_stream_is_split(
+    parts: list[bytes], cuts: list[int]
+) -> None:
     data = b"|".join(parts)
     counter = MarkCounter(b'"seq"')
     assert sum(counter.count(piece) for piece in _pieces(data, cuts)) == data.count(b'"seq"')
@@ -43,7 +45,7 @@ def _stream_frame(payload: bytes) -> bytes:
     ],
 )
 @given(payloads=st.lists(st.binary(max_size=20)), cuts=st.lists(st.integers(0, 999)))
-def test_frames_come_whole_wherever_the_stream_is_cut(
+def test_frames_are_complete_wherever_the_stream_is_split(
     reader: Callable[[], FrameReader],
     encode: Callable[[bytes], bytes],
     payloads: list[bytes],
@@ -55,7 +57,7 @@ def test_frames_come_whole_wherever_the_stream_is_cut(
     assert frames == [(3, payload) for payload in payloads]
 
 
-async def test_a_window_lets_in_what_has_room_and_tells_what_went_wrong() -> None:
+async def test_a_window_admits_what_fits_and_raises_errors() -> None:
     window = Window(limit=10)
     await window.enter(6)
     waiting = asyncio.create_task(window.enter(6))
@@ -71,7 +73,7 @@ async def test_a_window_lets_in_what_has_room_and_tells_what_went_wrong() -> Non
         await ending
 
 
-def test_delays_are_those_of_the_time_that_is_asked_for() -> None:
+def test_delays_are_those_of_the_requested_interval() -> None:
     arrivals = Arrivals([10, 20, 30, 40], [1_000_000, 2_000_000, 3_000_000, 4_000_000])
     assert arrivals.between(20, 40).percentiles_ms({"p50": 50.0}) == {"p50": 2.5}
     assert arrivals.between(41, 50).percentiles_ms({"p50": 50.0}) == {}
@@ -84,7 +86,7 @@ async def _double(signals: Signals, number: int) -> int:
     return 2 * number
 
 
-def test_a_client_gives_its_result_or_its_reason() -> None:
+def test_a_client_returns_its_result_or_raises_its_error() -> None:
     with client(_double, 21) as working:
         working.wait_ready(60)
         assert working.result(60).value == 42
@@ -92,7 +94,7 @@ def test_a_client_gives_its_result_or_its_reason() -> None:
         failing.wait_ready(60)
 
 
-def test_what_a_nats_server_asks_between_messages_is_no_part_of_them() -> None:
+def test_pings_of_a_nats_server_are_stripped_from_messages() -> None:
     first, second = b"MSG bench 1 2\r\nab\r\n", b"MSG bench 1 2\r\ncd\r\n"
     length = len(first)
     assert without_pings(PING + first + PING + PING + second[:7], length) == first + second[:7]

@@ -45,7 +45,7 @@ def test_the_checksum_is_castagnolis(data: bytes, expected: int) -> None:
 
 
 @pytest.mark.parametrize(("data", "expected"), CHECKSUMS)
-def test_the_wheel_that_the_benchmark_takes_computes_the_same(data: bytes, expected: int) -> None:
+def test_the_wheel_of_the_benchmark_computes_the_same(data: bytes, expected: int) -> None:
     wheel = pytest.importorskip("crc32c", reason="it is in benchmarks/requirements.txt")
     assert wheel.crc32c(data) == expected
 
@@ -60,7 +60,7 @@ def test_numbers_are_zigzag_varints(number: int, encoded: str) -> None:
 
 
 @given(st.integers(-(1 << 63), (1 << 63) - 1), st.binary(max_size=3))
-def test_every_number_comes_back(number: int, before: bytes) -> None:
+def test_every_number_round_trips(number: int, before: bytes) -> None:
     encoded = varint(number)
     assert take_varint(before + encoded, len(before)) == (number, len(before) + len(encoded))
 
@@ -99,7 +99,7 @@ TWO_RECORDS = bytes.fromhex(
 )
 
 
-def test_a_batch_is_the_bytes_that_the_documentation_says() -> None:
+def test_a_batch_has_the_documented_bytes() -> None:
     assert record_batch([b"hi", b"yo"], NOW_MS, crc32c) == TWO_RECORDS
     (head,) = batch_heads(TWO_RECORDS)
     assert head == BatchHead(0, 2, HEAD_BYTES, len(TWO_RECORDS), 2)
@@ -107,7 +107,7 @@ def test_a_batch_is_the_bytes_that_the_documentation_says() -> None:
 
 
 def _at_offset(batch: bytes, offset: int) -> bytes:
-    """As the broker gives it back: with its place, which the checksum does not cover."""
+    """As the broker returns it: with its offset, which the checksum does not cover."""
     return struct.pack(">q", offset) + batch[8:]
 
 
@@ -116,7 +116,7 @@ def _at_offset(batch: bytes, offset: int) -> bytes:
     counts=st.lists(st.integers(1, 70), min_size=1, max_size=4),
     cut=st.integers(0, 1000),
 )
-def test_payloads_come_back_from_batches_of_which_the_last_may_be_cut_off(
+def test_payloads_are_decoded_from_batches_of_which_the_last_may_be_truncated(
     size: int, counts: list[int], cut: int
 ) -> None:
     sent = [[bytes([number]) * size for number in range(count)] for count in counts]
@@ -137,8 +137,8 @@ def test_payloads_come_back_from_batches_of_which_the_last_may_be_cut_off(
         assert list(values(data, head)) == payloads
 
 
-def test_records_of_another_form_are_taken_apart_one_by_one() -> None:
-    # With a key, a distance in time, and a header: as other clients write them.
+def test_records_of_another_form_are_decoded_one_by_one() -> None:
+    # With a key, a time delta, and a header: as other clients write them.
     records = b"".join(
         varint(len(record)) + record
         for record in (
@@ -153,7 +153,7 @@ def test_records_of_another_form_are_taken_apart_one_by_one() -> None:
     assert payloads_of(data, found, 2) == [b"hi", b"yo"]
 
 
-def test_what_is_compressed_or_older_is_refused() -> None:
+def test_compressed_or_older_batches_are_refused() -> None:
     compressed = bytearray(TWO_RECORDS)
     compressed[BEFORE_CHECKSUM.size + 1] = 4
     with pytest.raises(ValueError, match="attributes 0x4"):
@@ -164,7 +164,7 @@ def test_what_is_compressed_or_older_is_refused() -> None:
         list(batch_heads(bytes(older)))
 
 
-def test_a_produce_request_is_the_bytes_that_the_documentation_says() -> None:
+def test_a_produce_request_has_the_documented_bytes() -> None:
     expected = (
         struct.pack(">hhi", 0, 7, 9)  # Produce, version 7, the number of the request
         + b"\x00\x05bench"
@@ -198,7 +198,7 @@ def test_an_answer_has_the_number_of_its_request() -> None:
     assert requests.produced(answer) == requests.OK
 
 
-def test_an_answer_to_a_fetch_gives_batches_or_an_error() -> None:
+def test_a_fetch_answer_has_batches_or_an_error() -> None:
     throttled = struct.pack(">i", 0)
     good = _partition((">h", 0), (">q", 2), (">q", 2), (">i", 1), (">q", 1), (">q", 0))
     batches = struct.pack(">i", len(TWO_RECORDS)) + TWO_RECORDS
@@ -213,13 +213,13 @@ def test_an_answer_of_more_than_one_partition_is_refused() -> None:
         requests.committed(two)
 
 
-def test_how_far_a_group_came_is_told() -> None:
+def test_the_offset_of_a_group_is_decoded() -> None:
     told = _partition((">q", 41), (">h", -1), (">h", 0))
     assert requests.offset_of(told) == (requests.OK, 41)
     nothing_yet = _partition((">q", -1), (">h", 0), (">h", 0))
     assert requests.offset_of(nothing_yet) == (requests.OK, requests.NO_OFFSET)
 
 
-def test_the_errors_of_several_groups_are_told() -> None:
+def test_the_errors_of_several_groups_are_decoded() -> None:
     answer = struct.pack(">ii", 0, 2) + b"\x00\x01a\x00\x00" + b"\x00\x01b\x00\x44"
     assert requests.errors_by_name(answer) == [requests.OK, requests.GROUP_HAS_MEMBERS]

@@ -1,4 +1,4 @@
-"""What is downloaded, and what is said where it cannot be; a program of ours stands for Maven."""
+"""Downloads and their errors, with a script in place of Maven."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ exit 1
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Everything happens in here, and no Maven is found elsewhere."""
+    """Everything happens in this directory, and no other Maven is found."""
     monkeypatch.setattr(maven, "OUT", tmp_path / "out")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(maven.shutil, "which", lambda name: _program(tmp_path / name))
@@ -41,12 +41,12 @@ def _install(place: Path, program: str) -> None:
     (place / "mvn").chmod(0o755)
 
 
-def test_without_maven_the_reason_says_what_brings_it(place: Path) -> None:
+def test_without_maven_the_error_names_the_install_command(place: Path) -> None:
     with pytest.raises(NotDownloaded, match=r"broker: Maven.* is missing: make peers"):
         downloaded("broker", [BROKER])
 
 
-def test_what_is_there_is_not_downloaded_again_unless_it_is_another(place: Path) -> None:
+def test_a_complete_download_is_reused_unless_the_artifacts_change(place: Path) -> None:
     _install(place, COPIES)
     for _ in range(2):
         directory = downloaded("broker", [BROKER])
@@ -56,7 +56,7 @@ def test_what_is_there_is_not_downloaded_again_unless_it_is_another(place: Path)
     assert (place / "calls").read_text() == "called\ncalled\n"
 
 
-def test_a_download_that_failed_is_told_and_tried_again(place: Path) -> None:
+def test_a_failed_download_is_reported_and_repeated(place: Path) -> None:
     _install(place, FAILS)
     with pytest.raises(
         NotDownloaded, match=r"could not download it: \[ERROR\] no such version in central ->"
@@ -66,7 +66,7 @@ def test_a_download_that_failed_is_told_and_tried_again(place: Path) -> None:
     assert (downloaded("broker", [BROKER]) / "broker.jar").exists()
 
 
-def test_an_archive_is_asked_for_by_its_kind_and_without_what_it_depends_on() -> None:
+def test_an_archive_is_requested_by_its_type_without_dependencies() -> None:
     asked = ARCHIVE.in_pom()
     assert "<type>tar.gz</type><classifier>bin</classifier>" in asked
     assert "<exclusion><groupId>*</groupId>" in asked

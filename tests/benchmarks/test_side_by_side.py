@@ -1,4 +1,4 @@
-"""What the benchmarks make of figures, and that they work on our own side; peers are not run."""
+"""How the benchmarks present figures, and that they work on our own side; peers are not run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _results(rates: dict[str, float]) -> Results:
     return results
 
 
-def test_where_a_peer_is_ahead_is_said_before_everything_else() -> None:
+def test_the_report_begins_with_what_peers_do_better() -> None:
     rates = {
         "Penstock queue": 40_000.0,
         "Penstock publish/subscribe": 400_000.0,
@@ -53,13 +53,13 @@ def test_where_a_peer_is_ahead_is_said_before_everything_else() -> None:
         name: next(at for at, line in enumerate(text) if line.startswith(f"| {name} |"))
         for name in rates
     }
-    # Classes in order; within one, the quickest first.
+    # Classes in order; within one, the fastest first.
     assert sorted(places, key=lambda name: places[name]) == [
         "Penstock publish/subscribe", "RabbitMQ quorum", "Penstock queue", "NATS core",
     ]  # fmt: skip
 
 
-def test_a_target_that_is_missed_comes_first() -> None:
+def test_missed_targets_come_first() -> None:
     rates = {"Penstock queue": 400_000.0, "Penstock publish/subscribe": 90_000.0}
     results = _results({**rates, "RabbitMQ quorum": 10_000.0})
     text = list(lines([throughput.MEASURE], PEERS, results, SMALL))
@@ -71,7 +71,7 @@ def test_a_target_that_is_missed_comes_first() -> None:
     assert "missed" not in targets[-1]
 
 
-def test_a_document_keeps_what_stands_outside_the_marks(tmp_path: Path) -> None:
+def test_a_document_keeps_the_text_outside_the_marks(tmp_path: Path) -> None:
     document = tmp_path / "performance.md"
     document.write_text(f"before\n{MARK_BEGIN}\nold\n{MARK_END}\nafter\n")
     write(["new"], document)
@@ -81,7 +81,7 @@ def test_a_document_keeps_what_stands_outside_the_marks(tmp_path: Path) -> None:
         write(["new"], document)
 
 
-def test_a_peer_that_is_missing_or_broken_is_told_with_its_reason(
+def test_a_missing_or_broken_peer_is_reported_with_its_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("benchmarks.harness.server.search_path", lambda: "")
@@ -97,7 +97,7 @@ def test_a_peer_that_is_missing_or_broken_is_told_with_its_reason(
     assert results.absent["Broken"] == "it ended at once"
 
 
-def test_what_there_was_no_time_for_is_told() -> None:
+def test_measures_without_time_are_reported() -> None:
     results = run_all([throughput.MEASURE], [PUBLISH], SMALL, 0.0)
     assert set(results.problems.values()) == {NO_TIME}
     text = list(lines([throughput.MEASURE], [PUBLISH], results, SMALL))
@@ -105,13 +105,13 @@ def test_what_there_was_no_time_for_is_told() -> None:
     assert text[2] == "Nothing was compared."
 
 
-def test_every_measure_can_be_put_to_our_own_side() -> None:
+def test_every_measure_runs_on_our_own_side() -> None:
     narrow = [
         msgspec.structs.replace(each, cases=lambda scale, cases=each.cases: cases(scale)[:1])
         for each in MEASURES
     ]
     results = run_all(narrow, [PUBLISH], SMALL, 300.0)
-    # A busy machine may not reach the rate at which latency is measured, and says so.
+    # A busy machine may not reach the rate at which latency is measured, and reports that.
     problems = {name: said for (name, _, _), said in results.problems.items()}
     assert problems.keys() <= {"latency"}, problems
     assert {name for name, _, _ in results.figures} | problems.keys() == {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock import blocking as penstock_blocking
-from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.config import broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess
 
@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-c", "from penstock.cli.main import run; run()"]
 def url(tmp_path: Path) -> Iterator[str]:
     path = tmp_path / "b.toml"
     write_config(
-        path, BrokerConfig(name="b", data_dir=str(tmp_path / "data"), listen="127.0.0.1:0")
+        path, broker_config(name="b", data_dir=str(tmp_path / "data"), listen="127.0.0.1:0")
     )
     with BrokerProcess(path, tmp_path / "b.log") as broker:
         host, port = broker.address
@@ -33,7 +33,7 @@ def penstock(*arguments: str, given: str = "") -> subprocess.CompletedProcess[st
     )
 
 
-def test_what_is_published_is_printed(url: str) -> None:
+def test_published_messages_are_printed(url: str) -> None:
     lines = [
         json.dumps({"attributes": {"symbol": "ACME", "price": price}, "payload": f"at {price}"})
         for price in (99.0, 101.5, 250.0)
@@ -55,7 +55,7 @@ def test_what_is_published_is_printed(url: str) -> None:
     assert messages[0]["payload"] == "at 101.5"
 
 
-def test_a_durable_subscription_goes_on_where_it_stopped(url: str) -> None:
+def test_a_durable_subscription_continues_where_it_stopped(url: str) -> None:
     wish = ["sub", "--url", url, "--durable", "d", "--start", "earliest", "--json", "--count", "1"]
     for payload in ("one", "two"):
         assert penstock("pub", "--url", url, payload).returncode == 0
@@ -63,7 +63,7 @@ def test_a_durable_subscription_goes_on_where_it_stopped(url: str) -> None:
     assert seen == ["one", "two"]
 
 
-def test_a_line_that_is_not_a_message_is_named(url: str) -> None:
+def test_an_invalid_line_is_named(url: str) -> None:
     done = penstock("pub", "--url", url, given='{"payload": "good"}\n{"payloud": "bad"}\n')
     assert done.returncode == 2
     assert "2" in done.stderr
@@ -71,13 +71,13 @@ def test_a_line_that_is_not_a_message_is_named(url: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_subscription_ends_by_itself_when_told_so(url: str) -> None:
+def test_a_subscription_ends_after_its_time_limit(url: str) -> None:
     done = penstock("sub", "--url", url, "--for", "0.5")
     assert done.returncode == 0, done.stderr
     assert not done.stdout
 
 
-def test_why_tells_of_a_subscription_that_is_connected(url: str) -> None:
+def test_why_explains_a_connected_subscription(url: str) -> None:
     nobody = penstock("why", "mine", "--url", url)
     assert nobody.returncode != 0
     assert "no subscription that is connected or durable has that name" in nobody.stderr

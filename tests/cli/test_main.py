@@ -1,10 +1,10 @@
-"""The command as a person or a script meets it: statuses, and one line on errors."""
+"""The command from the side of a user or a script: exit statuses, and errors in one line."""
 
 from pathlib import Path
 
 import pytest
 
-from penstock.cli.main import COMMANDS, build_app, status_of
+from penstock.cli.main import all_commands, build_app, status_of
 from penstock.version import version_line
 
 
@@ -13,13 +13,13 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.strip() == version_line()
 
 
-def test_help_tells_what_every_installed_command_is_for(
+def test_help_describes_every_installed_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert status_of(["--help"]) == 0
     shown = capsys.readouterr().out
     for name in ("up", "serve", "pub", "sub", "run", "explain", "papers"):
-        assert COMMANDS[name][1] in " ".join(shown.split())
+        assert all_commands()[name][1] in " ".join(shown.split())
     assert build_app()["run"] is not None
 
 
@@ -33,15 +33,15 @@ def test_help_tells_what_every_installed_command_is_for(
         (["run", "x.toml", "--seed", "many"], "many"),
         (["explain", "price >"], "invalid selector at line 1"),
         (["serve", "missing.toml"], "missing.toml: cannot be read"),
-        (["papers", "--service", "post"], "it is one of"),
+        (["papers", "--service", "post"], "must be one of"),
         (["pub", "--attr", "price:float=dear", "x"], "not of type float"),
         (["pub", "--attr", "price", "x"], "write name=text or name:type=value"),
         (["sub", "--start", "yesterday"], "yesterday"),
         (["sub", "--count", "0"], "at least 1"),
-        (["up", "--for", "0"], "more than 0"),
+        (["up", "--for", "0"], "greater than 0"),
     ],
 )
-def test_a_mistake_is_one_line_and_status_2(
+def test_a_user_error_is_one_line_and_status_2(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(arguments) == 2
@@ -52,7 +52,7 @@ def test_a_mistake_is_one_line_and_status_2(
     assert not shown.out
 
 
-def test_a_broker_that_is_not_there_is_one_line_and_status_1(
+def test_an_unreachable_broker_is_one_line_and_status_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     nowhere = ["--url", "penstock://127.0.0.1:1", "--deadline", "0.2"]
@@ -62,7 +62,7 @@ def test_a_broker_that_is_not_there_is_one_line_and_status_1(
     assert shown.err.count("\n") == 1
 
 
-def test_a_scenario_with_a_mistake_names_file_and_key(
+def test_an_invalid_scenario_names_file_and_key(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "s.toml"

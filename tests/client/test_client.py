@@ -250,7 +250,7 @@ async def test_a_loop_over_a_subscription_opens_and_closes_it(client: Client) ->
             break
     assert seen == [1, 2]
     await messages.aclose()  # type: ignore[attr-defined]
-    assert (await client.status())["subscriptions"] == []
+    assert (await client.status())["services"]["guaranteed"]["subscriptions"] == []
 
 
 async def test_a_loop_that_was_left_goes_on_where_it_stopped(client: Client) -> None:
@@ -404,7 +404,7 @@ async def test_the_broker_gives_its_account(client: Client) -> None:
 
 async def test_the_broker_says_what_slows_a_pubend_down(client: Client) -> None:
     assert isinstance(await client.why("a.1"), dict)
-    with pytest.raises(penstock.PenstockError, match="hosts no pubend 'z'"):
+    with pytest.raises(penstock.PenstockError, match="knows no 'z': its pubends are"):
         await client.why("z")
 
 

@@ -11,6 +11,7 @@ import penstock
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.core.message import Message
+from penstock.core.why import WhyReply, WhyRequest
 from penstock.net.tcp.connection import Connection
 from penstock.overlay.messages import Hello, Status, StatusRequest
 from penstock.services.guaranteed.messages import (
@@ -27,8 +28,6 @@ from penstock.services.guaranteed.messages import (
     ThrottleNotice,
     Unsubscribe,
     Unsubscribed,
-    WhyReply,
-    WhyRequest,
 )
 
 DEADLINE_S = 20.0
@@ -86,7 +85,7 @@ def well_behaved(broker: ScriptedBroker, connection: Connection, message: Messag
         case Unsubscribe(subscription=name):
             connection.send(Unsubscribed(name))
         case StatusRequest():
-            connection.send(Status(b'{"name": "scripted"}'))
+            connection.send(Status(b'{"name": "scripted"}', request=message.request))
 
 
 def rows(low: int, high: int) -> Frame:
@@ -147,11 +146,11 @@ async def test_an_answer_that_nobody_asked_for_is_a_contradiction(
 ) -> None:
     async with ScriptedBroker(well_behaved) as broker, penstock.connect(broker.url) as client:
         await client.publish({"n": 1})
-        broker.connections[0].send(Status(b"{}"))
+        broker.connections[0].send(Status(b"{}", request=1))
         while len(broker.connections) < 2:  # noqa: ASYNC110 - the broker's end has no event
             await asyncio.sleep(0.01)
         assert (await client.publish({"n": 2})).sequence == 1
-    assert "nobody asked for Status" in caplog.text
+    assert "no request asked for Status" in caplog.text
 
 
 async def test_a_question_is_not_asked_again_on_another_connection() -> None:
@@ -166,12 +165,12 @@ async def test_a_question_is_not_asked_again_on_another_connection() -> None:
 async def test_answers_of_different_kinds_may_overtake_each_other() -> None:
     def status_first(broker: ScriptedBroker, connection: Connection, message: Message) -> None:
         if isinstance(message, StatusRequest):
-            connection.send(Status(b'{"name": "scripted"}'))
-            connection.send(WhyReply("p", b'{"limit": null}'))
+            connection.send(Status(b'{"name": "scripted"}', request=message.request))
+            connection.send(WhyReply("guaranteed", b'{"limit": null}', request=1))
 
     async with ScriptedBroker(status_first) as broker, penstock.connect(broker.url) as client:
         reason, status = await asyncio.gather(client.why("p"), client.status())
-        assert reason == {"limit": None}
+        assert reason == {"service": "guaranteed", "limit": None}
         assert status == {"name": "scripted"}
 
 
@@ -241,7 +240,7 @@ async def test_what_may_be_asked_twice_is_asked_again_after_a_lost_connection() 
                 if len(asked) == 1:
                     connection.close("restarting")
                 else:
-                    connection.send(StreamsDescribed({"p": STREAM}))
+                    connection.send(StreamsDescribed({"p": STREAM}, request=message.request))
             case WhyRequest():
                 connection.close("restarting")
             case _:

@@ -119,7 +119,7 @@ def test_removing_undoes_adding_where_nothing_was_held(
     assert list(held) == before
 
 
-def test_touching_intervals_melt_into_one() -> None:
+def test_touching_intervals_are_merged() -> None:
     held = IntervalSet([(0, 5), (10, 15)])
     held.add(5, 10)
     assert list(held) == [(0, 15)]
@@ -151,7 +151,7 @@ def test_the_whole_line_of_64_bit_ticks_fits() -> None:
     assert held.span == 2**64 - 2
 
 
-def test_a_set_is_no_key_and_compares_only_with_sets() -> None:
+def test_a_set_is_not_hashable_and_compares_only_with_sets() -> None:
     held = IntervalSet([(0, 1)])
     with pytest.raises(TypeError):
         hash(held)

@@ -26,11 +26,11 @@ def test_an_order_is_answered_once() -> None:
     assert tokens.settle(token) is None
 
 
-def test_a_token_that_was_never_taken_is_nobodys() -> None:
+def test_a_token_that_was_never_taken_has_no_owner() -> None:
     assert Tokens().settle(1) is None
 
 
-def test_a_settled_token_is_not_given_again() -> None:
+def test_a_settled_token_is_not_used_again() -> None:
     tokens = Tokens()
     first = tokens.take("pubend")
     tokens.settle(first)

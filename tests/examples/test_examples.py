@@ -1,4 +1,4 @@
-"""Every example runs, as a reader would run it, against a real broker."""
+"""Every example runs against a real broker, as a user would run it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def run(url: str, name: str, *arguments: str) -> list[str]:
-    """What an example prints; what it says on its standard error is shown if it fails."""
+    """The output of an example; its standard error is shown if it fails."""
     done = subprocess.run(
         [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments],
         env={**os.environ, "PENSTOCK_URL": url},
@@ -44,6 +44,7 @@ def test_every_example_is_tested() -> None:
         "quickstart.py",
         "replay.py",
         "spark_windows.py",  # tests/spark/test_example.py
+        "test_billing.py",
     }
 
 
@@ -58,7 +59,7 @@ def test_quickstart(url: str) -> None:
     ]
 
 
-def test_durable_worker_goes_on_where_it_stopped(url: str) -> None:
+def test_durable_worker_continues_where_it_stopped(url: str) -> None:
     expected = [f"billed order {number}: {10 * number}" for number in range(7)]
     assert run(url, "durable_worker.py", "7") == expected
     assert run(url, "durable_worker.py", "7") == expected
@@ -67,3 +68,15 @@ def test_durable_worker_goes_on_where_it_stopped(url: str) -> None:
 def test_replay(url: str) -> None:
     assert run(url, "replay.py")[-1] == "1000 in all"
     assert run(url, "replay.py", "topic = 'replayed' AND number < 10")[-1] == "10 in all"
+
+
+def test_billing() -> None:
+    """It needs no broker: it brings its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", str(EXAMPLES / "test_billing.py")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "4 passed" in done.stdout

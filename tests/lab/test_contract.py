@@ -58,7 +58,7 @@ SCENARIOS = {
         "subscribers": [EVERYTHING],
         "faults": [{"at_s": 1.0, "crash": "pb"}, {"at_s": 1.2, "restart": "pb"}],
     },
-    "durable subscriber that goes and comes back": {
+    "durable subscriber that leaves and comes back": {
         **ROW,
         "publishers": [PUBLISHER],
         "subscribers": [{**EVERYTHING, "durable": True}, {**EVERYTHING, "name": "transient"}],

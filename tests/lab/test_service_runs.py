@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.lab.scenario.file import ScenarioError
-from penstock.lab.service_runs import SERVICE_RUNS, prepare, service_of
+from penstock.lab.service_runs import prepare, runnable, service_of
 
 
 @pytest.mark.parametrize(
@@ -20,14 +20,14 @@ from penstock.lab.service_runs import SERVICE_RUNS, prepare, service_of
         ("not toml", None),
     ],
 )
-def test_a_file_says_whose_it_is(text: str, service: str | None, tmp_path: Path) -> None:
+def test_a_file_names_its_service(text: str, service: str | None, tmp_path: Path) -> None:
     path = tmp_path / "file.toml"
     path.write_text(text)
     assert service_of(path) == service
     assert service_of(tmp_path / "nowhere.toml") is None
 
 
-@pytest.mark.parametrize("service", SERVICE_RUNS)
+@pytest.mark.parametrize("service", runnable())
 def test_every_service_reads_its_files(service: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text(f'service = "{service}"\n')

@@ -1,4 +1,4 @@
-"""Every scenario that ships holds what it promises, in both worlds."""
+"""Every shipped scenario meets its expectations, in both worlds."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ SHIPPED = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 
 @pytest.mark.parametrize("world", [SimRun, NetRun], ids=["sim", "net"])
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_it_holds(path: Path, world: type[SimRun] | type[NetRun]) -> None:
+def test_expectations_hold(path: Path, world: type[SimRun] | type[NetRun]) -> None:
     scenario = load_scenario(path)
     result = run(scenario, world(scenario, 1))
     failed = [verdict for verdict in judge_expectations(result) if not verdict.held]

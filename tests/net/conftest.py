@@ -13,7 +13,7 @@ import uvloop
 
 from penstock.content.rows.batch import Batch
 from penstock.core.message import Message
-from penstock.net.broker.config import BrokerConfig, TelemetryConfig
+from penstock.net.broker.config import TelemetryConfig, broker_config
 from penstock.net.broker.server import BrokerServer
 from penstock.net.broker.status import BrokerStatus
 from penstock.net.tcp.transport import Connection, ConnectionOptions, connect
@@ -165,7 +165,7 @@ class Brokers:
             "telemetry": TelemetryConfig(interval_s=0),
             **settings,
         }
-        server = BrokerServer(BrokerConfig(name, **known), on_trace)
+        server = BrokerServer(broker_config(name, **known), on_trace)
         await server.start()
         self._running.append(server)
         return server

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from penstock.core.machine import Fact, Received
+from penstock.core.why import WhyRequest
 from penstock.net.broker import serve as serving
-from penstock.net.broker.config import BrokerConfig, TelemetryConfig
+from penstock.net.broker.config import TelemetryConfig, broker_config
 from penstock.net.broker.serve import Ready
 from penstock.overlay.node import BrokerNode
-from penstock.services.guaranteed.messages import WhyRequest
 
 PATIENCE_S = 60
 
@@ -78,7 +78,7 @@ def serve_until_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int
 ) -> tuple[list[Ready], int]:
     """Run ``serve`` with a machine that raises at its first deadline, so many times."""
-    monkeypatch.setattr("penstock.net.broker.restarts.FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("penstock.net.broker.restarts.FIRST_PAUSE", 0)
     handle = BrokerNode.handle
     handled = 0
 
@@ -92,7 +92,7 @@ def serve_until_killed(
 
     monkeypatch.setattr(BrokerNode, "handle", broken)
     ready: list[Ready] = []
-    config = BrokerConfig(
+    config = broker_config(
         name="pb",
         data_dir=str(tmp_path / "pb"),
         listen="127.0.0.1:0",

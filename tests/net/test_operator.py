@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.content.rows.batch import Batch
+from penstock.core.why import WhyReply, WhyRequest
 from penstock.net.broker import server as server_module
 from penstock.net.broker.config import NeighbourConfig
 from penstock.services.guaranteed.messages import (
@@ -19,8 +20,6 @@ from penstock.services.guaranteed.messages import (
     ProducerOpened,
     Publish,
     PublishRefused,
-    WhyReply,
-    WhyRequest,
 )
 from penstock.services.queues.messages import (
     Deliver,
@@ -84,10 +83,10 @@ async def test_a_failed_sync_is_uncertain_for_one_pubend_and_no_other(
     await client.publish("p1", 0, [b"elsewhere"])
 
     status = await client.status()
-    (problem,) = status.pubends["b.1"].problems
+    (problem,) = status.services["guaranteed"]["pubends"]["b.1"]["problems"]
     assert "fdatasync failed" in problem
     assert problem in status.problems
-    assert status.pubends["b.2"].problems == ()
+    assert status.services["guaranteed"]["pubends"]["b.2"]["problems"] == []
 
     await brokers.stop(broker)
     again = await brokers.start(pubends=["b.1", "b.2"])
@@ -123,7 +122,7 @@ async def test_a_damaged_record_is_a_loss_that_readers_far_away_are_told(
 
     client = await brokers.client(pb)
     status = await client.status()
-    assert status.pubends["pb.1"].lost == ((loss.low, loss.high),)
+    assert status.services["guaranteed"]["pubends"]["pb.1"]["lost"] == [[loss.low, loss.high]]
     assert any("is damaged" in problem for problem in status.problems)
     client.send(WhyRequest("pb.1"))
     why = await client.heard(WhyReply)
@@ -154,7 +153,7 @@ async def test_a_queue_goes_on_without_what_is_damaged(brokers: Any, tmp_path: P
 
     await client.until(lambda: len(received()) == 3)
     assert received() == [b"message 0", b"message 2", b"message 3"]
-    client.send(ListQueues(1, "q"))
+    client.send(ListQueues("q", request=1))
     answer = await client.heard(QueueAnswer)
     assert b"its log is damaged at the positions [2, 3)" in answer.document
 

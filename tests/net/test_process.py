@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.config import broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerFailed, BrokerProcess, free_port
 
@@ -14,7 +14,7 @@ from penstock.net.process import BrokerFailed, BrokerProcess, free_port
 @pytest.fixture
 def config_path(tmp_path: Path) -> Path:
     path = tmp_path / "b.toml"
-    write_config(path, BrokerConfig("b", "data", listen="127.0.0.1:0"))
+    write_config(path, broker_config("b", "data", listen="127.0.0.1:0"))
     return path
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.content.rows.batch import Batch
-from penstock.net.broker.config import BrokerConfig, DialConfig, NeighbourConfig
+from penstock.net.broker.config import DialConfig, NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 from penstock.services.guaranteed.messages import (
@@ -32,7 +32,7 @@ def row(tmp_path: Path) -> Iterator[dict[str, BrokerProcess]]:
     neighbours = {"left": ("middle",), "middle": ("left", "right"), "right": ("middle",)}
     brokers = {}
     for name in NAMES:
-        config = BrokerConfig(
+        config = broker_config(
             name,
             name,
             listen=addresses[name],

@@ -15,7 +15,7 @@ import pytest
 
 import penstock
 from penstock.core.clock import SECOND
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 from penstock.services.guaranteed.parameters import GuaranteedParameters
@@ -49,7 +49,7 @@ def start(tmp_path: Path) -> Iterator[StartBroker]:
             path = tmp_path / f"{name}.toml"
             write_config(
                 path,
-                BrokerConfig(
+                broker_config(
                     name,
                     str(tmp_path / name),
                     listen=f"127.0.0.1:{port or free_port()}",
@@ -107,7 +107,9 @@ async def log_was_trimmed(url: str, pubend: str) -> None:
         give_up_at = time.monotonic() + 3.0
         while time.monotonic() < give_up_at:
             await client.publish({"n": -1}, b"")
-            if (await client.status())["pubends"][pubend]["log_bytes"] < 2000:
+            if (await client.status())["services"]["guaranteed"]["pubends"][pubend][
+                "log_bytes"
+            ] < 2000:
                 return
             await asyncio.sleep(0.05)
 
@@ -144,7 +146,9 @@ async def test_deleting_the_last_durable_subscription_frees_the_log_at_once(
                 refusal = error
         assert "durable subscription 'gone' at broker 'pb'" in refusal.reason
         status = await client.status()
-        assert [each["name"] for each in status["durable_subscriptions"]] == ["gone"]
+        assert [
+            each["name"] for each in status["services"]["guaranteed"]["durable_subscriptions"]
+        ] == ["gone"]
         assert "'gone'" in (await client.why("pb.1"))["log_held_by"]
         assert (await client.why("gone"))["absent_for_s"] > 0
 

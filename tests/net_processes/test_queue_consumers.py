@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.config import broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 from penstock.services.queues.parameters import QueueConfig
@@ -58,7 +58,7 @@ def url(tmp_path: Path) -> Iterator[str]:
         "dead": QueueConfig("dead"),
     }
     write_config(
-        path, BrokerConfig("b", str(tmp_path / "b"), listen=f"127.0.0.1:{port}", queues=queues)
+        path, broker_config("b", str(tmp_path / "b"), listen=f"127.0.0.1:{port}", queues=queues)
     )
     broker = BrokerProcess(path, path.with_suffix(".log"))
     broker.start()

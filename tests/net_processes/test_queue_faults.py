@@ -17,8 +17,9 @@ import pytest
 import penstock
 from penstock.client.queues.message import QueueMessage
 from penstock.client.queues.producer import SendRefusedError
-from penstock.client.queues.queues import Queues, Receiver
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.client.queues.queues import Queues
+from penstock.client.queues.receiver import Receiver
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 from penstock.services.queues.parameters import AliasConfig, QueueConfig
@@ -46,7 +47,7 @@ class Overlay:
         neighbours: tuple[str, ...],
         alias: AliasConfig | None = None,
     ) -> BrokerProcess:
-        config = BrokerConfig(
+        config = broker_config(
             name,
             str(place / name),
             listen=f"127.0.0.1:{self.ports[name]}",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import penstock
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 from penstock.services.guaranteed.parameters import GuaranteedParameters
@@ -32,7 +32,7 @@ def urls(tmp_path: Path) -> Iterator[dict[str, str]]:
     others = {"source": "far", "far": "source"}
     with ExitStack() as running:
         for name, port in ports.items():
-            config = BrokerConfig(
+            config = broker_config(
                 name=name,
                 data_dir=str(tmp_path / name),
                 listen=f"127.0.0.1:{port}",
@@ -65,7 +65,7 @@ async def read(stream: AsyncIterator[int], first: int, end: int) -> None:
 
 
 def standing(status: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {each["name"]: each for each in status["subscriptions"]}
+    return {each["name"]: each for each in status["services"]["guaranteed"]["subscriptions"]}
 
 
 @pytest.mark.parametrize("broker", ["source", "far"])

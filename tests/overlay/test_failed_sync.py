@@ -23,7 +23,7 @@ from penstock.core.machine import (
     SessionOpened,
 )
 from penstock.core.message import Message
-from penstock.overlay.node import BrokerNode, NodeConfig
+from penstock.overlay.node import BrokerNode, node_config
 from penstock.services.guaranteed import messages as guaranteed
 from penstock.services.guaranteed.staging import messages as staging
 from penstock.services.queues import messages as queues
@@ -56,7 +56,7 @@ REQUESTS: dict[str, tuple[list[Message], Message]] = {
         [queues.OpenSender("a", "far")],
         queues.SendToQueue("a", "far", 0, ROWS),
     ),
-    "destinations": ([], queues.ChangeDestination(1, "far", "q@elsewhere")),
+    "destinations": ([], queues.ChangeDestination("far", "q@elsewhere", True, request=1)),
 }
 """What comes before, and the request."""
 
@@ -65,7 +65,7 @@ class Broker:
     """A broker whose orders to the store the test answers."""
 
     def __init__(self) -> None:
-        config = NodeConfig(
+        config = node_config(
             name="b",
             pubends=("b.1",),
             queues=(QueueConfig("q"),),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from xxhash import xxh3_64_intdigest
 
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.block import CHECKSUM, MalformedBlock
 from penstock.content.rows.frame import Frame
@@ -12,15 +12,7 @@ from penstock.core.limit_check import unbounded_fields
 from penstock.core.limits import LARGEST_NUMBER, LATEST_INSTANT
 from penstock.core.message import Message
 from penstock.overlay.gate import objection
-from penstock.overlay.wire import (
-    DATAGRAM_MESSAGES,
-    GUARANTEED_MESSAGES,
-    MULTICAST_MESSAGES,
-    OVERLAY_MESSAGES,
-    QUEUES_MESSAGES,
-    connection_decoder,
-)
-from penstock.services.datagram.messages import DATAGRAMS
+from penstock.overlay.wire import ON_CONNECTIONS, connection_decoder, datagram_messages, vocabulary
 from penstock.services.gossip.messages import GOSSIP_MESSAGES
 from penstock.services.guaranteed.messages import (
     LIVE_FILTER,
@@ -31,15 +23,7 @@ from penstock.services.guaranteed.messages import (
 )
 from penstock.services.queues.messages import Decision, Settle
 
-EVERY_MESSAGE = (
-    *OVERLAY_MESSAGES,
-    *GUARANTEED_MESSAGES,
-    *QUEUES_MESSAGES,
-    *MULTICAST_MESSAGES,
-    *DATAGRAM_MESSAGES,
-    *DATAGRAMS,
-    *GOSSIP_MESSAGES,
-)
+EVERY_MESSAGE = (*vocabulary(*ON_CONNECTIONS), *datagram_messages(), *GOSSIP_MESSAGES)
 
 
 @pytest.mark.parametrize("kind", EVERY_MESSAGE, ids=lambda kind: kind.__name__)

@@ -8,10 +8,10 @@ import pytest
 
 from penstock.content.selectors.parser import DEFAULT_LIMITS
 from penstock.core import limits
+from penstock.mechanisms.sequence_table import MOST_INTERVALS
 from penstock.net.broker.config import Limits
 from penstock.net.broker.work_turns import SLICE_S
 from penstock.services.guaranteed.parameters import GuaranteedParameters
-from penstock.services.guaranteed.source.producers import MOST_INTERVALS
 from penstock.services.multicast.parameters import MulticastParameters
 from penstock.services.queues.parameters import QueueParameters
 

@@ -13,19 +13,13 @@ import pytest
 
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.core.machine import LinkDown, LinkUp, Received, SessionClosed, SessionOpened
+from penstock.core.message import BrokerMessage, ClientRequest
 from penstock.net.broker.config import Limits
-from penstock.net.broker.ingress import (
-    CLIENT_REQUESTS,
-    NOT_BETWEEN_BROKERS,
-    Breach,
-    Ingress,
-    Refused,
-    check_neighbour,
-)
+from penstock.net.broker.ingress import Breach, Ingress, Refused, check_neighbour
 from penstock.net.broker.server import OPERATIONS
-from penstock.overlay.messages import Goodbye, Heartbeat, LinkState
-from penstock.overlay.node import NodeConfig
-from penstock.overlay.wire import SERVICE_OF_MESSAGE
+from penstock.overlay.messages import DatagramPort, LinkState
+from penstock.overlay.node import node_config
+from penstock.overlay.wire import vocabulary
 from penstock.services.guaranteed.messages import OpenProducer, Subscribe
 from penstock.services.multicast.messages import JoinGroup, OpenGroupSender
 from penstock.services.queues.messages import OpenSender, Receive
@@ -37,9 +31,9 @@ from .lying_messages import Liar
 SEEDS = 24
 MESSAGES = 300
 
-FROM_CLIENTS = sorted(CLIENT_REQUESTS - OPERATIONS, key=lambda kind: kind.__name__)
+FROM_CLIENTS = sorted({*vocabulary(ClientRequest)} - OPERATIONS, key=lambda kind: kind.__name__)
 FROM_NEIGHBOURS = sorted(
-    ({LinkState, *SERVICE_OF_MESSAGE} - NOT_BETWEEN_BROKERS - {Goodbye, Heartbeat}) | {LinkState},
+    {*vocabulary(BrokerMessage)} - {DatagramPort},
     key=lambda kind: kind.__name__,
 )
 NEIGHBOURS = ("sb", "ib")
@@ -55,10 +49,10 @@ class Attacked:
         self.ingress = Ingress(Limits())
         self.world = SimWorld(seed, checked=True)
         self.world.add_broker(
-            NodeConfig(
+            node_config(
                 "pb",
                 dict.fromkeys(NEIGHBOURS, 1),
-                ("pb.1",),
+                pubends=("pb.1",),
                 queues=(QueueConfig("q1"), QueueConfig("q2")),
                 aliases=(AliasConfig("al", ("q1@pb", "q2@sb")),),
             )
@@ -126,4 +120,4 @@ def test_a_broker_survives_every_lie(seed: int) -> None:
 
 def test_every_message_between_brokers_is_tried() -> None:
     assert len(FROM_NEIGHBOURS) > 20
-    assert not set(FROM_NEIGHBOURS) & CLIENT_REQUESTS
+    assert not set(FROM_NEIGHBOURS) & {*vocabulary(ClientRequest)}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.content.codec.wire import encode
-from penstock.core.message import Message
+from penstock.content.codec.stream import encode
+from penstock.core.message import DatagramMessage, Message, messages_in
 from penstock.overlay import messages as m
-from penstock.overlay.wire import OVERLAY_MESSAGES, connection_decoder
+from penstock.overlay import messages as overlay
+from penstock.overlay.wire import connection_decoder
 
 SPECIMENS: list[Message] = [
     m.LinkState("a", 1, 2, {"b": 3}, ("p", "q")),
@@ -17,12 +18,17 @@ SPECIMENS: list[Message] = [
     m.StatusRequest(),
     m.Status(b"{}"),
     m.LinkControl("b", 60_000, True),
-    m.LinkControlled("b", "problem"),
+    m.LinkControlled("b", problem="problem"),
+    m.DatagramSocketRequest(),
+    m.DatagramSocketOffer(7400, b"secret"),
+    m.DatagramPort(7400),
 ]
 
 
 def test_there_is_a_specimen_of_every_message() -> None:
-    assert {type(specimen) for specimen in SPECIMENS} == set(OVERLAY_MESSAGES)
+    assert {type(specimen) for specimen in SPECIMENS} == {
+        kind for kind in messages_in(overlay) if not issubclass(kind, DatagramMessage)
+    }
 
 
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: type(specimen).__name__)

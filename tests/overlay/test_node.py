@@ -23,7 +23,7 @@ from penstock.core.machine import (
     Trace,
 )
 from penstock.overlay.messages import LinkState
-from penstock.overlay.node import SETTLE_WITHIN, BrokerNode, NodeConfig
+from penstock.overlay.node import SETTLE_WITHIN, BrokerNode, node_config
 from penstock.services.guaranteed.messages import (
     OpenProducer,
     ProducerOpened,
@@ -35,7 +35,7 @@ START = 50 * SECOND
 
 
 def node(name: str = "a", *neighbours: str, pubends: tuple[str, ...] = ()) -> BrokerNode:
-    config = NodeConfig(name, dict.fromkeys(neighbours, 2), pubends)
+    config = node_config(name, dict.fromkeys(neighbours, 2), pubends=pubends)
     return BrokerNode(config, saved={}, logs={}, now=START)
 
 
@@ -146,7 +146,7 @@ def test_messages_and_the_words_of_the_store_reach_their_service() -> None:
     silence = broker.handle(DeadlineReached(), now=START + SECOND)
     (persist,) = [effect for effect in silence if isinstance(effect, Persist)]
     broker.handle(Persisted(persist.token), now=START + SECOND)
-    assert broker.guaranteed.pubends["p"].spoken_end == START + SECOND
+    assert broker.services["guaranteed"].pubends["p"].spoken_end == START + SECOND
     broker.check_invariants()
 
 
@@ -157,7 +157,7 @@ def test_a_refused_order_reaches_its_service_with_the_reason() -> None:
     (persist,) = [effect for effect in silence if isinstance(effect, Persist)]
     broker.handle(PersistFailed(persist.token, "full"), now=START + SECOND)
 
-    assert broker.guaranteed.pubends["p"].spoken_end == START
+    assert broker.services["guaranteed"].pubends["p"].spoken_end == START
 
 
 def test_a_broker_measures_itself_at_every_interval() -> None:
@@ -174,7 +174,7 @@ def test_a_broker_measures_itself_at_every_interval() -> None:
 
 
 def test_a_broker_that_is_told_not_to_measure_does_not() -> None:
-    config = NodeConfig("a", pubends=("p",), trace_interval_ns=0)
+    config = node_config("a", pubends=("p",), trace_interval_ns=0)
     broker = BrokerNode(config, saved={}, logs={}, now=START)
 
     effects = broker.handle(DeadlineReached(), now=START + 5 * SECOND)

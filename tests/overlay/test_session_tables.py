@@ -10,7 +10,7 @@ import pytest
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import SECOND
 from penstock.core.machine import Received, Send, SessionOpened
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.services.guaranteed.messages import MoveCursor, OpenProducer, Subscribe
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.staging.messages import StageRows
@@ -38,7 +38,7 @@ REQUESTS: dict[str, tuple[Callable[[int], Any], str]] = {
 def test_more_than_the_limit_is_refused_with_its_name(table: str) -> None:
     world = SimWorld(1, checked=True)
     world.add_broker(
-        NodeConfig(
+        node_config(
             "pb",
             pubends=("pb.1",),
             queues=(QueueConfig("q"),),

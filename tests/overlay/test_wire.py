@@ -1,84 +1,51 @@
-"""The vocabulary of the wire is whole: every message has a reader and, where due, a service."""
+"""The vocabulary of the wire is whole: every message has one audience, a reader and a service."""
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import pytest
 
-from penstock.content.codec.envelope import MalformedMessage
-from penstock.content.codec.wire import encode
-from penstock.core.message import Message
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.stream import encode
+from penstock.core.message import AUDIENCES, ClientReply, LogRecord, Message, messages_in
 from penstock.overlay import messages as overlay
 from penstock.overlay.wire import (
-    DATAGRAM_MESSAGES,
-    GUARANTEED_MESSAGES,
-    LOG_MESSAGES,
-    MULTICAST_MESSAGES,
-    OVERLAY_MESSAGES,
-    QUEUES_MESSAGES,
-    SERVICE_OF_MESSAGE,
+    ON_CONNECTIONS,
     connection_decoder,
+    datagram_messages,
     log_decoder,
+    service_of_message,
+    vocabulary,
 )
-from penstock.services.datagram import messages as datagram
-from penstock.services.datagram.messages import DATAGRAMS
-from penstock.services.guaranteed import messages as guaranteed
-from penstock.services.multicast import messages as multicast
-from penstock.services.queues import messages as queues
+from penstock.services.registry import broker_services, descriptions
 
-INSIDE = {
-    queues.Routed,
-    queues.DeadLetter,
-    queues.LetterBuried,
-    queues.HandOver,
-    queues.HandedOver,
-    queues.Remembered,
-}
-"""The base of others, and what one queue of a broker says to another."""
-
-SPOKEN = (
-    *OVERLAY_MESSAGES,
-    *GUARANTEED_MESSAGES,
-    *QUEUES_MESSAGES,
-    *MULTICAST_MESSAGES,
-    *DATAGRAM_MESSAGES,
-    *DATAGRAMS,
-)
+EVERY = [*messages_in(overlay), *(kind for each in descriptions() for kind in each.messages)]
 
 
-def defined_in(module: ModuleType) -> set[type[Message]]:
-    return {
-        value
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and issubclass(value, Message)
-        and value.__module__ == module.__name__
-    }
+@pytest.mark.parametrize("kind", EVERY)
+def test_every_message_has_one_audience(kind: type[Message]) -> None:
+    assert [issubclass(kind, each) for each in AUDIENCES].count(True) == 1
 
 
-@pytest.mark.parametrize("module", [overlay, guaranteed, queues, multicast, datagram])
-def test_every_message_that_is_defined_can_be_read(module: ModuleType) -> None:
-    assert defined_in(module) <= {*SPOKEN, *LOG_MESSAGES, *INSIDE}
-
-
-def test_no_message_stands_twice() -> None:
-    assert len(set(SPOKEN)) == len(SPOKEN)
+def test_no_name_of_a_message_stands_twice_where_they_are_read() -> None:
+    for kinds in (vocabulary(*ON_CONNECTIONS), datagram_messages(), vocabulary(LogRecord)):
+        assert len({kind.__name__ for kind in kinds}) == len(kinds)
 
 
 def test_every_message_but_those_of_the_overlay_belongs_to_a_service() -> None:
-    services = (
-        GUARANTEED_MESSAGES,
-        QUEUES_MESSAGES,
-        MULTICAST_MESSAGES,
-        DATAGRAM_MESSAGES,
-        DATAGRAMS,
-    )
-    assert set(SERVICE_OF_MESSAGE) == {each for messages in services for each in messages}
+    services = {kind for each in broker_services() for kind in each.messages}
+    assert set(service_of_message()) == services
+    assert not services & set(messages_in(overlay))
+
+
+@pytest.mark.parametrize("kind", vocabulary(ClientReply))
+def test_every_reply_names_its_addressee(kind: type[ClientReply]) -> None:
+    assert kind.role
+    if kind.named_by:
+        assert kind.named_by in kind.__struct_fields__
 
 
 def test_what_stands_in_a_log_is_not_accepted_from_a_connection() -> None:
-    assert not set(LOG_MESSAGES) & set(SPOKEN)
+    assert not set(vocabulary(LogRecord)) & set(vocabulary(*ON_CONNECTIONS))
 
 
 def test_a_connection_does_not_read_a_log_and_a_log_no_connection() -> None:

@@ -10,7 +10,7 @@ def values(spec: str, count: int = 6) -> list[object]:
     return [function(number) for number in range(count)]
 
 
-def test_constants_stand_for_themselves() -> None:
+def test_a_constant_is_its_own_value() -> None:
     assert values("plain", 2) == ["plain", "plain"]
     assert values("http://example", 1) == ["http://example"]
     assert value_function(7, "stream")(3) == 7
@@ -26,7 +26,7 @@ def test_number_is_the_message_number() -> None:
 
 
 @given(st.integers(0, 10**9))
-def test_a_choice_is_one_of_the_words_and_always_the_same(number: int) -> None:
+def test_a_choice_is_one_of_the_words_and_repeatable(number: int) -> None:
     function = value_function("choice:A,B,C", "stream")
     assert function(number) in ("A", "B", "C")
     assert function(number) == value_function("choice:A,B,C", "stream")(number)
@@ -40,6 +40,6 @@ def test_uniform_stays_in_its_range(number: int) -> None:
 
 
 @pytest.mark.parametrize("spec", ["cycle:", "cycle:4", "cycle:a..b", "cycle:4..4", "uniform:x..1"])
-def test_a_malformed_range_is_refused_by_name(spec: str) -> None:
+def test_a_malformed_range_is_refused_and_quoted(spec: str) -> None:
     with pytest.raises(InvalidAttributeSpec, match="range"):
         value_function(spec, "stream")

@@ -1,7 +1,7 @@
-"""The hot modules, compiled and not: the same histories, event by event.
+"""The hot modules, compiled and interpreted, produce the same histories, event by event.
 
-Both forms run from copies of the sources, so that what ``make compiled`` left in the tree changes
-nothing here.
+Both forms run from copies of the sources, so that leftovers of ``make compiled`` in the tree do not
+affect the test.
 """
 
 import ast
@@ -116,7 +116,7 @@ def told_by(tree: Path) -> dict[str, Any]:
 
 
 def why_not_compiled() -> str:
-    """What is missing for a build; empty if nothing is."""
+    """The missing part of the build environment; empty if it is complete."""
     for module in ("mypyc", "setuptools", "hatchling"):
         if find_spec(module) is None:
             return f"{module} is not installed"
@@ -130,20 +130,20 @@ def why_not_compiled() -> str:
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the sources do as they are."""
+    """The results of the interpreted sources."""
     return told_by(copied_sources(tmp_path_factory.mktemp("plain")))
 
 
-def test_what_is_compiled_does_not_divide_integers() -> None:
-    """Compiled code makes floats of integers before it divides them, which above 2**53, where every
-    instant is, rounds twice; ``//`` is exact.
+def test_compiled_modules_do_not_divide_integers() -> None:
+    """Compiled code converts integers to floats before ``/``.  Above 2**53, where every instant
+    lies, this rounds twice; ``//`` is exact.
     """
     for module in runpy.run_path(str(ROOT / "hatch_build.py"))["MODULES"]:
         tree = ast.parse((ROOT / "src" / module).read_text())
         assert not [node for node in ast.walk(tree) if isinstance(node, ast.Div)], module
 
 
-def test_the_sources_run_where_nothing_was_compiled(plain: dict[str, Any]) -> None:
+def test_the_sources_run_without_compilation(plain: dict[str, Any]) -> None:
     assert {Path(file).suffix for file in plain["files"]} == {".py"}
     assert "simulator" not in plain["version"]
     assert min(plain["lengths"]) > 500

@@ -19,7 +19,7 @@ class Heard(Effect, frozen=True):
 
 
 class Pinger:
-    """Sends a number to ``target`` every second, and reports what it hears."""
+    """Sends a number to ``target`` every second, and reports what it receives."""
 
     def __init__(self, target: Address | None) -> None:
         self.target = target
@@ -73,7 +73,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert heard_by(model, 7) != heard_by(model, 8)
 
 
-def test_whoever_is_gone_hears_and_says_nothing() -> None:
+def test_a_removed_machine_neither_receives_nor_sends() -> None:
     heard: list[Effect] = []
     network = DatagramNetwork(
         DatagramModel(), 1, Scheduler(0), lambda address, effect, now: heard.append(effect)

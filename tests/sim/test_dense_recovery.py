@@ -1,4 +1,4 @@
-"""A stream so dense that a unit of requests exceeds every queue and window on the way."""
+"""A stream so dense that one unit of requests exceeds every queue and window on the path."""
 
 from penstock.lab.run import run
 from penstock.lab.scenario.file import parse_scenario
@@ -29,12 +29,12 @@ OVERFLOWING = {
 }
 
 
-def test_an_overflowing_link_is_recovered_from_at_once() -> None:
+def test_recovery_from_an_overflowing_link_starts_immediately() -> None:
     scenario = parse_scenario(OVERFLOWING)
     world = SimRun(scenario, 1, checked=True)
     result = run(scenario, world)
     assert world.world.links["ib", "sb"].dropped_messages > 50
     assert result.judgement.violations == 0
-    # 80,000 messages a second for a second are some 9 MB, two seconds of the link; a recovery that
-    # waits for repetitions takes four times as long.
+    # 80,000 messages per second for one second are about 9 MB, two seconds of the link; a recovery
+    # that waits for repeated requests takes four times as long.
     assert (result.ended_at - result.started_at) / 1e9 < 10

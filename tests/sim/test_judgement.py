@@ -1,4 +1,4 @@
-"""The judge is judged: each rule is broken on purpose, and only that one is reported."""
+"""Tests of the judge: each rule is broken on purpose, and only that one is reported."""
 
 from collections.abc import Callable
 from unittest.mock import patch
@@ -70,21 +70,21 @@ def test_a_missing_end_is_lost() -> None:
     assert told.judged() == {"lost": 4}
 
 
-def test_what_came_before_the_subscription_is_not_lost() -> None:
+def test_messages_from_before_the_subscription_are_not_lost() -> None:
     told = Told()
     told.subscriber.in_force(6)
     told.receive(3, 4, 5)
     assert told.judged() == {}
 
 
-def test_unless_it_asked_for_the_earliest() -> None:
+def test_messages_from_before_a_subscription_to_the_earliest_are_lost() -> None:
     told = Told(from_earliest=True)
     told.subscriber.in_force(6)
     told.receive(3, 4, 5)
     assert told.judged() == {"lost": 3}
 
 
-def test_a_subscriber_that_left_misses_no_end() -> None:
+def test_a_subscriber_that_left_may_miss_the_end() -> None:
     told = Told()
     told.subscriber.in_force(1)
     told.subscriber.left_at = 21
@@ -92,21 +92,21 @@ def test_a_subscriber_that_left_misses_no_end() -> None:
     assert told.judged() == {}
 
 
-def test_a_message_that_comes_twice_also_goes_back_in_the_stream() -> None:
+def test_a_repeated_message_is_also_out_of_order() -> None:
     told = Told()
     told.subscriber.in_force(1)
     told.receive(0, 1, 1, 2, 3, 4, 5)
     assert told.judged() == {"duplicated": 1, "out_of_order": 1}
 
 
-def test_a_message_that_comes_late_is_out_of_order_for_publisher_and_pubend() -> None:
+def test_a_late_message_is_out_of_order_for_publisher_and_pubend() -> None:
     told = Told()
     told.subscriber.in_force(1)
     told.receive(0, 2, 1, 3, 4, 5)
     assert told.judged() == {"out_of_order": 2}
 
 
-def test_a_refused_message_is_not_delivered() -> None:
+def test_a_refused_message_must_not_be_received() -> None:
     told = Told()
     told.subscriber.in_force(1)
     told.publisher.failed(2, 1, Outcome.REFUSED, "full", 7)
@@ -114,7 +114,7 @@ def test_a_refused_message_is_not_delivered() -> None:
     assert told.judged() == {"unwanted": 1}
 
 
-def test_nor_missed() -> None:
+def test_a_refused_message_is_not_lost() -> None:
     told = Told()
     told.subscriber.in_force(1)
     told.publisher.failed(2, 1, Outcome.REFUSED, "full", 7)
@@ -122,21 +122,21 @@ def test_nor_missed() -> None:
     assert told.judged() == {}
 
 
-def test_a_message_beside_the_selector_is_unwanted() -> None:
+def test_a_message_that_does_not_match_the_selector_is_unwanted() -> None:
     told = Told("n > 2")
     told.subscriber.in_force(1)
     told.receive(2, 3, 4, 5)
     assert told.judged() == {"unwanted": 1}
 
 
-def test_a_message_that_nobody_published_is_unwanted() -> None:
+def test_an_unpublished_message_is_unwanted() -> None:
     told = Told()
     batch = Batch.from_rows([({}, b"who are you?, unknown")])
     told.subscriber.received("b.1", Frame(1, 2, range(1, 2), batch), 20)
     assert told.judged() == {"unwanted": 1}
 
 
-def test_another_content_is_corrupted() -> None:
+def test_different_content_is_corrupted() -> None:
     told = Told()
     told.subscriber.in_force(1)
     attributes, payload = told.publisher.source.row(0)
@@ -146,7 +146,7 @@ def test_another_content_is_corrupted() -> None:
     assert told.judged() == {"corrupted": 1}
 
 
-def test_another_tick_than_the_receipt_says_is_misplaced() -> None:
+def test_a_tick_that_differs_from_the_receipt_is_misplaced() -> None:
     told = Told()
     told.subscriber.in_force(1)
     told.receive(0, tick=9)
@@ -154,16 +154,16 @@ def test_another_tick_than_the_receipt_says_is_misplaced() -> None:
     assert told.judged() == {"misplaced": 1}
 
 
-def test_an_announced_loss_excuses_a_message_without_a_tick_if_it_may_lie_there() -> None:
+def test_an_announced_loss_excuses_a_message_without_a_tick_that_may_lie_in_it() -> None:
     told = Told()
     told.subscriber.in_force(1)
     told.publisher.ticks[2] = told.publisher.ticks[4] = 0
     told.receive(0, 1, 3, 5)
     told.subscriber.received("b.1", Frame(12, 13, final=True), 20)
-    assert told.judged() == {"announced_lost": 1, "lost": 1}, "4 stands behind 13"
+    assert told.judged() == {"announced_lost": 1, "lost": 1}, "message 4 lies behind 13"
 
 
-def test_a_message_whose_outcome_is_uncertain_may_be_received_or_not() -> None:
+def test_a_message_with_an_uncertain_outcome_may_be_received_or_not() -> None:
     for received in ((0, 1, 2, 3, 4, 5), (0, 1, 3, 4, 5)):
         told = Told()
         told.publisher.failed(2, 1, Outcome.UNCERTAIN, "the sync failed", 6)
@@ -193,7 +193,7 @@ def test_an_announced_loss_excuses_its_interval() -> None:
         (lambda told: told.receive(0, 1, 2, 4, 5), {"lost": 1}),
     ],
 )
-def test_messages_can_be_told_apart_by_tick(
+def test_messages_can_be_identified_by_tick(
     deliver: Callable[[Told], None], expected: dict[str, int]
 ) -> None:
     told = Told(identity="tick")
@@ -202,7 +202,7 @@ def test_messages_can_be_told_apart_by_tick(
     assert told.judged() == expected
 
 
-def test_a_subscription_that_never_was_in_force_is_owed_nothing() -> None:
+def test_a_subscription_that_was_never_in_force_has_no_claims() -> None:
     assert Told().judged() == {}
 
 
@@ -239,7 +239,7 @@ def test_screening_changes_no_judgement(
         assert told.judged() == screened
 
 
-def test_a_durable_subscription_may_be_told_of_damage_and_of_no_other_loss() -> None:
+def test_a_durable_subscription_may_lose_only_damaged_messages() -> None:
     for damaged, expected in ((12, 0), (13, 1)):
         told = Told()
         told.subscriber.durable = True

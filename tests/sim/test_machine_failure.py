@@ -1,4 +1,4 @@
-"""A simulated broker whose machine raises crashes and starts again, or fails a checked run."""
+"""A simulated broker whose machine raises crashes and restarts, or fails a checked run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCENARIO = {
 
 @pytest.fixture
 def raising(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The publications, by number, after which the machine raises: its state has changed."""
+    """The numbers of the publications after which the machine raises, with its state changed."""
     numbers = [50]
     handle = BrokerNode.handle
     seen = 0
@@ -61,7 +61,7 @@ def test_the_broker_crashes_and_nothing_acknowledged_is_lost(raising: list[int])
     assert world.world.now > SECOND
 
 
-def test_a_checked_run_ends_with_the_seed(raising: list[int]) -> None:
+def test_a_checked_run_fails_and_names_the_seed(raising: list[int]) -> None:
     with pytest.raises(MachineFailed, match=r"Received\(Publish\).*a bug") as failed:
         simulate(checked=True)
 

@@ -1,4 +1,4 @@
-"""The TCP model against what is known of NewReno (RFC 5681, 6582, 6298)."""
+"""The TCP model against the known behaviour of NewReno (RFC 5681, 6582, 6298)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.core.randomness import random_stream
 from penstock.sim.drop_tail_hop import DropTailHop, HopModel
-from penstock.sim.newreno import NewRenoFlow, Receiver, RetransmissionTimer
+from penstock.sim.newreno import NewRenoFlow, Receiver
 from penstock.sim.scheduler import Scheduler
 
 
 class LossyHop:
-    """Loses the packets with these numbers, in the order in which they are sent."""
+    """Loses the packets with these numbers, counted in the order of sending."""
 
     def __init__(self, scheduler: Scheduler, *lost: int) -> None:
         self.sent = 0
@@ -29,7 +29,7 @@ class LossyHop:
 
 
 class RandomLossHop:
-    """Loses packets at random; the loss rate decides the throughput."""
+    """Loses packets at random; the loss rate determines the throughput."""
 
     def __init__(self, scheduler: Scheduler, loss: float, seed: int) -> None:
         self._scheduler = scheduler
@@ -138,13 +138,3 @@ def test_a_stopped_flow_sends_nothing() -> None:
 def test_the_receiver_acknowledges_up_to_the_first_gap() -> None:
     receiver = Receiver()
     assert [receiver.received(each) for each in (0, 2, 3, 1, 1)] == [1, 1, 1, 4, 4]
-
-
-def test_the_timeout_doubles_until_a_sample_comes() -> None:
-    timer = RetransmissionTimer()
-    timer.sample(400 * MILLISECOND)
-    usual = timer.timeout()
-    timer.expired()
-    assert timer.timeout() == 2 * usual
-    timer.sample(400 * MILLISECOND)
-    assert timer.timeout() <= usual

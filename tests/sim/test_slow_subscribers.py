@@ -1,6 +1,6 @@
-"""Subscribers that read more slowly than is published, at the source and far from it.
+"""Subscribers that read more slowly than publishers publish, at the source and far from it.
 
-They leave the live stream and come back to it; nobody is disconnected and no publisher waits.
+They leave the live stream and return to it; no subscriber is disconnected and no publisher waits.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ BUFFER = 20_000
 WINDOW = 10_000
 ANSWER = 5_000
 LARGEST_FRAME = 2_000
-"""More than a batch of four messages of 100 B weighs."""
+"""More than the size of a batch of four messages of 100 B."""
 
 MESSAGES_PER_S = 800
 SECONDS = 6
 
 
 def scenario(slow_msgs_per_s: float, **slow: Any) -> dict[str, Any]:
-    """A source and a far edge, each with a quick and a slow subscriber."""
+    """A source and a far edge, each with a fast and a slow subscriber."""
     readers: list[dict[str, Any]] = []
     for broker in ("pb", "sb"):
         readers.append({"name": f"quick-{broker}", "broker": broker})
@@ -49,7 +49,7 @@ def scenario(slow_msgs_per_s: float, **slow: Any) -> dict[str, Any]:
             "guaranteed": {
                 "session_buffer_bytes": BUFFER,
                 "answer_bytes": ANSWER,
-                # Far less than a slow reader is behind: the rest comes from the source's log.
+                # Far less than the backlog of a slow reader: the rest comes from the source's log.
                 "relay_cache_bytes": 10_000,
             }
         },
@@ -75,7 +75,7 @@ def scenario(slow_msgs_per_s: float, **slow: Any) -> dict[str, Any]:
 
 
 class Watched(SimRun):
-    """A simulated run of which the memory of every subscription is looked at throughout."""
+    """A simulated run that checks the memory of every subscription throughout."""
 
     def __init__(self, parsed: Scenario, seed: int) -> None:
         super().__init__(parsed, seed, checked=True)
@@ -84,7 +84,7 @@ class Watched(SimRun):
         self._at_s = 0.0
 
     def run_until(self, at_s: float) -> None:
-        """Let time pass in short stretches, and look at what is held after each of them."""
+        """Run in short steps, and check the held bytes after each step."""
         while self._at_s < at_s:
             self._at_s = min(at_s, self._at_s + 0.01)
             super().run_until(self._at_s)
@@ -94,7 +94,7 @@ class Watched(SimRun):
 
     def _subscriptions(self) -> list[Subscription]:
         nodes = [broker.node for broker in self.world.brokers.values() if broker.node is not None]
-        return [each for node in nodes for each in node.guaranteed.edge.subscriptions()]
+        return [each for node in nodes for each in node.services["guaranteed"].edge.subscriptions()]
 
 
 def held(subscription: Subscription) -> int:
@@ -103,7 +103,7 @@ def held(subscription: Subscription) -> int:
 
 
 def bound(streams: int) -> int:
-    """What waits, or was held ahead, on each stream, and the answers that were under way."""
+    """Bytes that wait or were held ahead on each stream, and the answers in flight."""
     return BUFFER + streams * (BUFFER + ANSWER + LARGEST_FRAME)
 
 
@@ -116,7 +116,7 @@ def judged(document: dict[str, Any], seed: int) -> tuple[Watched, RunResult]:
     assert all(client.connections == 1 for client in world.world.clients.values())
     assert world.most_held <= bound(streams=2)
     published = sum(len(each) for each in result.history.publishers.values())
-    assert published >= 0.99 * MESSAGES_PER_S * SECONDS, "the publishers were held up"
+    assert published >= 0.99 * MESSAGES_PER_S * SECONDS, "the publishers were throttled"
     return world, result
 
 
@@ -125,21 +125,21 @@ def judged(document: dict[str, Any], seed: int) -> tuple[Watched, RunResult]:
 def test_slow_subscribers_get_everything_once_and_in_order(seed: int, selector: str) -> None:
     world, result = judged(scenario(300 if not selector else 200, selector=selector), seed)
     for name in ("slow-pb", "slow-sb"):
-        assert 1 <= world.times_slow[name] <= 4, "on two streams; none of them goes to and fro"
+        assert 1 <= world.times_slow[name] <= 4, "on two streams, without oscillation"
         received = result.history.subscribers[name]
         quick = result.history.subscribers[name.replace("slow", "quick")]
         share = 1 if not selector else 2 / 3
         assert len(received) == pytest.approx(share * len(quick), rel=0.02)
 
 
-def test_who_reads_almost_nothing_costs_almost_nothing() -> None:
+def test_a_reader_that_barely_reads_needs_little_memory() -> None:
     world, result = judged(scenario(1, stop_s=SECONDS), seed=1)
     for name in ("slow-pb", "slow-sb"):
         assert world.times_slow[name] == 2
         assert 0 < len(result.history.subscribers[name]) < 100
 
 
-def test_who_reads_almost_as_quickly_as_is_published_seldom_goes_to_and_fro() -> None:
+def test_a_reader_that_almost_keeps_up_seldom_switches_streams() -> None:
     document = scenario(0.95 * MESSAGES_PER_S)
     document["duration_s"] = 30
     world, _ = judged(document, seed=1)
@@ -149,11 +149,11 @@ def test_who_reads_almost_as_quickly_as_is_published_seldom_goes_to_and_fro() ->
 
 @pytest.mark.parametrize("law", ["improved", "paper"])
 def test_publishers_do_not_wait_for_a_slow_subscriber_behind_a_thin_link(law: str) -> None:
-    """What is read for it must not take the link from live data, or the edge would raise alerts."""
+    """Its reads must not take the link from live data, or the edge would raise alerts."""
     document = scenario(MESSAGES_PER_S / 4)
     document["duration_s"] = 20
     document["parameters"]["guaranteed"] |= {"answer_bytes": 1 << 20, "congestion": {"law": law}}
-    # Live data takes four fifths of it, and an answer as large as allowed seven seconds.
+    # Live data takes four fifths of the link, and an answer of the largest size seven seconds.
     document["links"][1]["bandwidth_bytes_per_s"] = 150_000
     document["subscribers"] = [
         each | {"stop_s": 20} if each["name"] == "slow-sb" else each

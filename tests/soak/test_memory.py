@@ -21,11 +21,11 @@ import penstock
 from penstock.core.clock import SECOND
 from penstock.lab.scenario.model import Broker, Link, Parameters, Publishers, Scenario, Subscribers
 from penstock.lab.worlds.sim import SimRun
-from penstock.net.broker.config import BrokerConfig
+from penstock.mechanisms import rate_meter
+from penstock.net.broker.config import broker_config
 from penstock.net.broker.server import BrokerServer
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.relay import cache as relay_cache
-from penstock.services.guaranteed.source import rate_meter
 from penstock.services.queues.parameters import QueueConfig
 
 OPERATIONS = 60
@@ -276,7 +276,7 @@ ACTIVITIES: list[Activity] = [
 async def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[penstock.Client]:
     """A client and its broker, whose bounds are reached soon, in this process."""
     monkeypatch.setattr(relay_cache, "COMPACT_AT", 16)
-    config = BrokerConfig(
+    config = broker_config(
         "b",
         str(tmp_path / "b"),
         listen="127.0.0.1:0",

@@ -21,10 +21,10 @@ from penstock.spark.session import build_session
 StartBroker = Callable[..., BrokerProcess]
 
 PATIENCE_S = 300.0
-"""A session alone takes a minute to start on a machine that is busy with other things."""
+"""On a busy machine a session alone takes a minute to start."""
 
 LOOK_AGAIN_S = 0.01
-"""Short against a batch; looking without a pause would take the core that is waited for."""
+"""Short compared with a batch; polling without a pause would occupy the core that the job needs."""
 
 FIRST_PORT, LAST_PORT = 20_000, 32_000
 """Below the ports that the system gives to outgoing connections, so that a broker that is started
@@ -33,7 +33,7 @@ again finds its port free."""
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session takes seconds to start: all tests share it."""
+    """All tests share one session, because it takes seconds to start."""
     session = build_session(
         "penstock tests",
         "local[2]",
@@ -56,7 +56,7 @@ def _steady_port() -> int:
 
 @pytest.fixture(scope="module")
 def start_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartBroker]:
-    """Starts brokers that are gone when the module's tests are done."""
+    """Starts brokers that are stopped after the module's tests."""
     started: list[BrokerProcess] = []
     directory = tmp_path_factory.mktemp("brokers")
 
@@ -111,7 +111,7 @@ def checkpoint(tmp_path: Path) -> str:
 
 @pytest.fixture(scope="session")
 def last_batch() -> Callable[[Path], int]:
-    """Finds the highest batch of which Spark wrote something to a directory of a checkpoint."""
+    """Finds the highest batch in a directory of a checkpoint."""
 
     def last(directory: Path) -> int:
         if not directory.is_dir():
@@ -126,7 +126,7 @@ def last_batch() -> Callable[[Path], int]:
 def kill_in_the_middle_of_a_batch(
     last_batch: Callable[[Path], int],
 ) -> Callable[[subprocess.Popen[bytes], Path], int]:
-    """Kills a job's processes when some batches are done and one is planned and not done."""
+    """Kills a job's processes when some batches are done and one is planned but not done."""
 
     def kill(job: subprocess.Popen[bytes], checkpoint: Path) -> int:
         until = time.monotonic() + PATIENCE_S
@@ -142,6 +142,6 @@ def kill_in_the_middle_of_a_batch(
             if job.poll() is None:
                 os.killpg(job.pid, signal.SIGKILL)
             job.wait()
-        raise AssertionError("the job did not come that far")
+        raise AssertionError("the job did not get that far")
 
     return kill

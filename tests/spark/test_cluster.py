@@ -26,7 +26,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 SPARK_HOME = Path(pyspark.__file__).parent
 PATIENCE_S = 240.0
 LOOK_AGAIN_S = 0.05
-"""A test that looks without a pause takes the core that it is waiting for."""
+"""A test that polls without a pause would occupy the core that the job needs."""
 
 JOB = """
 import sys
@@ -48,7 +48,7 @@ for command in (
     if status_of([*command, *where]):
         sys.exit(f"{command[0]} failed")
 """
-"""One process for all: a driver that is warm spares each of them seconds."""
+"""One process for all: a warm driver saves each of them seconds."""
 
 SMALL = """
 name = "small"
@@ -136,14 +136,14 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     started.stop()
 
 
-def test_a_job_and_the_commands_do_their_work_on_the_executors_of_a_cluster(
+def test_a_job_and_the_commands_run_on_the_executors_of_a_cluster(
     cluster: Cluster,
     url: str,
     client: blocking.Client,
     start_broker: StartBroker,
     tmp_path: Path,
 ) -> None:
-    """Rows are read and written, what brokers measure is landed, and a scenario is swept."""
+    """Rows are read and written, telemetry is landed, and a scenario is swept."""
     client.publisher(pubend="a.1").publish_batch([({"n": n}, b"") for n in range(100)])
     start = client.streams()["a.2"].head
     measuring = url_of(start_broker("t", "[telemetry]\ninterval_s = 0.05\npublish = true"))
@@ -157,13 +157,13 @@ def test_a_job_and_the_commands_do_their_work_on_the_executors_of_a_cluster(
         text=True,
         timeout=PATIENCE_S,
         cwd=tmp_path,
-        # The machine's own name may resolve to an address that executors do not reach.
+        # The host name may resolve to an address that executors cannot reach.
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr[-3000:]
     for application in ("cluster job", "penstock lake", "penstock sweep"):
         assert cluster.executors_of(application) == 1
-    assert cluster.has_launched("-Xmx480M"), "the cluster's settings hold"
+    assert cluster.has_launched("-Xmx480M"), "the cluster's settings were not applied"
 
     end = {"a.2": client.streams()["a.2"].head}
     messages = client.subscribe("", start={"a.2": start}, end=end).messages(deadline_s=30)

@@ -1,6 +1,6 @@
 """The example job, killed in the middle of a batch, with a broker that is killed too.
 
-What it published must be what a batch query computes over everything that was published, exactly.
+Its output must equal the result of a batch query over everything that was published.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "spark_windows.py"
 PATIENCE_S = 300.0
-"""A session alone takes a minute to start on a machine that is busy with other things."""
+"""On a busy machine a session alone takes a minute to start."""
 
 LOOK_AGAIN_S = 0.01
-"""Short against a batch; looking without a pause would take the core that is waited for."""
+"""Short compared with a batch; polling without a pause would occupy the core that the job needs."""
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_a_killed_job_and_a_killed_broker_change_nothing(
         until = time.monotonic() + PATIENCE_S
         while last_batch(checkpoint / "commits") <= killed_in:
             assert query.isActive, query.exception()
-            assert time.monotonic() < until, "the job did not go on"
+            assert time.monotonic() < until, "the job did not continue"
             time.sleep(LOOK_AGAIN_S)
         broker.kill()
         broker.start()

@@ -13,11 +13,11 @@ from penstock.spark.java_home import NoJava, find_java_home
 pytestmark = pytest.mark.xdist_group("spark")
 
 NEEDED_PROGRAMS = ("bash", "sh", "dirname", "basename", "env", "ps", "nice", "uname", "readlink")
-"""What Spark's launcher calls besides Java."""
+"""Programs that Spark's launcher calls besides Java."""
 
 
 def fake_java(directory: Path, answer: str, status: int = 0) -> Path:
-    """A home whose Java says this when it is asked for its version."""
+    """A Java home whose ``java`` prints this as its version."""
     java = directory / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(f"#!/bin/sh\necho '{answer}' >&2\nexit {status}\n")
@@ -37,7 +37,7 @@ def without_java(tmp_path: Path) -> dict[str, str]:
     return {**kept, "PATH": str(programs), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
-def test_the_java_home_that_is_set_is_used_if_it_is_new_enough(tmp_path: Path) -> None:
+def test_java_home_is_used_if_it_is_new_enough(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "jdk", 'openjdk version "21.0.2" 2024-01-16')
     assert find_java_home({"JAVA_HOME": str(home), "PATH": ""}) == home
 
@@ -51,9 +51,7 @@ def test_the_java_home_that_is_set_is_used_if_it_is_new_enough(tmp_path: Path) -
         ("Error: module jdk.incubator.vector not found", 1),
     ],
 )
-def test_a_java_that_cannot_run_spark_is_passed_over(
-    tmp_path: Path, answer: str, status: int
-) -> None:
+def test_a_java_that_cannot_run_spark_is_skipped(tmp_path: Path, answer: str, status: int) -> None:
     home = fake_java(tmp_path / "old", answer, status)
     environment = {"JAVA_HOME": str(home), "PATH": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
     found = find_java_home(environment)
@@ -61,7 +59,7 @@ def test_a_java_that_cannot_run_spark_is_passed_over(
     assert find_java_home(environment) == found
 
 
-def test_the_script_drops_one_argument_and_keeps_the_others_as_they_are(tmp_path: Path) -> None:
+def test_the_script_drops_one_argument_and_keeps_the_others(tmp_path: Path) -> None:
     environment = without_java(tmp_path)
     script = find_java_home(environment) / "bin" / "java"
     text = script.read_text().rsplit("exec ", 1)[0] + 'printf "[%s]" "$@"\n'

@@ -25,7 +25,7 @@ def schema_of(**kinds: object) -> StructType:
     return StructType([StructField(name, kind) for name, kind in kinds.items()])  # type: ignore[arg-type]
 
 
-def test_without_attributes_they_come_as_a_map() -> None:
+def test_without_the_option_attributes_are_a_map() -> None:
     assert default_schema("").simpleString() == (
         "struct<pubend:string,tick:bigint,time:timestamp,payload:binary,attributes:map<string,string>>"
     )
@@ -42,7 +42,7 @@ def test_attributes_become_columns_with_their_types() -> None:
 @pytest.mark.parametrize(
     ("attributes", "says"),
     [
-        ("symbol", "'symbol' is not the name of a column and its type"),
+        ("symbol", "'symbol' is not a column name with a type"),
         ("symbol text", "'symbol text' is not"),
         ("price decimal(3,2)", "is not"),
         ("a string,, b string", "'' is not"),
@@ -50,13 +50,13 @@ def test_attributes_become_columns_with_their_types() -> None:
         ("a string, a bigint", "names 'a' twice"),
     ],
 )
-def test_what_is_wrong_with_the_option_is_told(attributes: str, says: str) -> None:
+def test_an_invalid_option_is_refused(attributes: str, says: str) -> None:
     with pytest.raises(SchemaMismatch) as raised:
         default_schema(attributes)
     assert says in str(raised.value)
 
 
-def test_any_choice_of_columns_can_be_read() -> None:
+def test_any_subset_of_columns_can_be_read() -> None:
     chosen = schema_of(payload=BinaryType(), symbol=StringType(), time=TimestampType())
     assert check_source_schema(chosen) == chosen
 
@@ -70,7 +70,7 @@ def test_any_choice_of_columns_can_be_read() -> None:
         (StructType([StructField("a", LongType(), nullable=False)]), "declared NOT NULL"),
     ],
 )
-def test_columns_that_no_message_can_fill_are_told(schema: StructType, says: str) -> None:
+def test_columns_that_no_message_can_fill_are_refused(schema: StructType, says: str) -> None:
     with pytest.raises(SchemaMismatch) as raised:
         check_source_schema(schema)
     assert says in str(raised.value)
@@ -90,13 +90,13 @@ def test_any_attribute_a_payload_and_a_map_can_be_written() -> None:
 @pytest.mark.parametrize(
     ("schema", "says"),
     [
-        (schema_of(tick=LongType()), "the broker gives every message its place and time"),
+        (schema_of(tick=LongType()), "the broker assigns pubend, tick and time"),
         (schema_of(payload=LongType()), "it must be binary or string"),
         (schema_of(at=TimestampType()), "column 'at' has type timestamp"),
         (schema_of(attributes=MapType(StringType(), LongType())), "map<string,string>"),
     ],
 )
-def test_columns_that_no_message_can_carry_are_told(schema: StructType, says: str) -> None:
+def test_columns_that_no_message_can_carry_are_refused(schema: StructType, says: str) -> None:
     with pytest.raises(SchemaMismatch) as raised:
         check_sink_schema(schema)
     assert says in str(raised.value)

@@ -1,5 +1,5 @@
-"""What touches every message, compiled.
+"""The parts of Penstock that touch every message, compiled.
 
 Each module does what a module of ``penstock.content`` does in Python, byte for byte;
-``tests/content/test_speedups.py`` holds both against each other.
+``tests/content/rows/test_speedups.py`` compares both.
 """

@@ -1,53 +1,52 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Whether the bytes of a block are a batch, without making anything of them.
+"""Checks the bytes of a block without building columns from them.
 
-``extent`` says yes only to blocks to which ``penstock.content.rows.block`` would say yes; where it is
-not sure it returns None, and whoever asked reads the block in Python, which names what is wrong.
-The header and the checksum were checked before (``sound_rows``).
+``extent`` accepts only blocks that ``penstock.content.rows.block`` accepts.  Where it cannot decide
+it returns None, and the caller reads the block in Python, which names the fault.  ``sound_rows``
+checks the header and the checksum; it runs first.
 """
 
 from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from xxhash import xxh3_64_intdigest
 
-from penstock_speedups.block_layout cimport (
-    BLOCK_VERSION,
-    BOOL,
-    BYTES,
-    DESCRIPTOR_BYTES,
-    FLOAT,
-    HAS_PRESENCE,
-    HEADER_BYTES,
-    INT,
+from penstock_speedups.block_layout cimport *
+from penstock_speedups.regions cimport (
+    column_bytes,
+    descriptors_bytes,
+    has_dictionary,
+    offsets_bytes,
     padded,
-    STRING,
+    payloads_bytes,
+    presence_bytes,
+    u16,
+    u32,
+    value_bytes,
 )
 
 cdef enum:
-    FEW_ENTRIES = 16
-    LARGEST_SURE = 0x7FFFFFFF
+    FEW_ENTRIES = 16  # Up to here comparing all pairs is quicker than building a set.
 
 cdef struct Widths:
     Py_ssize_t name
     Py_ssize_t dictionary_value
     Py_ssize_t payload
 
+cdef struct Descriptor:
+    Py_ssize_t name_bytes
+    int kind
+    int flags
+    uint32_t entries
+    uint32_t dictionary_bytes
 
-cdef inline uint32_t u32(const char *at) noexcept:
-    cdef uint32_t value
-    memcpy(&value, at, 4)
-    return value
 
-
-cdef inline uint16_t u16(const char *at) noexcept:
-    cdef uint16_t value
-    memcpy(&value, at, 2)
-    return value
+cdef inline uint32_t offset_at(const char *offsets, Py_ssize_t number) noexcept:
+    return u32(offsets + OFFSET_BYTES * number)
 
 
 cdef bint is_ascii(const char *at, Py_ssize_t size) noexcept:
@@ -69,13 +68,13 @@ cdef bint is_text(const char *at, Py_ssize_t size):
 
 
 cdef Py_ssize_t longest(const char *offsets, Py_ssize_t count, Py_ssize_t total) noexcept:
-    """The longest of so many parts, or -1 if the offsets do not ascend from 0 to the total."""
+    """The longest of ``count`` parts, or -1 if the offsets do not ascend from 0 to the total."""
     cdef Py_ssize_t i, most = 0
     cdef uint32_t low = u32(offsets), high
     if low != 0:
         return -1
     for i in range(1, count + 1):
-        high = u32(offsets + 4 * i)
+        high = offset_at(offsets, i)
         if high < low:
             return -1
         if high - low > most:
@@ -90,15 +89,15 @@ cdef bint are_distinct(const char *offsets, const char *data, Py_ssize_t count):
     if count > FEW_ENTRIES:
         seen = set()
         for i in range(count):
-            at = u32(offsets + 4 * i)
-            seen.add(PyBytes_FromStringAndSize(<char *>data + at, u32(offsets + 4 * i + 4) - at))
+            at = offset_at(offsets, i)
+            seen.add(PyBytes_FromStringAndSize(<char *>data + at, offset_at(offsets, i + 1) - at))
         return len(seen) == count
     for i in range(1, count):
-        at = u32(offsets + 4 * i)
-        size = u32(offsets + 4 * i + 4) - at
+        at = offset_at(offsets, i)
+        size = offset_at(offsets, i + 1) - at
         for j in range(i):
-            if u32(offsets + 4 * j + 4) - u32(offsets + 4 * j) == <uint32_t>size and (
-                memcmp(data + at, data + u32(offsets + 4 * j), size) == 0
+            if offset_at(offsets, j + 1) - offset_at(offsets, j) == <uint32_t>size and (
+                memcmp(data + at, data + offset_at(offsets, j), size) == 0
             ):
                 return False
     return True
@@ -110,8 +109,8 @@ cdef bint values_are_texts(const char *offsets, const char *data, Py_ssize_t cou
     if is_ascii(data, size):
         return True
     for i in range(count):
-        at = u32(offsets + 4 * i)
-        if not is_text(data + at, u32(offsets + 4 * i + 4) - at):
+        at = offset_at(offsets, i)
+        if not is_text(data + at, offset_at(offsets, i + 1) - at):
             return False
     return True
 
@@ -143,84 +142,97 @@ cdef int ascending(const char *first, Py_ssize_t first_size, const char *second,
     return order < 0 or (order == 0 and first_size < second_size)
 
 
-cdef bint look_at(const char *data, Py_ssize_t size, Widths *widths):
-    cdef Py_ssize_t count = u16(data + 10), rows = u32(data + 12), payload = u32(data + 16)
-    cdef Py_ssize_t end = size - padded(payload) - padded(4 * (rows + 1))
-    cdef Py_ssize_t at = HEADER_BYTES + padded(DESCRIPTOR_BYTES * count)
-    cdef const char *descriptor = data + HEADER_BYTES
-    cdef const char *name
+cdef Descriptor descriptor_at(const char *at) noexcept:
+    cdef Descriptor found
+    found.name_bytes = u16(at + DESCRIPTOR_NAME_BYTES_AT)
+    found.kind = <uint8_t>at[DESCRIPTOR_KIND_AT]
+    found.flags = <uint8_t>at[DESCRIPTOR_FLAGS_AT]
+    found.entries = u32(at + DESCRIPTOR_ENTRIES_AT)
+    found.dictionary_bytes = u32(at + DESCRIPTOR_DICTIONARY_BYTES_AT)
+    return found
+
+
+cdef Py_ssize_t names_bytes(const char *descriptors, Py_ssize_t count) noexcept:
+    cdef Py_ssize_t i, total = 0
+    for i in range(count):
+        total += u16(descriptors + DESCRIPTOR_BYTES * i + DESCRIPTOR_NAME_BYTES_AT)
+    return total
+
+
+cdef bint dictionary_is_good(const char *offsets, Descriptor *column, Widths *widths):
+    cdef Py_ssize_t part = longest(offsets, column.entries, column.dictionary_bytes)
+    cdef const char *data = offsets + offsets_bytes(column.entries)
+    if part < 0 or not are_distinct(offsets, data, column.entries):
+        return False
+    widths.dictionary_value = max(widths.dictionary_value, part)
+    return column.kind != STRING or values_are_texts(
+        offsets, data, column.entries, column.dictionary_bytes
+    )
+
+
+cdef Py_ssize_t checked_column(
+    const char *data, Py_ssize_t room, Py_ssize_t rows, Descriptor *column, Widths *widths
+) except -2:
+    """The number of bytes of a column, or -1 if it is wrong or does not fit the room."""
+    cdef Py_ssize_t at = 0, size, width = value_bytes(column.kind, column.entries)
+    if width == 0 or column.flags & ~HAS_PRESENCE:
+        return -1
+    if not has_dictionary(column.kind) and (column.entries or column.dictionary_bytes):
+        return -1
+    size = column_bytes(
+        rows, column.kind, column.flags, column.entries, column.dictionary_bytes
+    )
+    if size > room:
+        return -1
+    if column.flags:
+        at = presence_bytes(rows)
+    if column.kind == BOOL and not codes_fit(data + at, rows, 1, 2):
+        return -1
+    if has_dictionary(column.kind):
+        if not codes_fit(data + at, rows, width, column.entries):
+            return -1
+        if not dictionary_is_good(data + at + padded(rows * width), column, widths):
+            return -1
+    return size
+
+
+cdef bint is_good(const char *data, Py_ssize_t size, Widths *widths):
+    """Check all columns and the payload offsets; the header was checked before."""
+    cdef Py_ssize_t count = u16(data + HEADER_COLUMNS_AT), rows = u32(data + HEADER_ROWS_AT)
+    cdef Py_ssize_t payload = u32(data + HEADER_PAYLOAD_BYTES_AT)
+    cdef Py_ssize_t end = size - payloads_bytes(rows, payload)
+    cdef Py_ssize_t at = HEADER_BYTES + descriptors_bytes(count)
+    cdef const char *name = data + at
     cdef const char *last_name = NULL
-    cdef Py_ssize_t i, names = 0, name_size, last_size = 0, kind, flags, width, region, part
-    cdef uint32_t entries, dictionary
+    cdef Py_ssize_t i, used, last_size = 0
+    cdef Descriptor column
     if end < at:
         return False
-    for i in range(count):
-        names += u16(descriptor + DESCRIPTOR_BYTES * i)
-    name = data + at
-    at += padded(names)
+    at += padded(names_bytes(data + HEADER_BYTES, count))
     if at > end:
         return False
     for i in range(count):
-        name_size = u16(descriptor)
-        kind = <uint8_t>descriptor[2]
-        flags = <uint8_t>descriptor[3]
-        entries = u32(descriptor + 4)
-        dictionary = u32(descriptor + 8)
-        descriptor += DESCRIPTOR_BYTES
-        if not is_text(name, name_size) or flags & ~HAS_PRESENCE:
+        column = descriptor_at(data + HEADER_BYTES + DESCRIPTOR_BYTES * i)
+        if not is_text(name, column.name_bytes):
             return False
-        # UTF-8 sorts as its code points do.  Two columns of one name are left to Python.
-        if last_name != NULL and not ascending(last_name, last_size, name, name_size):
+        # UTF-8 sorts like its code points.  Two columns of one name are left to Python.
+        if last_name != NULL and not ascending(last_name, last_size, name, column.name_bytes):
             return False
-        last_name, last_size = name, name_size
-        name += name_size
-        widths.name = max(widths.name, name_size)
-        if kind == STRING or kind == BYTES:
-            width = 1 if entries <= 1 << 8 else 2 if entries <= 1 << 16 else 4
-        elif entries or dictionary:
+        last_name, last_size = name, column.name_bytes
+        name += column.name_bytes
+        widths.name = max(widths.name, column.name_bytes)
+        used = checked_column(data + at, end - at, rows, &column, widths)
+        if used < 0:
             return False
-        elif kind == INT or kind == FLOAT:
-            width = 8
-        elif kind == BOOL:
-            width = 1
-        else:
-            return False
-        region = padded(rows * width)
-        if flags:
-            region += padded((rows + 7) // 8)
-        if kind == STRING or kind == BYTES:
-            region += padded(4 * (<Py_ssize_t>entries + 1)) + padded(dictionary)
-        if at + region > end:
-            return False
-        if flags:
-            at += padded((rows + 7) // 8)
-        if kind == BOOL and not codes_fit(data + at, rows, 1, 2):
-            return False
-        if kind == STRING or kind == BYTES:
-            if not codes_fit(data + at, rows, width, entries):
-                return False
-            at += padded(rows * width)
-            part = longest(data + at, entries, dictionary)
-            if part < 0:
-                return False
-            widths.dictionary_value = max(widths.dictionary_value, part)
-            region = at + padded(4 * (<Py_ssize_t>entries + 1))
-            if not are_distinct(data + at, data + region, entries):
-                return False
-            if kind == STRING and not values_are_texts(data + at, data + region, entries, dictionary):
-                return False
-            at = region + padded(dictionary)
-        else:
-            at += padded(rows * width)
+        at += used
     if at != end:
         return False
-    part = longest(data + end, rows, payload)
-    widths.payload = part
-    return part >= 0
+    widths.payload = longest(data + end, rows, payload)
+    return widths.payload >= 0
 
 
 def sound_rows(block):
-    """The number of rows if header and checksum are right; otherwise, or if not sure, -1."""
+    """The number of rows if header and checksum are right; -1 if they are wrong or not certain."""
     cdef Py_buffer view
     cdef const char *data
     cdef uint64_t checksum
@@ -228,17 +240,19 @@ def sound_rows(block):
     PyObject_GetBuffer(block, &view, PyBUF_SIMPLE)
     try:
         data, size = <const char *>view.buf, view.len
-        if size < HEADER_BYTES or size > LARGEST_SURE or size & 7:
+        if size < HEADER_BYTES or size > MAX_BLOCK_BYTES or size % ALIGNMENT:
             return -1
-        if u16(data + 8) != BLOCK_VERSION or u32(data + 20) != 0:
+        if u16(data + HEADER_VERSION_AT) != BLOCK_VERSION or u32(data + HEADER_RESERVED_AT) != 0:
             return -1
-        rows = u32(data + 12)
-        least = HEADER_BYTES + padded(DESCRIPTOR_BYTES * u16(data + 10))
-        least += padded(4 * (rows + 1)) + padded(u32(data + 16))
+        rows = u32(data + HEADER_ROWS_AT)
+        least = HEADER_BYTES + descriptors_bytes(u16(data + HEADER_COLUMNS_AT))
+        least += payloads_bytes(rows, u32(data + HEADER_PAYLOAD_BYTES_AT))
         if least > size:
             return -1
-        memcpy(&checksum, data, 8)
-        checked = PyMemoryView_FromMemory(<char *>data + 8, size - 8, PyBUF_READ)
+        memcpy(&checksum, data + HEADER_CHECKSUM_AT, CHECKSUM_BYTES)
+        checked = PyMemoryView_FromMemory(
+            <char *>data + CHECKSUM_BYTES, size - CHECKSUM_BYTES, PyBUF_READ
+        )
         return rows if xxh3_64_intdigest(checked) == checksum else -1
     finally:
         PyBuffer_Release(&view)
@@ -253,9 +267,9 @@ def extent(block):
     widths.payload = 0
     PyObject_GetBuffer(block, &view, PyBUF_SIMPLE)
     try:
-        if view.len < HEADER_BYTES or not look_at(<const char *>view.buf, view.len, &widths):
+        if view.len < HEADER_BYTES or not is_good(<const char *>view.buf, view.len, &widths):
             return None
-        columns = u16(<const char *>view.buf + 10)
+        columns = u16(<const char *>view.buf + HEADER_COLUMNS_AT)
     finally:
         PyBuffer_Release(&view)
     return columns, widths.name, widths.dictionary_value, widths.payload

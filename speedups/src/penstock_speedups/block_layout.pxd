@@ -1,4 +1,4 @@
-# How the bytes of a block lie (penstock/content/rows/block.py), for both modules that look at them.
+# Written by speedups/generate_layout.py; do not edit.
 
 cdef enum:
     STRING = 1
@@ -6,11 +6,27 @@ cdef enum:
     FLOAT = 3
     BOOL = 4
     BYTES = 5
-    HEADER_BYTES = 24
-    DESCRIPTOR_BYTES = 12
+    ALIGNMENT = 8
     BLOCK_VERSION = 1
+    HEADER_BYTES = 24
+    CHECKSUM_BYTES = 8
+    HEADER_CHECKSUM_AT = 0
+    HEADER_VERSION_AT = 8
+    HEADER_COLUMNS_AT = 10
+    HEADER_ROWS_AT = 12
+    HEADER_PAYLOAD_BYTES_AT = 16
+    HEADER_RESERVED_AT = 20
+    DESCRIPTOR_BYTES = 12
+    DESCRIPTOR_NAME_BYTES_AT = 0
+    DESCRIPTOR_KIND_AT = 2
+    DESCRIPTOR_FLAGS_AT = 3
+    DESCRIPTOR_ENTRIES_AT = 4
+    DESCRIPTOR_DICTIONARY_BYTES_AT = 8
     HAS_PRESENCE = 1
-
-
-cdef inline Py_ssize_t padded(Py_ssize_t length) noexcept:
-    return (length + 7) & ~<Py_ssize_t>7
+    OFFSET_BYTES = 4
+    ONE_BYTE_CODES = 256
+    TWO_BYTE_CODES = 65536
+    MAX_NAME_BYTES = 65535
+    MAX_COLUMNS = 65535
+    MAX_BLOCK_BYTES = 2147483647
+    ROW_BYTES = 64

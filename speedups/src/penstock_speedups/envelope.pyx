@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The envelope of a message, put on and taken off (penstock/content/codec/envelope.py).
+"""Seals and opens the envelope of a message (penstock/content/codec/envelope.py).
 
-Where something is unusual both return None, and whoever asked does it in Python, which names what
-is wrong.
+Both functions return None for anything unusual; the caller then uses the Python version, which names
+the fault.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -12,21 +12,22 @@ from libc.string cimport memcpy, memset
 
 from xxhash import xxh3_64_intdigest
 
-from penstock_speedups.block_layout cimport padded
+from penstock_speedups.envelope_layout cimport *
+from penstock_speedups.regions cimport padded
 
 cdef enum:
-    MAGIC = 0x5053
-    WIRE_VERSION = 1
-    MAX_ATTACHMENTS = 255
-    PREAMBLE_BYTES = 16
-    ENVELOPE_BYTES = 24
-    LARGEST_PART = 0x7FFFFFFF
+    LARGEST_PART = 0x7FFFFFFF  # Larger parts are left to Python, which checks them.
+
+
+cdef inline Py_ssize_t lead_bytes(Py_ssize_t head_bytes, Py_ssize_t attachments) noexcept:
+    """The room of the head and the attachment table."""
+    return padded(head_bytes) + padded(LENGTH_BYTES * attachments)
 
 
 def seal(bytes head, list attachments):
-    """The pieces of a message."""
+    """The pieces of a message, to be written one after another."""
     cdef Py_ssize_t count = len(attachments), head_size = PyBytes_GET_SIZE(head), size, at
-    cdef Py_ssize_t lead = padded(head_size) + padded(4 * count), length = lead
+    cdef Py_ssize_t lead = lead_bytes(head_size, count), length = lead
     cdef uint16_t magic = MAGIC
     cdef uint32_t short
     cdef uint64_t long
@@ -46,31 +47,31 @@ def seal(bytes head, list attachments):
         if size > LARGEST_PART:
             return None
         short = size
-        memcpy(to + at, &short, 4)
-        at += 4
+        memcpy(to + at, &short, LENGTH_BYTES)
+        at += LENGTH_BYTES
         length += padded(size)
         pieces.append(each)
-        if size & 7:
+        if padded(size) != size:
             pieces.append(bytes(padded(size) - size))
-    memcpy(to, &magic, 2)
-    to[2] = WIRE_VERSION
-    to[3] = <char>count
+    memcpy(to + ENVELOPE_MAGIC_AT, &magic, 2)
+    to[ENVELOPE_VERSION_AT] = WIRE_VERSION
+    to[ENVELOPE_ATTACHMENTS_AT] = <char>count
     short = head_size
-    memcpy(to + 4, &short, 4)
+    memcpy(to + ENVELOPE_HEAD_BYTES_AT, &short, 4)
     long = length
-    memcpy(to + 8, &long, 8)
+    memcpy(to + ENVELOPE_BODY_BYTES_AT, &long, 8)
     long = xxh3_64_intdigest(checked)
     first = PyBytes_FromStringAndSize(NULL, ENVELOPE_BYTES + lead)
     to = PyBytes_AS_STRING(first)
     memcpy(to, PyBytes_AS_STRING(checked), PREAMBLE_BYTES)
-    memcpy(to + PREAMBLE_BYTES, &long, 8)
+    memcpy(to + ENVELOPE_CHECKSUM_AT, &long, 8)
     memcpy(to + ENVELOPE_BYTES, PyBytes_AS_STRING(checked) + PREAMBLE_BYTES, lead)
     pieces[0] = first
     return pieces
 
 
 cdef bytes checked_part(const char *data, Py_ssize_t size):
-    """What the checksum is over, if the envelope fits these bytes and the checksum too."""
+    """The bytes that the checksum covers, or None if the envelope or the checksum is wrong."""
     cdef uint16_t magic
     cdef uint32_t head_size
     cdef uint64_t length, checksum
@@ -78,16 +79,18 @@ cdef bytes checked_part(const char *data, Py_ssize_t size):
     cdef bytes checked
     if size < ENVELOPE_BYTES:
         return None
-    memcpy(&magic, data, 2)
-    memcpy(&head_size, data + 4, 4)
-    memcpy(&length, data + 8, 8)
-    memcpy(&checksum, data + 16, 8)
-    if magic != MAGIC or <uint8_t>data[2] != WIRE_VERSION or length != <uint64_t>(size - ENVELOPE_BYTES):
+    memcpy(&magic, data + ENVELOPE_MAGIC_AT, 2)
+    memcpy(&head_size, data + ENVELOPE_HEAD_BYTES_AT, 4)
+    memcpy(&length, data + ENVELOPE_BODY_BYTES_AT, 8)
+    memcpy(&checksum, data + ENVELOPE_CHECKSUM_AT, 8)
+    if magic != MAGIC or <uint8_t>data[ENVELOPE_VERSION_AT] != WIRE_VERSION:
         return None
-    end = ENVELOPE_BYTES + padded(head_size) + padded(4 * <Py_ssize_t><uint8_t>data[3])
+    if length != <uint64_t>(size - ENVELOPE_BYTES):
+        return None
+    end = ENVELOPE_BYTES + lead_bytes(head_size, <uint8_t>data[ENVELOPE_ATTACHMENTS_AT])
     if end > size:
         return None
-    checked = PyBytes_FromStringAndSize(NULL, end - 8)
+    checked = PyBytes_FromStringAndSize(NULL, end - (ENVELOPE_BYTES - PREAMBLE_BYTES))
     memcpy(PyBytes_AS_STRING(checked), data, PREAMBLE_BYTES)
     memcpy(PyBytes_AS_STRING(checked) + PREAMBLE_BYTES, data + ENVELOPE_BYTES, end - ENVELOPE_BYTES)
     if xxh3_64_intdigest(checked) != checksum:
@@ -111,15 +114,15 @@ def opened(data):
         PyBuffer_Release(&buffer)
     if checked is None:
         return None
-    memcpy(&head_size, PyBytes_AS_STRING(checked) + 4, 4)
+    memcpy(&head_size, PyBytes_AS_STRING(checked) + ENVELOPE_HEAD_BYTES_AT, 4)
     table = PyBytes_AS_STRING(checked) + PREAMBLE_BYTES + padded(head_size)
-    at = PyBytes_GET_SIZE(checked) + 8
+    at = PyBytes_GET_SIZE(checked) + ENVELOPE_BYTES - PREAMBLE_BYTES
     attachments = []
     view = None
-    for number in range(<uint8_t>PyBytes_AS_STRING(checked)[3]):
+    for number in range(<uint8_t>PyBytes_AS_STRING(checked)[ENVELOPE_ATTACHMENTS_AT]):
         if view is None:
             view = memoryview(data)
-        memcpy(&short, table + 4 * number, 4)
+        memcpy(&short, table + LENGTH_BYTES * number, LENGTH_BYTES)
         if at + padded(short) > size:
             return None
         attachments.append(view[at : at + short])

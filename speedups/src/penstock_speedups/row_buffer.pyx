@@ -1,40 +1,28 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Rows that become the bytes of a block while they are added.
 
-The bytes are those of ``penstock.content.rows.batch.Batch.from_rows(rows).encode()`` for the same rows
-(``penstock/content/rows/block.py`` describes them), without a dictionary, a tuple or an array for each
-row in between.
+The bytes are those of ``penstock.content.rows.batch.Batch.from_rows(rows).encode()`` for the same
+rows, without a dictionary, a tuple or an array for each row in between.
 
 1. A column is found by the place that its attribute had in the last row, or by name and type.
-2. Values are kept in eight bytes each and narrowed at the end; strings and byte strings as codes.
-3. A row that lacks a column's attribute gets a filler when the next value comes, or at the end, so
-   that dictionaries come out in the order of first appearance, fillers included.
-4. A row is looked at as a whole before anything of it is kept: one that does not go in, because the
-   buffer is full, because no block can carry it, or because it is not made of plain types, leaves
-   the buffer as it was.
+2. ``growing_column`` keeps the values of a column.
+3. A row is checked as a whole before any of it is kept.  A row that the buffer refuses, because the
+   buffer is full, because no block can carry the row, or because it is not made of plain types,
+   leaves the buffer as it was.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_GetItem, PyDict_Next, PyDict_Size
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.dict cimport PyDict_Next, PyDict_Size
+from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from penstock_speedups.block_layout cimport (
-    BLOCK_VERSION,
-    BOOL,
-    BYTES,
-    DESCRIPTOR_BYTES,
-    FLOAT,
-    HAS_PRESENCE,
-    HEADER_BYTES,
-    INT,
-    padded,
-    STRING,
-)
-
 from xxhash import xxh3_64_intdigest
+
+from penstock_speedups.block_layout cimport *
+from penstock_speedups.growing_column cimport GrowingColumn
+from penstock_speedups.regions cimport descriptors_bytes, offsets_bytes, padded, payloads_bytes
 
 cdef extern from "Python.h":
     bint PyUnicode_CheckExact(object)
@@ -49,190 +37,20 @@ cdef extern from "Python.h":
     double PyFloat_AS_DOUBLE(object)
     Py_ssize_t PyUnicode_GET_LENGTH(object)
 
-cdef enum:
-    MAX_NAME_BYTES = 65535
-    MAX_COLUMNS = 65535
-    FIRST_ROWS = 64
-    ROW_BYTES = 64
-
 # Half of what offsets can reach: fillers, offsets and padding cannot double a block.
 cdef Py_ssize_t MAX_WEIGHT = 1 << 30
 
 
 class _Unusual(Exception):
-    """This row does not go in."""
+    """A row that this buffer does not take; Python handles it."""
 
 
-cdef class _Column:
-    cdef str name
-    cdef bytes raw_name
-    cdef int kind
-    cdef int64_t *values
-    cdef uint8_t *present
-    cdef Py_ssize_t count, capacity
-    cdef bint holds_some
-    cdef list entries
-    cdef dict codes
-    cdef object last_value
-    cdef int64_t last_code
-    cdef Py_ssize_t dictionary_bytes
-
-    def __cinit__(self, str name, bytes raw_name, int kind):
-        self.name = name
-        self.raw_name = raw_name
-        self.kind = kind
-        self.values = NULL
-        self.present = NULL
-        self.count = 0
-        self.capacity = 0
-        self.holds_some = False
-        self.entries = []
-        self.codes = {}
-        self.last_value = None
-        self.last_code = 0
-        self.dictionary_bytes = 0
-
-    def __dealloc__(self):
-        PyMem_RawFree(self.values)
-        PyMem_RawFree(self.present)
-
-    cdef int reserve(self, Py_ssize_t rows) except -1:
-        cdef Py_ssize_t capacity
-        cdef void *grown
-        if rows <= self.capacity:
-            return 0
-        capacity = max(rows, 2 * self.capacity, <Py_ssize_t>FIRST_ROWS)
-        grown = PyMem_RawRealloc(self.values, capacity * sizeof(int64_t))
-        if grown == NULL:
-            raise MemoryError()
-        self.values = <int64_t *>grown
-        if self.present != NULL:
-            grown = PyMem_RawRealloc(self.present, capacity)
-            if grown == NULL:
-                raise MemoryError()
-            self.present = <uint8_t *>grown
-        self.capacity = capacity
-        return 0
-
-    cdef int fill(self, Py_ssize_t rows) except -1:
-        """Rows that lack the attribute, up to this number of rows."""
-        cdef int64_t filler = 0
-        cdef Py_ssize_t row
-        if self.count >= rows:
-            return 0
-        self.reserve(rows)
-        if self.present == NULL:
-            self.present = <uint8_t *>PyMem_RawMalloc(self.capacity)
-            if self.present == NULL:
-                raise MemoryError()
-            memset(self.present, 1, self.count)
-        if self.kind == STRING:
-            filler = self.code_of("")
-        elif self.kind == BYTES:
-            filler = self.code_of(b"")
-        for row in range(self.count, rows):
-            self.values[row] = filler
-        memset(self.present + self.count, 0, rows - self.count)
-        self.count = rows
-        return 0
-
-    cdef int64_t code_of(self, object value) except -1:
-        cdef PyObject *found
-        cdef Py_ssize_t size
-        if value is self.last_value:
-            return self.last_code
-        found = PyDict_GetItem(self.codes, value)
-        if found != NULL:
-            self.last_code = <int64_t><object>found
-        else:
-            if self.kind == STRING:
-                PyUnicode_AsUTF8AndSize(value, &size)
-            else:
-                size = PyBytes_GET_SIZE(value)
-            self.dictionary_bytes += size
-            self.last_code = len(self.entries)
-            self.entries.append(value)
-            self.codes[value] = self.last_code
-        self.last_value = value
-        return self.last_code
-
-    cdef int put(self, Py_ssize_t row, object value, int64_t bits) except -1:
-        """A value for a row behind all others."""
-        if self.count < row:
-            self.fill(row)
-        if self.kind == STRING or self.kind == BYTES:
-            bits = self.code_of(value)
-        self.values[row] = bits
-        if self.present != NULL:
-            self.present[row] = 1
-        self.count = row + 1
-        self.holds_some = True
-        return 0
-
-    cdef Py_ssize_t code_bytes(self):
-        cdef Py_ssize_t entries = len(self.entries)
-        if self.kind == BOOL:
-            return 1
-        if self.kind == INT or self.kind == FLOAT:
-            return 8
-        return 1 if entries <= 1 << 8 else 2 if entries <= 1 << 16 else 4
-
-    cdef Py_ssize_t size(self, Py_ssize_t rows):
-        cdef Py_ssize_t total = padded(rows * self.code_bytes())
-        if self.present != NULL:
-            total += padded((rows + 7) // 8)
-        if self.kind == STRING or self.kind == BYTES:
-            total += padded(4 * (len(self.entries) + 1)) + padded(self.dictionary_bytes)
-        return total
-
-    cdef char *write(self, char *at, Py_ssize_t rows) except NULL:
-        """The column's regions; the padding is zero already."""
-        cdef Py_ssize_t row, size, width = self.code_bytes()
-        cdef uint32_t offset = 0
-        cdef const char *text
-        cdef uint32_t *offsets
-        if self.present != NULL:
-            for row in range(rows):
-                if self.present[row]:
-                    (<uint8_t *>at)[row >> 3] |= <uint8_t>(1 << (row & 7))
-            at += padded((rows + 7) // 8)
-        if width == 8:
-            memcpy(at, self.values, 8 * rows)
-        elif width == 1:
-            for row in range(rows):
-                (<uint8_t *>at)[row] = <uint8_t>self.values[row]
-        elif width == 2:
-            for row in range(rows):
-                (<uint16_t *>at)[row] = <uint16_t>self.values[row]
-        else:
-            for row in range(rows):
-                (<uint32_t *>at)[row] = <uint32_t>self.values[row]
-        at += padded(rows * width)
-        if self.kind == STRING or self.kind == BYTES:
-            offsets = <uint32_t *>at
-            at += padded(4 * (len(self.entries) + 1))
-            offsets[0] = 0
-            row = 0
-            for entry in self.entries:
-                if self.kind == STRING:
-                    text = PyUnicode_AsUTF8AndSize(entry, &size)
-                else:
-                    text = PyBytes_AS_STRING(entry)
-                    size = PyBytes_GET_SIZE(entry)
-                memcpy(at + offset, text, size)
-                offset += <uint32_t>size
-                row += 1
-                offsets[row] = offset
-            at += padded(self.dictionary_bytes)
-        return at
-
-
-def _order(_Column column):
+def _order(GrowingColumn column):
     return column.name, column.kind
 
 
 cdef class RowBuffer:
-    """Rows, as the columns that they will be."""
+    """Rows, kept as the columns that they will become."""
 
     cdef list columns
     cdef dict by_name
@@ -272,9 +90,9 @@ cdef class RowBuffer:
         return self.rows >= self.full_rows or self.weight >= self.full_bytes
 
     def offer(self, attributes, payload):
-        """Keep a row; what it weighs, or 0 if it does not go in."""
+        """Keep a row and return its weight; return 0 if the buffer does not take it."""
         cdef Py_ssize_t weight, block_weight, place, size
-        cdef _Column column
+        cdef GrowingColumn column
         if not PyBytes_CheckExact(payload) or not PyDict_CheckExact(attributes):
             return 0
         size = PyBytes_GET_SIZE(payload)
@@ -287,16 +105,16 @@ cdef class RowBuffer:
         try:
             block_weight = self._look_at(<dict>attributes, block_weight)
         except _Unusual:
-            # What was chosen before the fault was found is not what the last row had.
+            # The columns chosen before the fault was found are not those of the last row.
             self.last.clear()
             self.chosen.clear()
             return 0
-        # Whatever may fail for want of memory comes first.
+        # Allocations come first: a MemoryError must not leave half a row behind.
         for item in self.last:
-            (<_Column>item).reserve(self.rows + 1)
+            (<GrowingColumn>item).reserve(self.rows + 1)
         place = 0
         for item in self.last:
-            column = <_Column>item
+            column = <GrowingColumn>item
             column.put(self.rows, self.chosen[place], self.bits[place])
             place += 1
         self.payloads.append(payload)
@@ -307,7 +125,10 @@ cdef class RowBuffer:
         return weight
 
     cdef Py_ssize_t _look_at(self, dict attributes, Py_ssize_t weight) except -1:
-        """Choose a column for each value, and check that it can be kept there."""
+        """Choose a column for each value and check that the column can hold it.
+
+        Returns the weight of the buffer with this row.
+        """
         cdef Py_ssize_t position = 0, place = 0, size, count = PyDict_Size(attributes)
         cdef PyObject *key_at
         cdef PyObject *value_at
@@ -326,12 +147,12 @@ cdef class RowBuffer:
         while PyDict_Next(attributes, &position, &key_at, &value_at):
             key = <object>key_at
             value = <object>value_at
-            # A name of another type could run code of its own, and change what is looked at.
+            # A name of another type could run its own code and change the dictionary meanwhile.
             if not PyUnicode_CheckExact(key) or place >= self.bits_capacity:
                 raise _Unusual
             if PyUnicode_CheckExact(value):
                 kind = STRING
-                # Four bytes for a character is the most that UTF-8 needs.
+                # UTF-8 needs at most four bytes for a character.
                 weight += 4 * PyUnicode_GET_LENGTH(value)
                 if not PyUnicode_IS_COMPACT_ASCII(value):
                     try:
@@ -364,7 +185,7 @@ cdef class RowBuffer:
             if weight > MAX_WEIGHT:
                 raise _Unusual
             if place < len(last):
-                if (<_Column>last[place]).name is not key or (<_Column>last[place]).kind != kind:
+                if (<GrowingColumn>last[place]).name is not key or (<GrowingColumn>last[place]).kind != kind:
                     last[place] = self._column(key, kind)
                 chosen[place] = value
             else:
@@ -376,20 +197,20 @@ cdef class RowBuffer:
             del chosen[place:]
         return weight
 
-    cdef _Column _column(self, object name, int kind):
+    cdef GrowingColumn _column(self, object name, int kind):
         cdef dict kinds
-        cdef _Column column
+        cdef GrowingColumn column
         found = self.by_name.get(name)
         kinds = <dict>found if found is not None else self._new_name(name)
         made = kinds.get(kind)
         if made is None:
             if len(self.columns) >= MAX_COLUMNS:
                 raise _Unusual
-            column = _Column(name, (<str>name).encode(), kind)
+            column = GrowingColumn(name, (<str>name).encode(), kind)
             kinds[kind] = column
             self.columns.append(column)
             return column
-        return <_Column>made
+        return <GrowingColumn>made
 
     cdef dict _new_name(self, object name):
         cdef Py_ssize_t size
@@ -406,8 +227,8 @@ cdef class RowBuffer:
 
     def block(self):
         """The bytes of the batch."""
-        cdef Py_ssize_t rows = self.rows, names = 0, total
-        cdef _Column column
+        cdef Py_ssize_t rows = self.rows, names = 0, names_at, columns_at, total
+        cdef GrowingColumn column
         cdef list columns = []
         cdef bytes made
         cdef char *start
@@ -415,58 +236,49 @@ cdef class RowBuffer:
         cdef char *name_at
         cdef uint64_t checksum
         for item in self.columns:
-            column = <_Column>item
+            column = <GrowingColumn>item
             if column.holds_some:
                 column.fill(rows)
                 columns.append(column)
                 names += len(column.raw_name)
         columns.sort(key=_order)
-        total = HEADER_BYTES + padded(DESCRIPTOR_BYTES * len(columns)) + padded(names)
+        names_at = HEADER_BYTES + descriptors_bytes(len(columns))
+        columns_at = names_at + padded(names)
+        total = columns_at + payloads_bytes(rows, self.payload_bytes)
         for item in columns:
-            total += (<_Column>item).size(rows)
-        total += padded(4 * (rows + 1)) + padded(self.payload_bytes)
+            total += (<GrowingColumn>item).size(rows)
         made = PyBytes_FromStringAndSize(NULL, total)
         start = PyBytes_AS_STRING(made)
         memset(start, 0, total - padded(self.payload_bytes))
-        (<uint16_t *>(start + 8))[0] = BLOCK_VERSION
-        (<uint16_t *>(start + 10))[0] = <uint16_t>len(columns)
-        (<uint32_t *>(start + 12))[0] = <uint32_t>rows
-        (<uint32_t *>(start + 16))[0] = <uint32_t>self.payload_bytes
+        (<uint16_t *>(start + HEADER_VERSION_AT))[0] = BLOCK_VERSION
+        (<uint16_t *>(start + HEADER_COLUMNS_AT))[0] = <uint16_t>len(columns)
+        (<uint32_t *>(start + HEADER_ROWS_AT))[0] = <uint32_t>rows
+        (<uint32_t *>(start + HEADER_PAYLOAD_BYTES_AT))[0] = <uint32_t>self.payload_bytes
         at = start + HEADER_BYTES
-        name_at = at + padded(DESCRIPTOR_BYTES * len(columns))
+        name_at = start + names_at
         for item in columns:
-            column = <_Column>item
-            self._describe(column, at)
+            column = <GrowingColumn>item
+            column.describe(at)
             at += DESCRIPTOR_BYTES
             memcpy(name_at, PyBytes_AS_STRING(column.raw_name), len(column.raw_name))
             name_at += len(column.raw_name)
-        at = start + HEADER_BYTES + padded(DESCRIPTOR_BYTES * len(columns)) + padded(names)
+        at = start + columns_at
         for item in columns:
-            at = (<_Column>item).write(at, rows)
+            at = (<GrowingColumn>item).write(at, rows)
         self._write_payloads(at)
-        checksum = xxh3_64_intdigest(memoryview(made)[8:])
-        memcpy(start, &checksum, 8)
+        checksum = xxh3_64_intdigest(memoryview(made)[CHECKSUM_BYTES:])
+        memcpy(start + HEADER_CHECKSUM_AT, &checksum, CHECKSUM_BYTES)
         return made
 
     cdef void _write_payloads(self, char *at):
-        """Each is copied once, here: until then it is the caller's, who cannot change it."""
-        cdef char *data = at + padded(4 * (self.rows + 1))
+        """Copy each payload once, here: until now the buffer held only references to bytes."""
+        cdef char *data = at + offsets_bytes(self.rows)
         cdef uint32_t end = 0
         cdef Py_ssize_t size
         for payload in self.payloads:
             size = PyBytes_GET_SIZE(payload)
             memcpy(data + end, PyBytes_AS_STRING(payload), size)
             end += <uint32_t>size
-            at += 4
-            memcpy(at, &end, 4)
+            at += OFFSET_BYTES
+            memcpy(at, &end, OFFSET_BYTES)
         memset(data + end, 0, padded(end) - end)
-
-    cdef void _describe(self, _Column column, char *at):
-        cdef uint16_t length = <uint16_t>len(column.raw_name)
-        cdef uint32_t entries = <uint32_t>len(column.entries)
-        cdef uint32_t size = <uint32_t>column.dictionary_bytes
-        memcpy(at, &length, 2)
-        at[2] = <char>column.kind
-        at[3] = HAS_PRESENCE if column.present != NULL else 0
-        memcpy(at + 4, &entries, 4)
-        memcpy(at + 8, &size, 4)

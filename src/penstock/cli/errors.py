@@ -1,4 +1,4 @@
-"""Errors that a person at a terminal is told in one line."""
+"""Errors that the command line reports in one line."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ INTERRUPTED: Final = 130
 
 
 class UserError(Exception):
-    """Something that the user can do something about; never shown with a traceback."""
+    """An error that the user can fix; reported in one line, never with a traceback."""
 
     def __init__(self, what: str, status: int = FAILED) -> None:
-        """``what`` is the whole line."""
+        """``what`` is the complete line."""
         super().__init__(what)
         self.status = status
 
 
 @contextmanager
 def told_in_one_line(*kinds: type[Exception], status: int = FAILED) -> Iterator[None]:
-    """Turn the expected errors of a library call into one line."""
+    """Convert the expected errors of a library call into a ``UserError``."""
     try:
         yield
     except kinds as error:

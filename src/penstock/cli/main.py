@@ -1,15 +1,16 @@
-"""The ``penstock`` command: what it consists of, and how its errors are told.
+"""The ``penstock`` command: its subcommands, and how it reports errors.
 
-Commands are imported when they are used, so ``penstock --version`` starts at once.  To add one, add
-a line to ``COMMANDS``.  A mistake of the user, or a broker that says no, is one clear line on
-standard error and a status:
+A command's module is imported when the command is used, so ``penstock --version`` starts quickly.
+A command of a service is named in the service's description, any other one in ``COMMANDS``.  An
+error, whether the user's or a broker's refusal, is one clear line on standard error and an exit
+status:
 
 | status | meaning |
 | --- | --- |
-| 0 | it worked |
-| 1 | something went wrong, and the line says what |
-| 2 | the command line or a file that it names is not understood |
-| 3 | a scenario ran, and an expectation of it failed |
+| 0 | success |
+| 1 | failure; the line names the cause |
+| 2 | the command line, or a file that it names, is invalid |
+| 3 | a scenario ran, and one of its expectations failed |
 | 130 | interrupted |
 """
 
@@ -24,79 +25,71 @@ from typing import Final
 from cyclopts import App, CycloptsError
 
 from penstock.cli.errors import FAILED, INTERRUPTED, MISUSED, UserError
+from penstock.services.registry import descriptions
 from penstock.version import version_line
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "up": (
         "penstock.cli.operations.up:up",
-        "Start three brokers here, with a sample workload to look at.",
+        "Start three local brokers with a sample workload to explore.",
     ),
     "serve": ("penstock.cli.operations.serve:serve", "Run one broker."),
-    "pub": ("penstock.cli.messaging.pub:pub", "Publish a message, or one for each line of input."),
-    "sub": ("penstock.cli.messaging.sub:sub", "Print the messages that a selector selects."),
-    "send": (
-        "penstock.cli.messaging.queues:send",
-        "Put messages into a queue, or send them to groups.",
-    ),
-    "receive": ("penstock.cli.messaging.queues:receive", "Take messages out of a queue."),
-    "join": ("penstock.cli.messaging.groups:join", "Join groups, and print what they are sent."),
-    "queue": ("penstock.cli.messaging.queues:queue", "Look after queues."),
-    "gossip": (
-        "penstock.cli.messaging.gossip:gossip",
-        "Become a peer that broadcasts without a broker.",
-    ),
     "log": (
         "penstock.cli.operations.log:log",
-        "Check, trim and mend the logs of a stopped broker.",
+        "Check, trim and repair the logs of a stopped broker.",
     ),
-    "why": ("penstock.cli.operations.why:why", "Say what slows a publisher down."),
-    "subscriptions": (
-        "penstock.cli.operations.subscriptions:subscriptions",
-        "List the durable subscriptions of a broker, or delete one.",
-    ),
-    "explain": ("penstock.cli.operations.explain:explain", "Say how a selector is matched."),
+    "why": ("penstock.cli.operations.why:why", "Explain what slows down a sender or a reader."),
+    "explain": ("penstock.cli.operations.explain:explain", "Explain how a selector is matched."),
     "bench": (
         "penstock.cli.operations.bench:bench",
         "Measure the throughput and latency of a broker.",
     ),
-    "run": ("penstock.cli.laboratory.run:run", "Run a scenario, simulated or real."),
+    "run": ("penstock.cli.laboratory.run:run", "Run a scenario, simulated or on real brokers."),
     "papers": ("penstock.cli.laboratory.papers:papers", "Run the experiments of the five papers."),
-    "lake": ("penstock.cli.laboratory.lake:lake", "Land telemetry in a lake, and look after it."),
+    "lake": ("penstock.cli.laboratory.lake:lake", "Write telemetry to a lake; maintain the lake."),
     "report": ("penstock.cli.laboratory.report:report", "Report on runs in a lake, with figures."),
     "sweep": (
         "penstock.cli.laboratory.sweep:sweep",
         "Run a scenario with many parameters and seeds.",
     ),
 }
-"""Where each command is, and what it is for."""
+"""Each command's function and its one-line help; services add their own (``description.py``)."""
 
 HELP: Final = """Message-oriented middleware that does not collapse under congestion.
 
-`penstock up` starts a small network of brokers with a sample workload to look at. Commands that
+`penstock up` starts a small overlay of brokers with a sample workload to explore. Commands that
 talk to a broker take `--url`, or read PENSTOCK_URL.
 """
 
 
+def all_commands() -> dict[str, tuple[str, str]]:
+    """The commands of every service and all others."""
+    commands = dict(COMMANDS)
+    for service in descriptions():
+        commands.update(service.commands)
+    return commands
+
+
 def build_app() -> App:
-    """The application with every command that is installed."""
+    """The application with all installed commands."""
     app = App(name="penstock", help=HELP, version=version_line, version_flags=["--version"])
-    for name, (place, purpose) in COMMANDS.items():
+    for name, (place, purpose) in all_commands().items():
         if find_spec(place.partition(":")[0]) is not None:
             app.command(place, name=name, help=purpose)
     return app
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """The entry point.
+    """The entry point of the console script.
 
-    A command that is terminated ends as one that is interrupted, and stops what it started.
+    SIGTERM is handled like Ctrl-C, so that a terminated command stops what it started.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(status_of(sys.argv[1:] if arguments is None else arguments))
 
 
 def status_of(arguments: list[str]) -> int:
-    """Carry out a command line and give its exit status."""
+    """Execute a command line and return its exit status."""
     try:
         result = build_app()(
             arguments, exit_on_error=False, print_error=False, result_action="return_value"
@@ -108,7 +101,7 @@ def status_of(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing may be written at exit either.
+        # The reader of our output has closed the pipe; writing at exit would fail too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return result if isinstance(result, int) else 0

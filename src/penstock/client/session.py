@@ -23,46 +23,19 @@ import msgspec
 
 from penstock.client.addresses import Address
 from penstock.client.errors import ConnectionFailed, Disconnected, PenstockError, ProtocolViolation
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.content.rows.columns import Buffer
 from penstock.core.clock import NEVER, SECOND, Instant, in_seconds
-from penstock.core.message import Message
+from penstock.core.message import ClientReply, Message, participant_key
 from penstock.core.randomness import random_stream
 from penstock.mechanisms.back_off import BackOff
 from penstock.mechanisms.deadlines import Deadlines
 from penstock.net.tcp.transport import Connection, ConnectionOptions, connect
 from penstock.net.wall_clock import WallClock
 from penstock.overlay.messages import Hello
-from penstock.services.datagram.messages import (
-    DatagramOpened,
-    DatagramSocketOffer,
-    DatagramsSubscribed,
-    DatagramWhyQuestion,
-)
-from penstock.services.guaranteed.messages import ThrottleNotice
-from penstock.services.multicast.messages import GroupDelivery, GroupsAnswer
-from penstock.services.queues.messages import Browsed, QueueAnswer
 from penstock.version import __version__
 
 logger = logging.getLogger(__name__)
-
-PUBLISHER: Final = "publisher "
-SUBSCRIPTION: Final = "subscription "
-QUESTIONS: Final = "questions"
-CONSUMER: Final = "consumer "
-QUEUE_REQUESTS: Final = "requests about queues"
-DATAGRAMS: Final = "datagrams"
-MEMBER: Final = "member "
-GROUP_REQUESTS: Final = "requests about groups"
-"""How participants are called: publishers and subscriptions by their names behind these."""
-
-DATAGRAM_REPLIES: Final = (
-    DatagramOpened,
-    DatagramSocketOffer,
-    DatagramsSubscribed,
-    DatagramWhyQuestion,
-)
-"""What the broker says to a client of the datagram service."""
 
 LEAST_DIAL_S: Final = 0.1
 """What an address gets to answer even if the time for all of them is nearly over."""
@@ -119,6 +92,8 @@ class Session:
         """Nothing happens before ``start``."""
         self.name = name
         self.failure: PenstockError | None = None
+        self.farewell = ("", "")
+        """Code and subject of the goodbye that ended the last connection."""
         self._addresses = list(addresses)
         self._options = options
         self._clock = WallClock()
@@ -252,13 +227,12 @@ class Session:
     def on_messages(self, connection: Connection, messages: list[Message]) -> None:
         """The broker speaks."""
         for message in messages:
-            for key in self._keys_of(message):
-                participant = self._participants.get(key)
-                if participant is None:
-                    # The answer to somebody who has left meanwhile.
-                    continue
+            if not isinstance(message, ClientReply):
+                connection.close(f"{type(message).__name__} is not a message to a client")
+                return
+            for key in self._recipients(message):
                 try:
-                    participant.received(message)
+                    self._participants[key].received(message)
                 except ProtocolViolation as error:
                     logger.error("%s: %s; connecting anew", self.describe(), error)
                     connection.close(f"protocol violation: {error}")
@@ -266,33 +240,14 @@ class Session:
                 # After the application, which was woken before: it had its message first.
                 self.wake(key)
 
-    def _keys_of(self, message: Message) -> Iterable[str]:
-        """Whom a message is for."""
-        if isinstance(message, ThrottleNotice):
-            return [key for key in self._participants if key.startswith(PUBLISHER)]
-        if isinstance(message, DATAGRAM_REPLIES):
-            return (DATAGRAMS,)
-        producer = getattr(message, "producer", None)
-        if producer is not None:
-            return (publisher_key(producer),)
-        consumer = getattr(message, "consumer", None)
-        if consumer is not None:
-            return (CONSUMER + consumer,)
-        if isinstance(message, Browsed | QueueAnswer):
-            return (QUEUE_REQUESTS,)
-        member = getattr(message, "member", None)
-        if member is not None:
-            return self._member_keys(member, message)
-        if isinstance(message, GroupsAnswer):
-            return (GROUP_REQUESTS,)
-        subscription = getattr(message, "subscription", None)
-        return (QUESTIONS if subscription is None else subscription_key(subscription),)
-
-    def _member_keys(self, member: str, message: Any) -> Iterable[str]:
-        """A message to several groups is for the first that this client is in."""
-        groups = message.groups if isinstance(message, GroupDelivery) else (message.group,)
-        keys = [member_key(member, group) for group in groups]
-        return [key for key in keys if key in self._participants][:1]
+    def _recipients(self, message: ClientReply) -> list[str]:
+        """The participants that a reply is for; those that have left get nothing."""
+        if message.to_all:
+            prefix = participant_key(message.role, "")
+            return [key for key in self._participants if key.startswith(prefix)]
+        keys = (key for key in message.addressees() if key in self._participants)
+        first = next(keys, None)
+        return [] if first is None else [first]
 
     def on_writable(self, connection: Connection) -> None:
         """There is room: ask everybody who may have been stopped by the lack of it."""
@@ -305,6 +260,7 @@ class Session:
         self._connection = None
         self._away_since = self._clock.now()
         self._last_problem = reason
+        self.farewell = (connection.farewell_code, connection.farewell_subject)
         for participant in self.participants():
             participant.disconnected(reason)
         if not self._lost.done():
@@ -421,21 +377,6 @@ class Session:
             participant.ended(error)
         if not self._first.done():
             self._first.set_exception(error)
-
-
-def publisher_key(producer: str) -> str:
-    """The key under which a publisher joins."""
-    return PUBLISHER + producer
-
-
-def subscription_key(subscription: str) -> str:
-    """The key under which a subscription joins."""
-    return SUBSCRIPTION + subscription
-
-
-def member_key(member: str, group: str) -> str:
-    """The key under which a member of a group joins."""
-    return f"{MEMBER}{member} {group}"
 
 
 def _is_broker(connection: Connection) -> bool:

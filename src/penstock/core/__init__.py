@@ -1,1 +1,1 @@
-"""What every protocol stands on: time, randomness, the machine contract, tick intervals, traces."""
+"""The base of every protocol: time, randomness, the machine contract, intervals, traces, limits."""

@@ -1,8 +1,8 @@
 """Time as integers.
 
-An instant is a count of nanoseconds since the Unix epoch (in the simulator: since the start of
-the run), a duration is a count of nanoseconds.  Integers compare exactly, add without rounding and
-serve as stream ticks, so nothing in a protocol ever holds a floating-point time.
+An instant is a number of nanoseconds since the Unix epoch (in the simulator: since the start of the
+run), a duration is a number of nanoseconds.  Integers compare exactly, add without rounding and
+serve as stream ticks, so no protocol holds a floating-point time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def in_seconds(duration: Duration) -> float:
 
 
 def earliest(*deadlines: Instant | None) -> Instant | None:
-    """The first of several deadlines, where None means that there is none."""
+    """The first of several deadlines; None stands for no deadline."""
     first: Instant | None = None
     for deadline in deadlines:
         if deadline is not None and (first is None or deadline < first):

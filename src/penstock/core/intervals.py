@@ -37,7 +37,7 @@ class IntervalSet:
         if low >= high:
             return
         lows, highs = self._lows, self._highs
-        # Most sets grow at their end: nothing needs to be searched for there.
+        # Most sets grow at their end, where no search is needed.
         if not highs or low > highs[-1]:
             lows.append(low)
             highs.append(high)
@@ -46,7 +46,7 @@ class IntervalSet:
             if high > highs[-1]:
                 highs[-1] = high
             return
-        # Intervals that overlap or touch [low, high) are first..last-1; they melt into one.
+        # Intervals first..last-1 overlap or touch [low, high); they are merged into one.
         first = bisect_left(highs, low)
         last = bisect_right(lows, high)
         if first < last:
@@ -60,7 +60,7 @@ class IntervalSet:
         if low >= high:
             return
         lows, highs = self._lows, self._highs
-        # And most shrink at their start.
+        # Most sets shrink at their start.
         if lows and low <= lows[0] and high < highs[0]:
             lows[0] = max(lows[0], high)
             return
@@ -133,7 +133,7 @@ class IntervalSet:
             del self._lows[:surplus], self._highs[:surplus]
 
     def __len__(self) -> int:
-        """How many maximal intervals there are (not how many ticks)."""
+        """How many maximal intervals the set has (not how many ticks)."""
         return len(self._lows)
 
     def __eq__(self, other: object) -> bool:

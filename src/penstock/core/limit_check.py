@@ -1,7 +1,7 @@
-"""Whether a message keeps to the limits of its type, for messages that no decoder has read.
+"""Checks a message against the limits of its type, for messages that no decoder has read.
 
-A check for each type is made once from what ``msgspec`` knows of its fields.  Fields that have no
-limit of their own (flags, rows that are checked where they are decoded) cost nothing.
+The check of a type is built once, from the fields that ``msgspec`` reports.  Fields without a limit
+of their own (flags, and rows, which are checked where they are decoded) cost nothing.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from msgspec import inspect
 from penstock.core.limits import ANY_MARK
 
 Check: TypeAlias = Callable[[Any], str]
-"""What is wrong with a value, or nothing."""
+"""Returns what is wrong with a value; empty if nothing is."""
 
 
 def violation(message: msgspec.Struct) -> str:
-    """The first limit that a message breaks, with its field; empty if it breaks none."""
+    """The first limit that a message exceeds, with its field; empty if it exceeds none."""
     return _struct_check(type(message))(message)
 
 
 def unbounded_fields(kind: type[msgspec.Struct]) -> list[str]:
-    """The fields of a type, and of types within it, on which there is no limit."""
+    """The fields of a type, and of the types in it, that have no limit."""
     found: list[str] = []
     _look_for_unbounded(inspect.type_info(kind), kind.__name__, found, ())
     return found
@@ -87,7 +87,7 @@ def _range_check(described: inspect.IntType | inspect.FloatType) -> Check | None
         return None
 
     def check(value: Any) -> str:
-        # Written so that a number that is not one fails.
+        # The comparison is written so that NaN fails it.
         return "" if least <= value <= most else f"is {value}; it must be {least} to {most}"
 
     return check
@@ -127,7 +127,7 @@ def _tuple_check(items: tuple[inspect.Type, ...]) -> Check | None:
 
 
 def _union_check(types: tuple[inspect.Type, ...]) -> Check | None:
-    """Which of the alternatives a value is has to be found from its own type."""
+    """Choose the alternative by the type of the value."""
     structs = {each.cls for each in types if isinstance(each, inspect.StructType)}
     plain = {
         python: check
@@ -165,7 +165,7 @@ _PYTHON_TYPES: dict[type, type[inspect.Type]] = {
     bytes: inspect.BytesType,
 }
 
-# -- looking for fields without limits -------------------------------------------------------------
+# -- finding fields without limits -----------------------------------------------------------------
 
 _HARMLESS = (inspect.BoolType, inspect.NoneType, inspect.LiteralType, inspect.EnumType)
 
@@ -205,7 +205,7 @@ def _look_for_unbounded(
             for field in fields:
                 _look_for_unbounded(field.type, f"{where}.{field.name}", found, (*inside, kind))
         case inspect.CustomType():
-            # Rows: limited where they are decoded.
+            # Rows, which are checked where they are decoded.
             pass
         case _:
             if not isinstance(described, _HARMLESS):

@@ -1,28 +1,28 @@
 """The contract between a protocol and the world that runs it.
 
-A protocol is a machine: it is told facts (inputs) together with the present instant, and it
-answers with orders (effects).  It owns no socket, clock, thread or global randomness.
+A protocol is a machine: it receives facts (inputs) together with the present instant, and returns
+orders (effects).  It owns no socket, clock, thread or global randomness.
 
 1. The driver calls ``handle`` for every fact, one at a time, and carries out the effects in the
    order in which they were returned.
-2. After each call the driver asks ``next_deadline``.  Timers are state of the machine, so there is
-   no timer to cancel and no stale one can fire; at or after the deadline the driver hands over
+2. After each call the driver reads ``next_deadline``.  Timers are state of the machine, so no timer
+   needs to be cancelled and no stale one can fire; at or after the deadline the driver passes
    ``DeadlineReached``.
-3. What must be durable before it is spoken of is ordered with ``Persist`` or ``PersistState``; the
-   acknowledgement or the send that depends on it is returned only from the handling of
-   ``Persisted``.
+3. A value that must be durable before any message depends on it is ordered with ``Persist`` or
+   ``PersistState``; the acknowledgement or the send that depends on it is returned only when
+   ``Persisted`` is handled.
 4. ``check_invariants`` raises ``InvariantBroken`` if the state is impossible; the simulator calls
-   it throughout its histories.
+   it throughout its runs.
 
 Facts and orders are frozen ``msgspec`` structs: they compare by value like frozen dataclasses, so
-that a test is one equality, and cost a tenth of their construction time.
+that a test is one equality, and take a tenth of the time to construct.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -30,22 +30,26 @@ from penstock.core.clock import Instant
 from penstock.core.trace import TraceRecord
 
 LinkName: TypeAlias = str
-"""A link is named by the neighbour at its other end; a client's session by its session name."""
+"""A link has the name of the neighbour at its other end, a client's session its session name."""
+
+
+OWN_SESSION: Final[LinkName] = "broker/own"
+"""The session on which a broker publishes what it says of itself."""
 
 
 class Priority(IntEnum):
-    """Which of a link's two queues a message waits in; control always goes first."""
+    """The queue of a link in which a message waits; control is always sent first."""
 
     CONTROL = 0
     DATA = 1
 
 
 class InvariantBroken(AssertionError):
-    """The machine's state is one that no sequence of facts should lead to."""
+    """The machine is in a state that no sequence of facts should lead to."""
 
 
 class Fact(msgspec.Struct, frozen=True, gc=False):
-    """Something that the world tells a machine."""
+    """An input of a machine."""
 
 
 class Received(Fact, frozen=True, gc=False):
@@ -56,13 +60,13 @@ class Received(Fact, frozen=True, gc=False):
 
 
 class LinkUp(Fact, frozen=True, gc=False):
-    """A link to a neighbour was established; whatever was in flight before is gone."""
+    """A link to a neighbour was established; everything in flight before is lost."""
 
     link: LinkName
 
 
 class LinkDown(Fact, frozen=True, gc=False):
-    """A link was lost, together with everything that was queued on it."""
+    """A link was lost, with everything that was queued on it."""
 
     link: LinkName
 
@@ -74,13 +78,13 @@ class SessionOpened(Fact, frozen=True, gc=False):
 
 
 class SessionClosed(Fact, frozen=True, gc=False):
-    """A client's connection is gone."""
+    """A client's connection ended."""
 
     session: LinkName
 
 
 class DeadlineReached(Fact, frozen=True, gc=False):
-    """The instant that ``next_deadline`` named has come."""
+    """The instant that ``next_deadline`` returned has passed."""
 
 
 class Persisted(Fact, frozen=True, gc=False):
@@ -92,9 +96,9 @@ class Persisted(Fact, frozen=True, gc=False):
 class PersistFailed(Fact, frozen=True, gc=False):
     """The store could not do what was ordered under this token.
 
-    Unless it is ``uncertain``, nothing of it is durable and nothing of it will ever be (a full
-    disk, an order above a limit).  After a failed sync it is uncertain: only opening the store
-    again can tell, so nobody may be told that it was not stored, nor may anything be built on it.
+    Unless it is ``uncertain``, nothing of the order is durable or will become so (a full disk, an
+    order above a limit).  After a failed sync it is uncertain until the store is opened again:
+    the machine must neither report it as not stored nor rely on it.
     """
 
     token: int
@@ -103,7 +107,7 @@ class PersistFailed(Fact, frozen=True, gc=False):
 
 
 class QueuesMeasured(Fact, frozen=True, gc=False):
-    """How many bytes wait on each link at present; links on which nothing waits may be left out."""
+    """The bytes that wait on each link; links on which nothing waits can be left out."""
 
     queued_bytes: dict[LinkName, int]
 
@@ -111,11 +115,10 @@ class QueuesMeasured(Fact, frozen=True, gc=False):
 class LogRead(Fact, frozen=True, gc=False):
     """The answer to ``ReadLog``: the stored frames that touch the interval, in order.
 
-    ``complete_to`` is the end of what was looked at: everything in ``[low, complete_to)`` that is
-    not in ``frames`` is silence.  It is less than the ``high`` that was asked for when the limit
-    on bytes was reached first.  What lies below ``complete_from`` was trimmed: not silence, but
-    no longer known.  The intervals of ``lost``, ascending, held something that the disk can no
-    longer read.
+    ``complete_to`` is the end of what was read: everything in ``[low, complete_to)`` that is not in
+    ``frames`` is silence.  It is less than the requested ``high`` if the limit on bytes was
+    reached first.  Everything below ``complete_from`` was trimmed: it is not silence, but no longer
+    known.  The ascending intervals of ``lost`` held rows that the disk can no longer read.
     """
 
     token: int
@@ -126,7 +129,11 @@ class LogRead(Fact, frozen=True, gc=False):
 
 
 class Effect(msgspec.Struct, frozen=True, gc=False):
-    """Something that a machine orders the world to do."""
+    """An order of a machine to its driver."""
+
+
+class ToApplication(Effect, frozen=True, gc=False):
+    """Something that a client's machine tells its application; a world carries out nothing."""
 
 
 class Send(Effect, frozen=True, gc=False):
@@ -136,7 +143,7 @@ class Send(Effect, frozen=True, gc=False):
     message: Any
     priority: Priority = Priority.DATA
     flow: str = ""
-    """Data of different flows takes turns on a link that is fair; within one the order holds."""
+    """On a fair link data of different flows takes turns; within a flow the order is kept."""
 
 
 class Persist(Effect, frozen=True, gc=False):
@@ -148,7 +155,7 @@ class Persist(Effect, frozen=True, gc=False):
 
 
 class PersistState(Effect, frozen=True, gc=False):
-    """Set small named values in one transaction (None deletes); ``Persisted(token)`` follows."""
+    """Set named values in one transaction (None deletes); ``Persisted(token)`` follows."""
 
     token: int
     values: dict[str, bytes | None]
@@ -157,7 +164,7 @@ class PersistState(Effect, frozen=True, gc=False):
 class ReadLog(Effect, frozen=True, gc=False):
     """Read the frames of a log that touch ``[low, high)``; ``LogRead(token, …)`` follows.
 
-    At most ``max_bytes`` of them, and ``max_frames`` unless that is 0; one in any case.
+    At most ``max_bytes`` of them, and ``max_frames`` unless that is 0, but at least one frame.
     """
 
     token: int
@@ -169,17 +176,22 @@ class ReadLog(Effect, frozen=True, gc=False):
 
 
 class TrimLog(Effect, frozen=True, gc=False):
-    """Nothing below this tick is needed any more; the store may give the space back."""
+    """Nothing below this tick is needed any more; the store can free the space."""
 
     log: str
     below: int
 
 
 class CloseSession(Effect, frozen=True, gc=False):
-    """End a client's connection, telling it why."""
+    """End a client's connection, telling it why.
+
+    ``code`` and ``subject`` are for programs: what happened, and to what.
+    """
 
     session: LinkName
     reason: str
+    code: str = ""
+    subject: str = ""
 
 
 class Trace(Effect, frozen=True, gc=False):
@@ -189,14 +201,14 @@ class Trace(Effect, frozen=True, gc=False):
 
 
 class Machine(Protocol):
-    """What both worlds drive."""
+    """A protocol, as the simulator and the network drive it."""
 
     def handle(self, fact: Fact, *, now: Instant) -> Iterable[Effect]:
-        """Take one fact in and give the orders that follow from it."""
+        """Handle one fact and return the orders that follow from it."""
         ...
 
     def next_deadline(self) -> Instant | None:
-        """When the machine wants to hear ``DeadlineReached``, if nothing happens before."""
+        """When the machine needs ``DeadlineReached``, if no other fact comes first."""
         ...
 
     def check_invariants(self) -> None:

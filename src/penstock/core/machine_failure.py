@@ -1,9 +1,9 @@
-"""What is said when a machine raises.
+"""The error for a machine that raised.
 
-A handler that raises has changed some of its state and given none of its orders: what the machine
-says afterwards may contradict what it said before.  Nobody can tell which part is wrong, so both
-worlds do the same: the broker stops at once, and starts again from its disk, where every promise
-that it made is kept (docs/decisions/0004-a-machine-that-raises.md).
+A handler that raises has changed part of its state and returned none of its orders: later messages
+of the machine may contradict earlier ones.  It is unknown which part of the state is wrong, so the
+simulator and the network do the same: the broker stops at once, and restarts from its disk, which
+holds everything that it promised (docs/decisions/0004-a-machine-that-raises.md).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class MachineFailed(RuntimeError):
     """A broker's machine raised while it handled a fact; ``__cause__`` is what it raised."""
 
     def __init__(self, broker: str, fact: Fact | None, error: Exception, sender: str = "") -> None:
-        """``fact`` is None if no fact was being handled; ``sender`` describes who sent it."""
+        """``fact`` is None if no fact was being handled; ``sender`` describes its sender."""
         self.link = sender_of(fact)
         origin = sender or self.link
         super().__init__(

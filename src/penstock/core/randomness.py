@@ -1,8 +1,8 @@
 """Named streams of randomness.
 
-Every purpose draws from a stream of its own, seeded by the run's seed, the node and the purpose.
-Adding a node or a new purpose therefore shifts nobody else's draws, and a run is repeated exactly
-by its seed, whatever the interpreter's hash seed is.
+Every purpose draws from a stream of its own, seeded by the seed of the run, the node and the
+purpose.  Adding a node or a purpose therefore does not change the draws of the others, and a seed
+repeats a run exactly, whatever the hash seed of the interpreter is.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Tokens that tie an order to the store to the part of the machine that gave it."""
+"""Tokens that connect an order to the store with the part of the machine that gave it."""
 
 from __future__ import annotations
 
 
 class Tokens:
-    """Numbers each order once, and remembers whose it is until the answer comes.
+    """Numbers the orders of one part, and remembers the owner of each until it is answered.
 
-    Several parts of a machine share the numbers by taking every n-th: the part is then known from
-    the token alone.
+    Several parts of a machine share the numbers by taking every n-th one, so the token alone tells
+    the part.
     """
 
     __slots__ = ("_last", "_owners", "_step")
@@ -19,13 +19,13 @@ class Tokens:
         self._owners: dict[int, str] = {}
 
     def take(self, owner: str) -> int:
-        """A new token for an order of this owner."""
+        """Return a new token for an order of this owner."""
         self._last += self._step
         self._owners[self._last] = owner
         return self._last
 
     def settle(self, token: int) -> str | None:
-        """Whose order was answered; each is answered once."""
+        """Return the owner of an order that was answered, and forget it; None if it is unknown."""
         return self._owners.pop(token, None)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""What a service needs to know of the overlay: for each source, where up and down are."""
+"""What a service needs to know about the overlay: its place in the tree of each source."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from penstock.core.machine import LinkName
 class Tree(msgspec.Struct, frozen=True):
     """This broker's place in the shortest-path tree that is rooted at one broker.
 
-    ``parent`` is None at the root itself.  ``incarnation`` is the root's: it changes when the root
-    was started anew, which voids whatever had been agreed with it.
+    ``parent`` is None at the root.  ``incarnation`` is that of the root: it changes when the root
+    restarts, which voids everything that was agreed with it.
     """
 
     root: str
@@ -25,16 +25,16 @@ class Tree(msgspec.Struct, frozen=True):
 
 
 class Topology(Protocol):
-    """The overlay as a broker knows it at present, for services whose every broker is a source."""
+    """The overlay as a broker knows it, for services in which every broker is a source."""
 
     def parents(self, root: str) -> Mapping[str, str]:
-        """The parent of each broker that can be reached, in the tree rooted at ``root``."""
+        """The parent of each reachable broker in the tree rooted at ``root``."""
         ...
 
     def links(self) -> Mapping[str, Mapping[str, int]]:
-        """The links of each broker on which both ends agree, with their cost."""
+        """The cost of each link of each broker, of the links that both ends report."""
         ...
 
     def incarnation(self, broker: str) -> int:
-        """The latest incarnation of a broker that was heard of; 0 if none was."""
+        """The latest known incarnation of a broker; 0 if none is known."""
         ...

@@ -1,1 +1,1 @@
-"""Scenario files, the runner that executes them in either world, and reports."""
+"""Scenario files, the runner that executes them in either world, and measurements."""

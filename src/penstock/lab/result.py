@@ -1,4 +1,4 @@
-"""What a run leaves behind, whichever world it ran in."""
+"""The result of a run, in either world."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from penstock.sim.judgement import Judgement
 
 
 class RunResult(msgspec.Struct, frozen=True):
-    """Everything that can be measured afterwards."""
-
     scenario: Scenario
     world: str
     seed: int
@@ -23,10 +21,10 @@ class RunResult(msgspec.Struct, frozen=True):
     judgement: Judgement
     telemetry: Telemetry
     events: int = 0
-    """How many events the simulator ran; 0 in the network world."""
+    """Events that the simulator ran; 0 in the network world."""
     digest: str = ""
-    """A hash of everything that happened, if the simulator was asked to keep one."""
+    """A hash of all events, if the simulator was asked to keep one."""
 
     def instant(self, at_s: float) -> Instant:
-        """A second of the scenario on the run's clock."""
+        """Convert a second of the scenario to an instant of the run's clock."""
         return self.started_at + seconds(at_s)

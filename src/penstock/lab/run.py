@@ -1,11 +1,11 @@
-"""Running a scenario: the timeline, the same for both worlds.
+"""Runs a scenario: the timeline, the same for both worlds.
 
 1. A world is opened: its brokers and links are up.
-2. Clients come and go, and faults strike, at the seconds that the scenario names; of several at one
-   second, clients come first, then faults in the order of the file, then clients go.
-3. At the end of the duration the publishers fall silent.  What is under way may arrive for
-   ``drain_s`` more, and no longer than until nothing is missing.
-4. The history is judged, whatever the world.
+2. Clients start and stop, and faults are injected, at the seconds that the scenario names.  Within
+   one second, clients start first, then faults happen in the order of the file, then clients stop.
+3. At the end of the duration the publishers stop.  In-flight messages may arrive during ``drain_s``
+   more; the run ends earlier if nothing is missing.
+4. The history is judged, in either world.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from penstock.sim.history import History, Outcome
 from penstock.sim.judgement import Judgement, judge
 
 PROGRESS_STEP_S = 1.0
-"""How often progress is told during a long stretch."""
+"""How often progress is reported during a long interval."""
 
 DRAIN_STEP_S = 0.5
-"""How often it is checked, after the end, whether everything has arrived."""
+"""How often the drain checks whether everything has arrived."""
 
 
 class UnsupportedFault(ValueError):
-    """A fault that this world cannot bring about."""
+    """A fault that this world cannot inject."""
 
 
 class World(Protocol):
@@ -41,15 +41,15 @@ class World(Protocol):
 
     @property
     def history(self) -> History:
-        """What the applications saw so far."""
+        """What the applications have seen so far."""
         ...
 
     def open(self) -> None:
-        """Start the brokers that are there from the beginning, and raise their links."""
+        """Start the brokers that exist from the beginning, and bring up their links."""
         ...
 
     def run_until(self, at_s: float) -> None:
-        """Let time pass."""
+        """Advance time."""
         ...
 
     def start_broker(self, broker: str) -> None:
@@ -57,35 +57,35 @@ class World(Protocol):
         ...
 
     def start_publisher(self, publisher: Publishers, stop_s: float) -> None:
-        """A publisher connects and publishes until ``stop_s``."""
+        """Connect a publisher, which publishes until ``stop_s``."""
         ...
 
     def start_subscriber(self, subscriber: Subscribers) -> None:
-        """A subscriber connects and subscribes."""
+        """Connect a subscriber."""
         ...
 
     def stop_client(self, name: str) -> None:
-        """A client goes away for good."""
+        """Stop a client for the rest of the run."""
         ...
 
     def strike(self, fault: Fault) -> None:
-        """A fault; raises ``UnsupportedFault`` if this world has no such thing."""
+        """Inject a fault; raises ``UnsupportedFault`` if this world does not support it."""
         ...
 
     def close(self) -> None:
-        """Stop everything, and let go."""
+        """Stop everything and release resources."""
         ...
 
     def result(self, judged: Judgement | None) -> RunResult:
-        """What is left of the run, after it was closed.
+        """The result, after the world was closed.
 
-        ``judged`` is the judgement of the whole history, if somebody has made it already.
+        ``judged`` is the judgement of the whole history, if it has been made already.
         """
         ...
 
 
 Progress = Callable[[float], None]
-"""Hears at which second of the scenario the run is."""
+"""Receives the current second of the scenario."""
 
 Step = tuple[float, int, Callable[[], None]]
 
@@ -93,7 +93,7 @@ COMING, STRIKING, GOING = range(3)
 
 
 def run(scenario: Scenario, world: World, progress: Progress = lambda at_s: None) -> RunResult:
-    """Run a scenario from beginning to end in a world that was made for it."""
+    """Run a scenario from beginning to end in a world that was created for it."""
     try:
         world.open()
         now_s = 0.0
@@ -133,7 +133,7 @@ def _bound(function: Callable[..., None], *arguments: object) -> Callable[[], No
 
 
 def _advance(world: World, from_s: float, to_s: float, progress: Progress) -> None:
-    """Let time pass in short stretches, so that progress can be told."""
+    """Advance time in short steps, to report progress."""
     while from_s < to_s:
         from_s = min(to_s, from_s + PROGRESS_STEP_S)
         world.run_until(from_s)
@@ -141,16 +141,16 @@ def _advance(world: World, from_s: float, to_s: float, progress: Progress) -> No
 
 
 def _drain(scenario: Scenario, world: World, progress: Progress) -> Judgement | None:
-    """Wait until nothing is under way, as far as the applications can tell.
+    """Wait until no message is in flight, as far as the applications can tell.
 
-    Gives the judgement of the history as it is then, or None if time was up before.
+    Returns the judgement of the final history, or None if ``drain_s`` passed first.
     """
     at_s, end_s = scenario.duration_s, scenario.duration_s + scenario.drain_s
     before = judged = (-1, -1)
     while at_s < end_s:
         unsettled = world.history.count(Outcome.PENDING)
         seen = (world.history.delivered, unsettled)
-        # To judge a history is work: only when it stands still, and once for each standstill.
+        # Judging a history is expensive: do it only when the history has stopped changing.
         if seen == before != judged and not unsettled:
             judged = seen
             judgement = judge(world.history)

@@ -1,32 +1,25 @@
-"""Scenario files of services that have a form of their own, and who runs each.
+"""Scenario files of services that have a form of their own, and the function that runs each.
 
-A file that says ``service = "…"`` belongs to that service; every other one is about brokers
-(scenario_file.py).  A service takes part with one line in ``SERVICE_RUNS``: a function that reads
-the file, or what a file says once values were put in, for a world and a seed and gives a
+A file with ``service = "…"`` belongs to that service; every other one is about brokers
+(scenario/file.py).  The description of a service names in ``scenario`` a function that takes the
+file (or the tables of one, after a sweep has changed values), a world and a seed, and returns a
 ``ServiceRun``.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
+from penstock.core.configuration import parse_toml, raised_as, read_table
 from penstock.lab.scenario.expectations import Verdict
-from penstock.lab.scenario.file import ScenarioError, explained
+from penstock.lab.scenario.file import ScenarioError
 from penstock.lab.telemetry.telemetry import Telemetry
-
-SERVICE_RUNS: Final = {
-    "datagram": "penstock.papers.content_aware.run:prepare",
-    "gossip": "penstock.papers.adaptive_gossip.run:prepare",
-    "multicast": "penstock.papers.cost_benefit.run:prepare",
-    "queues": "penstock.papers.store_and_forward.run:prepare",
-}
-"""By service, module and function; imported when it is needed."""
+from penstock.services.description import load
+from penstock.services.registry import descriptions
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 
@@ -106,36 +99,32 @@ class ScenarioRun(msgspec.Struct, Generic[Timed], frozen=True):
         return self.scenario.duration_s
 
 
+def runnable() -> dict[str, str]:
+    """The services that have scenarios of their own, and what reads them."""
+    return {each.name: each.scenario for each in descriptions() if each.scenario}
+
+
 def service_of(path: Path) -> str | None:
     """Which of these services a file belongs to; None if to none, or if it cannot be read."""
     try:
-        service = tomllib.loads(path.read_text(encoding="utf-8")).get("service")
+        service = _tables(path).get("service")
     except (OSError, ValueError):
         return None
-    return service if isinstance(service, str) and service in SERVICE_RUNS else None
+    return service if isinstance(service, str) and service in runnable() else None
 
 
 def read_as(source: Source, kind: type[Form]) -> Form:
-    """A scenario in a service's own form; the ``ScenarioError`` names the file and the field."""
-    where = f"{source}: " if isinstance(source, Path) else ""
-    try:
+    """A scenario in a service's own form; the ``ScenarioError`` names the file and the key."""
+    with raised_as(ScenarioError, source if isinstance(source, Path) else None):
         raw = _tables(source) if isinstance(source, Path) else source
-        return msgspec.convert(raw, kind, str_keys=True)
-    except msgspec.ValidationError as error:
-        raise ScenarioError(f"{where}{explained(str(error), kind)}") from None
+        return read_table(kind, raw, str_keys=True)
 
 
 def _tables(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise ScenarioError(f"{path}: not TOML: {error}") from None
+    return parse_toml(path.read_text(encoding="utf-8"))
 
 
 def prepare(service: str, source: Source, world: str, seed: int) -> ServiceRun:
     """Read a scenario; raises ``ScenarioError``."""
-    module, _, function = SERVICE_RUNS[service].partition(":")
-    prepared: ServiceRun = getattr(import_module(module), function)(source, world, seed)
+    prepared: ServiceRun = load(runnable()[service])(source, world, seed)
     return prepared

@@ -1,1 +1,1 @@
-"""Small mechanisms that several services and drivers share: one of each."""
+"""Mechanisms that several services and drivers share: pure, with time as an argument."""

@@ -1,10 +1,13 @@
 """Deadlines of many parts of one machine, and the earliest of them.
 
-A machine with a thousand streams must not ask each of them after every message.  Parts announce
-their deadline when it changes; the earliest is found in a heap, whose outdated entries are passed
-over when they surface.  A far deadline that moves with every message would leave an entry each
-time, so the heap is rebuilt when most of it is outdated: it never holds more than twice the keys
-that had a deadline at once, and a few.
+A machine with a thousand streams must not ask each of them after every message.
+
+1. A part sets its deadline whenever it changes; the earliest of all is the top of a heap.
+2. An entry of the heap whose deadline has changed since is outdated, and is skipped when it reaches
+   the top.
+3. A far deadline that moves with every message leaves an entry each time.  So the heap is rebuilt
+   when it holds more than twice as many entries as there are keys, plus ``SPARE_ENTRIES``.
+4. Keys that are due at the same instant are returned in the order in which they were set.
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ from penstock.core.clock import Instant
 Key = TypeVar("Key", bound=Hashable)
 
 SPARE_ENTRIES: Final = 64
-"""Outdated entries that are tolerated beside as many as there are keys: a rebuild of a small heap
-for every few changes would cost more than it saves."""
+"""Without them a small heap would be rebuilt after every few changes, which costs more than it
+saves."""
 
 
 class Deadlines(Generic[Key]):
@@ -28,13 +31,12 @@ class Deadlines(Generic[Key]):
     __slots__ = ("_current", "_heap", "_serial")
 
     def __init__(self) -> None:
-        """Nothing is due."""
         self._current: dict[Key, tuple[Instant, int]] = {}
         self._heap: list[tuple[Instant, int, Key]] = []
         self._serial = 0
 
     def set(self, key: Key, deadline: Instant | None) -> None:
-        """A key's deadline is this now; None means that it has none."""
+        """Set the deadline of a key; None removes it."""
         current = self._current.get(key)
         if deadline is None:
             if current is not None:
@@ -64,7 +66,7 @@ class Deadlines(Generic[Key]):
         return None
 
     def pop_due(self, now: Instant) -> list[Key]:
-        """The keys whose deadline has come, in order; they have none until they set it again."""
+        """Remove and return the keys whose deadline has passed, in order."""
         due: list[Key] = []
         while (first := self.earliest()) is not None and first <= now:
             key = heappop(self._heap)[2]

@@ -23,9 +23,8 @@ from penstock.content.rows.block import MalformedBlock
 from penstock.content.rows.frame import NO_ROWS, Frame
 from penstock.content.selectors.error import SelectorError
 from penstock.content.selectors.parser import parse
-from penstock.core.limits import FILTER_MARK, INTERVAL_MARK, ROWS_MARK, SELECTOR_MARK
+from penstock.core.limits import FILTER_MARK, INTERVAL_MARK, LIVE_FILTER, ROWS_MARK, SELECTOR_MARK
 from penstock.core.message import Message
-from penstock.services.guaranteed.messages import LIVE_FILTER
 
 Check: TypeAlias = Callable[[Any], str]
 """What is wrong with a value, or nothing."""

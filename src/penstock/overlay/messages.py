@@ -13,17 +13,29 @@ from penstock.core.limits import (
     InstantLimited,
     Name,
     Names,
+    PortNumber,
+    Secret,
     Sequence,
     SignedCountBytes,
     Text,
 )
-from penstock.core.message import Message, Right
+from penstock.core.message import (
+    DATAGRAMS,
+    Answer,
+    BrokerMessage,
+    ClientReply,
+    ClientRequest,
+    ConnectionMessage,
+    DatagramMessage,
+    Request,
+    Right,
+)
 
 NAME_TAKEN: Final = "name-taken"
 """Goodbye to a broker whose name another broker has that is connected here."""
 
 
-class LinkState(Message, frozen=True):
+class LinkState(BrokerMessage, frozen=True):
     """A broker's own account of its links and pubends.
 
     A later ``(incarnation, sequence)`` replaces an earlier one.  The incarnation is the instant at
@@ -37,7 +49,7 @@ class LinkState(Message, frozen=True):
     pubends: Names
 
 
-class Hello(Message, frozen=True):
+class Hello(ConnectionMessage, frozen=True):
     """The first message in each direction of every connection: who is speaking.
 
     ``role`` is "broker" or "client".  A broker's ``identity`` belongs to its data directory: two
@@ -51,42 +63,83 @@ class Hello(Message, frozen=True):
     identity: Name = ""
 
 
-class Goodbye(Message, frozen=True):
+class Goodbye(ConnectionMessage, frozen=True):
     """The last message before a connection is closed on purpose, with the reason.
 
-    ``code`` is for programs, where one has to act on the reason (``NAME_TAKEN``).
+    ``code`` is for programs, where one has to act on the reason (``NAME_TAKEN``), and ``subject``
+    names what it is about, if that is not the connection itself.
     """
 
     reason: Text
     code: Name = ""
+    subject: Name = ""
 
 
-class Heartbeat(Message, frozen=True):
+class Heartbeat(ConnectionMessage, frozen=True):
     """Nothing but a sign of life."""
 
 
-class StatusRequest(Message, frozen=True):
+class StatusRequest(Request, frozen=True):
     """Asks a broker how it is."""
 
+    answer: ClassVar[str] = "Status"
 
-class Status(Message, frozen=True):
+
+class Status(Answer, frozen=True):
     """A broker's account of itself, as JSON (docs/reference/status.md)."""
 
-    document: Document
+    document: Document = b""
 
 
-class LinkControl(Message, frozen=True):
+class LinkControl(Request, frozen=True):
     """An operator changes a link while it runs: its bandwidth (0 is unlimited), or cuts it."""
 
+    answer: ClassVar[str] = "LinkControlled"
     right: ClassVar[Right] = Right.ADMINISTER
 
     link: Name
     bandwidth_bytes_per_s: SignedCountBytes
     cut: bool
 
+    def refused(self, reason: str) -> LinkControlled:
+        """The link is as it was."""
+        reply: LinkControlled = self.answered(self.link, problem=reason)
+        return reply
 
-class LinkControlled(Message, frozen=True):
+
+class LinkControlled(Answer, frozen=True):
     """The change is in force, or was refused with a reason."""
 
-    link: Name
-    problem: Text = ""
+    link: Name = ""
+
+
+# -- datagrams ---------------------------------------------------------------------------------
+
+
+class DatagramSocketRequest(ClientRequest, frozen=True):
+    """A client asks where to send datagrams."""
+
+
+class DatagramSocketOffer(ClientReply, frozen=True):
+    """The broker's port, and the secret by which the client makes its own address known."""
+
+    role: ClassVar[str] = DATAGRAMS
+
+    port: PortNumber
+    secret: Secret
+
+
+class DatagramPort(BrokerMessage, frozen=True):
+    """Where a broker's neighbour sends datagrams: a port at the address of the connection."""
+
+    port: PortNumber
+
+
+class BindAddress(DatagramMessage, frozen=True):
+    """A client's first datagram: its source address is where the client's datagrams go."""
+
+    secret: Secret
+
+
+class AddressBound(DatagramMessage, frozen=True):
+    """The broker has learnt the client's address."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
+from typing import Any
 
 import msgspec
 
@@ -27,30 +29,22 @@ from penstock.core.machine import (
     SessionOpened,
     Trace,
 )
-from penstock.core.service import Service
+from penstock.core.message import Message
+from penstock.core.service import BrokerContext, Service
 from penstock.core.tokens import Tokens
+from penstock.core.why import Asker, WhyRequest
 from penstock.overlay.messages import LinkState
 from penstock.overlay.routing import LinkStateDatabase, next_hops_of, trees_of
-from penstock.overlay.wire import SERVICE_OF_MESSAGE
-from penstock.services.datagram.broker import DatagramBroker
-from penstock.services.guaranteed.broker import GuaranteedBroker
-from penstock.services.guaranteed.parameters import GuaranteedParameters
-from penstock.services.multicast.broker import MulticastBroker
-from penstock.services.multicast.parameters import MulticastParameters
-from penstock.services.queues.broker import QueueBroker
-from penstock.services.queues.parameters import AliasConfig, QueueConfig, QueueParameters
+from penstock.overlay.wire import service_of_message
+from penstock.services.description import ServiceDescription
+from penstock.services.registry import broker_services
 
 SETTLE_WITHIN: Duration = 2 * SECOND
 """After its start a broker waits so long for its neighbours before it goes on without them."""
 
-SERVICES = 4
-"""How many services share a broker's tokens."""
 
-DATAGRAMS = 3
-"""The place of the datagram service among them."""
-
-EVERY_SERVICE = (1 << SERVICES) - 1
-"""The set of all services, a bit for each."""
+LISTED_NAMES = 20
+"""How many names of one kind an answer lists that does not know the name asked for."""
 
 
 class NodeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,14 +54,34 @@ class NodeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     neighbours: dict[str, int] = msgspec.field(default_factory=dict)
     """The brokers that it may be linked to, with the cost of the link."""
 
-    pubends: tuple[str, ...] = ()
-    guaranteed: GuaranteedParameters = GuaranteedParameters()
-    queues: tuple[QueueConfig, ...] = ()
-    aliases: tuple[AliasConfig, ...] = ()
-    queue_parameters: QueueParameters = QueueParameters()
-    multicast: MulticastParameters = MulticastParameters()
+    settings: tuple[Any, ...] = ()
+    """What services are told: a settings struct of each service that is not at its defaults."""
+
+    own_streams: tuple[str, ...] = ()
+    """Streams on which the broker itself publishes."""
+
     trace_interval_ns: Duration = SECOND
     """How often the broker measures itself; 0 means never."""
+
+
+def node_config(
+    name: str,
+    neighbours: Mapping[str, int] | None = None,
+    *,
+    trace_interval_ns: Duration = SECOND,
+    **keys: Any,
+) -> NodeConfig:
+    """A configuration from the fields of the services' settings, each by its own name."""
+    settings = []
+    for service in broker_services():
+        own = [key for key in getattr(service.settings, "__struct_fields__", ()) if key in keys]
+        if service.settings is not None and own:
+            settings.append(service.settings(**{key: keys.pop(key) for key in own}))
+    if keys:
+        raise TypeError(f"no service has the setting {next(iter(keys))!r}")
+    return NodeConfig(
+        name, dict(neighbours or {}), tuple(settings), trace_interval_ns=trace_interval_ns
+    )
 
 
 NOBODY = LinkState("", 0, 0, {}, ())
@@ -96,70 +110,92 @@ class BrokerNode:
         self._database = LinkStateDatabase()
         self._settle_at: Instant | None = now + SETTLE_WITHIN
         self._trace_at: Instant | None = now if config.trace_interval_ns else None
-        self.guaranteed = GuaranteedBroker(
-            config.name,
-            config.pubends,
-            config.guaranteed,
-            Tokens(0, SERVICES),
-            saved=saved,
-            logs=logs,
-            queued_bytes=self._queued_bytes,
-            now=now,
-        )
-        self.queues = QueueBroker(
-            config.name,
-            config.queues,
-            config.aliases,
-            config.queue_parameters,
-            Tokens(1, SERVICES),
-            saved=saved,
-            logs=logs,
-            now=now,
-        )
-        self.datagram = DatagramBroker(config.name, now=now)
-        self.multicast = MulticastBroker(
-            config.name,
-            config.multicast,
-            self._database,
-            queued_bytes=self._queued_bytes,
-            now=now,
-        )
-        self._by_number: dict[int, Service] = {
-            0: self.guaranteed,
-            1: self.queues,
-            2: self.multicast,
-            DATAGRAMS: self.datagram,
+        self.services: dict[str, Service] = self._build_services(saved, logs, now)
+        """The services by name."""
+        self._by_number = tuple(self.services.values())
+        self._number_of = service_of_message()
+        self._streams = tuple(name for each in self._by_number for name in each.announced_streams())
+        self._due: list[Instant | None] = [None] * len(self._by_number)
+        self._every_service = (1 << len(self._by_number)) - 1
+        self._touched = self._every_service
+
+    def _build_services(
+        self,
+        saved: Mapping[str, bytes],
+        logs: Mapping[str, tuple[Tick, Tick, int]],
+        now: Instant,
+    ) -> dict[str, Service]:
+        described = broker_services()
+        return {
+            each.name: each.build(
+                BrokerContext(
+                    broker=self.name,
+                    settings=_settings_of(self.config, each),
+                    own_streams=self.config.own_streams,
+                    tokens=Tokens(number, len(described)),
+                    saved=saved,
+                    logs=logs,
+                    queued_bytes=self._queued_bytes,
+                    overlay=self._database,
+                    now=now,
+                )
+            )
+            for number, each in enumerate(described)
         }
-        self._services: tuple[Service, ...] = tuple(self._by_number.values())
-        self._due: list[Instant | None] = [None] * SERVICES
-        self._touched = EVERY_SERVICE
 
     def start(self, *, now: Instant) -> list[Effect]:
         """What the broker does before it hears anything."""
-        started = [effect for service in self._services for effect in service.start()]
+        started = [effect for service in self._by_number for effect in service.start()]
         return [*started, *self._describe_itself(now), *self._settle(now)]
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
         """Take one fact in and give the orders that follow from it."""
         if isinstance(fact, Received):
             if isinstance(fact.message, LinkState):
-                self._touched = EVERY_SERVICE
+                self._touched = self._every_service
                 return self._link_state(fact.link, fact.message, now)
-            service = self._service(SERVICE_OF_MESSAGE[type(fact.message)])
+            if isinstance(fact.message, WhyRequest):
+                return self._why(fact.link, fact.message, now)
+            service = self._service(self._number_of[type(fact.message)])
             return service.received(fact.link, fact.message, now)
         if isinstance(fact, ReceivedTogether):
-            # Only datagrams come in such numbers, and they are all of one service.
-            self._service(DATAGRAMS)
-            return self.datagram.received_together(fact.link, fact.messages, now)
+            return self._received_together(fact, now)
         match fact:
             case Persisted(token):
-                return self._service(token % SERVICES).resolved(token, None, now)
+                return self._service(token % len(self._by_number)).resolved(token, None, now)
             case PersistFailed(token):
-                return self._service(token % SERVICES).resolved(token, fact, now)
+                return self._service(token % len(self._by_number)).resolved(token, fact, now)
             case LogRead(token):
-                return self._service(token % SERVICES).log_read(fact, now)
-        self._touched = EVERY_SERVICE
+                return self._service(token % len(self._by_number)).log_read(fact, now)
+        self._touched = self._every_service
         return self._handle_for_all(fact, now)
+
+    def _why(self, session: LinkName, question: WhyRequest, now: Instant) -> list[Effect]:
+        """Let the first service that knows the name explain it."""
+        for number, (name, service) in enumerate(self.services.items()):
+            found = service.why(question.name, Asker(session, question, name), now)
+            if found is not None:
+                self._touched |= 1 << number
+                return found
+        return [Asker(session, question, "").refused(self._unknown(question.name))]
+
+    def _unknown(self, name: str) -> str:
+        listed = [
+            f"its {kind} are {', '.join(names[:LISTED_NAMES])}{', …' * (len(names) > LISTED_NAMES)}"
+            for service in self._by_number
+            for kind, names in service.known_names().items()
+            if names
+        ]
+        return f"broker {self.name!r} knows no {name!r}: {'; '.join(listed) or 'it has no names'}"
+
+    def _received_together(self, fact: ReceivedTogether, now: Instant) -> list[Effect]:
+        """Messages of one service after another, as they stand in the datagrams."""
+        runs = groupby(fact.messages, lambda message: self._number_of[type(message)])
+        return [
+            effect
+            for number, messages in runs
+            for effect in self._service(number).received_together(fact.link, [*messages], now)
+        ]
 
     def _service(self, number: int) -> Service:
         """The service that a fact is for, whose deadline may be another one afterwards."""
@@ -173,11 +209,11 @@ class BrokerNode:
             case QueuesMeasured(queued_bytes):
                 self._queued_bytes.clear()
                 self._queued_bytes.update(queued_bytes)
-                return self.multicast.queues_measured(now)
+                return [e for each in self._by_number for e in each.queues_measured(now)]
             case SessionOpened():
                 return []
             case SessionClosed(session):
-                return [e for s in self._services for e in s.session_closed(session, now)]
+                return [e for s in self._by_number for e in s.session_closed(session, now)]
             case LinkUp(link):
                 return self._link_up(link, now)
             case LinkDown(link):
@@ -189,20 +225,18 @@ class BrokerNode:
     def _link_up(self, link: LinkName, now: Instant) -> list[Effect]:
         self._links[link] = None
         known = [Send(link, state, Priority.CONTROL) for state in self._database.states()]
-        told = [effect for service in self._services for effect in service.link_up(link, now)]
+        told = [effect for service in self._by_number for effect in service.link_up(link, now)]
         return [*known, *self._describe_itself(now), *told]
 
     def _link_down(self, link: LinkName, now: Instant) -> list[Effect]:
         self._links.pop(link, None)
-        told = [effect for service in self._services for effect in service.link_down(link, now)]
+        told = [effect for service in self._by_number for effect in service.link_down(link, now)]
         return [*told, *self._describe_itself(now)]
 
     def _describe_itself(self, now: Instant) -> list[Effect]:
         self._sequence += 1
         neighbours = {link: self.config.neighbours.get(link, 1) for link in sorted(self._links)}
-        state = LinkState(
-            self.name, self._incarnation, self._sequence, neighbours, self.config.pubends
-        )
+        state = LinkState(self.name, self._incarnation, self._sequence, neighbours, self._streams)
         self._database.learn(state)
         return [*self._flood(state, ""), *self._recompute(now)]
 
@@ -224,7 +258,7 @@ class BrokerNode:
         if not heard and now < self._settle_at:
             return []
         self._settle_at = None
-        return [effect for service in self._services for effect in service.overlay_settled(now)]
+        return [effect for service in self._by_number for effect in service.overlay_settled(now)]
 
     def _flood(self, state: LinkState, except_link: LinkName) -> list[Effect]:
         return [Send(link, state, Priority.CONTROL) for link in self._links if link != except_link]
@@ -232,19 +266,19 @@ class BrokerNode:
     def _recompute(self, now: Instant) -> list[Effect]:
         trees = trees_of(self.name, self._database)
         hops = next_hops_of(self.name, self._database)
-        return [e for service in self._services for e in service.routes_changed(trees, hops, now)]
+        return [e for service in self._by_number for e in service.routes_changed(trees, hops, now)]
 
     # -- time -------------------------------------------------------------------------------
 
     def _deadline(self, now: Instant) -> list[Effect]:
         out = self._settle(now)
-        for service in self._services:
+        for service in self._by_number:
             deadline = service.next_deadline()
             if deadline is not None and deadline <= now:
                 out += service.deadline(now)
         if self._trace_at is not None and now >= self._trace_at:
             self._trace_at = now + self.config.trace_interval_ns
-            for service in self._services:
+            for service in self._by_number:
                 out += [Trace(record) for record in service.records(now)]
         return out
 
@@ -253,7 +287,7 @@ class BrokerNode:
         first = earliest(self._trace_at, self._settle_at)
         due = self._due
         if self._touched:
-            for number, service in self._by_number.items():
+            for number, service in enumerate(self._by_number):
                 if self._touched >> number & 1:
                     due[number] = service.next_deadline()
             self._touched = 0
@@ -264,11 +298,7 @@ class BrokerNode:
 
     def problems(self, now: Instant) -> list[str]:
         """What an operator should know, in whole sentences."""
-        said = [
-            problem
-            for pubend in self.guaranteed.pubends.values()
-            for problem in pubend.problems(now)
-        ]
+        said = [problem for each in self._by_number for problem in each.problems(now)]
         if self._rival_started_at is not None:
             said.append(
                 f"another broker called {self.name!r} is in the overlay: it was started later than "
@@ -277,7 +307,29 @@ class BrokerNode:
             )
         return said
 
+    def clock_measured(self, ahead_ns: Duration) -> None:
+        """How far the broker's clock is ahead of the time of day."""
+        for service in self._by_number:
+            service.clock_measured(ahead_ns)
+
+    def owns(self, session: LinkName, message: Message) -> bool:
+        """Whether a request concerns only what belongs to the session that sent it."""
+        number = self._number_of.get(type(message))
+        return number is not None and self._by_number[number].owns(session, message)
+
+    def status(self, now: Instant) -> dict[str, Any]:
+        """What each service says of itself."""
+        return {name: service.status(now) for name, service in self.services.items()}
+
     def check_invariants(self) -> None:
         """Every part is in a possible state."""
-        for service in self._services:
+        for service in self._by_number:
             service.check_invariants()
+
+
+def _settings_of(config: NodeConfig, service: ServiceDescription) -> Any:
+    """The settings of a service: as given, or none of what its table could say."""
+    kind = service.settings
+    if kind is None:
+        return None
+    return next((each for each in config.settings if isinstance(each, kind)), kind())

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
 
 from penstock.papers.table import PaperRow
-
-PAPERS: Final = {
-    "guaranteed": "gryphon",
-    "multicast": "cost_benefit",
-    "datagram": "content_aware",
-    "gossip": "adaptive_gossip",
-    "queues": "store_and_forward",
-}
-"""The folder of the paper behind each service, in the order of the table."""
+from penstock.services.description import load
+from penstock.services.registry import description, descriptions
 
 
 def installed_services() -> list[str]:
-    """The services whose experiments are part of this installation, in the order of the table."""
-    return [name for name, paper in PAPERS.items() if find_spec(f"penstock.papers.{paper}")]
+    """The services whose experiments are part of this installation, in order."""
+    return [each.name for each in descriptions() if _is_installed(each.papers)]
+
+
+def _is_installed(entry_point: str) -> bool:
+    return bool(entry_point) and find_spec(entry_point.partition(":")[0]) is not None
 
 
 def run_service(
     service: str, *, world: str, seeds: int, out: Path, progress: Callable[[str], None]
 ) -> list[PaperRow]:
     """Run one service's experiments; figures go to ``out``."""
-    module = import_module(f"penstock.papers.{PAPERS[service]}.paper")
-    rows: list[PaperRow] = module.run(world=world, seeds=seeds, out=out, progress=progress)
+    run = load(description(service).papers)
+    rows: list[PaperRow] = run(world=world, seeds=seeds, out=out, progress=progress)
     return rows

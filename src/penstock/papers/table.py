@@ -1,7 +1,7 @@
-"""One table for all papers: the figure that a paper reports, the bar, and ours under both laws.
+"""One table for all papers: the paper's value, the bar, and ours under both laws.
 
-A row states one measured quantity of one run.  Bars are functions of the measured value, so a
-verdict is computed and never typed in; a row that misses its bar stays in the table and says why.
+A row has one measured quantity of one run.  Bars are functions of the measured value, so a verdict
+is computed and never typed in; a row that misses its bar stays in the table with the reason.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class PaperRow(msgspec.Struct, frozen=True):
 
 
 class Bar(msgspec.Struct, frozen=True):
-    """A bound in words, and as a test of a measured value."""
+    """A bound in words, and as a predicate on a measured value."""
 
     words: str
     holds: Check
 
 
 def at_most(limit: float, unit: str = "") -> Bar:
-    """The value may not exceed the limit."""
+    """The value must not exceed the limit."""
     return Bar(f"≤ {limit:g}{unit}", lambda value: value <= limit)
 
 
@@ -56,7 +56,7 @@ def within(low: float, high: float, unit: str = "") -> Bar:
 
 
 SHOWN = Bar("shown", lambda value: True)
-"""The table shows the value; nothing is demanded of it."""
+"""The table shows the value; there is no bar."""
 
 
 def row(
@@ -75,9 +75,9 @@ def row(
     """Take the medians over the seeds and judge them.
 
     "reproduced": the paper's law meets the bar, and the improved law too where it was run.
-    "beaten": the improved law meets the stretch as well (or, where there is no stretch,
-    "reproduced" is all there is).  Where only one of the laws meets the bar the verdict says so.
-    Otherwise "not reproduced", and the note must say why.
+    "beaten": the improved law meets the stretch as well (without a stretch, "reproduced" is the
+    best verdict).  If only one of the laws meets the bar, the verdict says so.  Otherwise "not
+    reproduced", and the note must give the reason.
     """
     ours, improved = list(paper_law), list(improved_law)
     paper_median = median(ours) if ours else None
@@ -120,7 +120,7 @@ VERDICT_STYLES = {
 
 
 def render(rows: Iterable[PaperRow], title: str) -> Table:
-    """The table for people."""
+    """The table for a terminal."""
     table = Table(title=title, header_style="bold", show_lines=False)
     for column in ("run", "metric", "unit", "paper", "bar", "stretch"):
         table.add_column(column, overflow="fold")

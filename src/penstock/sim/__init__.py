@@ -1,1 +1,1 @@
-"""The deterministic world: virtual time, modelled links and disks."""
+"""The deterministic simulator: virtual time, modelled links and disks."""

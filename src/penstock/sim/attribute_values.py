@@ -1,15 +1,15 @@
 """Attribute values of a modelled workload, as a function of a message's number.
 
-A value is written as a constant, or as a string that tells how it varies:
+A value is written as a constant, or as a string that specifies how it varies:
 
-1. ``cycle:0..4`` counts 0, 1, 2, 3 and begins again (the end is exclusive).
-2. ``choice:A,B,C`` draws one of the words, each as likely as the others.
+1. ``cycle:0..4`` counts 0, 1, 2, 3 and starts again (the end is exclusive).
+2. ``choice:A,B,C`` draws one of the words with equal probability.
 3. ``uniform:0..100`` draws a float from the range.
 4. ``number:`` is the message's own number.
-5. ``constant:text`` is the text itself, for texts that would otherwise be read as one of these.
+5. ``constant:text`` is the text itself, for texts that would otherwise match one of these forms.
 
-A draw depends on the seed, the producer, the attribute and the number alone.  Nothing is
-remembered, so whoever checks a history computes the same values again.
+A draw depends only on the seed, the producer, the attribute and the number.  No state is kept, so
+the checker of a history can compute the same values again.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ KINDS = ("cycle", "choice", "uniform", "number", "constant")
 
 
 class InvalidAttributeSpec(ValueError):
-    """A text that says how an attribute varies, and says it wrongly."""
+    """A string that is no valid specification of an attribute's values."""
 
 
 def value_function(spec: AttributeValue, stream: str) -> ValueOf:
-    """The values that a specification stands for; ``stream`` names the draws."""
+    """The values of a specification; ``stream`` names the random stream of the draws."""
     if not isinstance(spec, str):
         return lambda number: spec
     kind, colon, rest = spec.partition(":")
@@ -43,7 +43,7 @@ def value_function(spec: AttributeValue, stream: str) -> ValueOf:
         case "cycle":
             low, high = _range(spec, rest, int)
             if high <= low:
-                raise InvalidAttributeSpec(f"{spec!r} is an empty range; its end is exclusive")
+                raise InvalidAttributeSpec(f"{spec!r} is an empty range: the end is exclusive")
             return lambda number: low + number % (high - low)
         case "choice":
             words = rest.split(",")

@@ -1,10 +1,10 @@
-"""Any-to-any datagrams in virtual time, and the machines that speak them.
+"""Datagrams between any two machines in virtual time.
 
 1. A datagram takes the latency and a random jitter, so that datagrams overtake each other, or is
-   lost with the given probability; nobody is told.
-2. A datagram to a machine that is not there is lost.
-3. The network carries out the machines' sends; every other effect goes to ``on_effect``, which is
-   the application of all of them.
+   lost with the given probability; the sender does not learn of the loss.
+2. A datagram to an address without a machine is lost.
+3. The network carries out the machines' sends; every other effect goes to ``on_effect``, which acts
+   as the application of all machines.
 4. Datagrams have no bandwidth here: gossip's scarce resource is the buffers.
 """
 
@@ -23,16 +23,12 @@ from penstock.sim.scheduler import Scheduler
 
 
 class DatagramModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How datagrams travel."""
-
     latency_ns: Duration = 2 * MILLISECOND
     jitter_ns: Duration = 2 * MILLISECOND
     loss: float = 0.0
 
 
 class DatagramNetwork:
-    """Machines by address, and the datagrams between them."""
-
     def __init__(
         self,
         model: DatagramModel,
@@ -42,7 +38,7 @@ class DatagramNetwork:
         *,
         checked: bool = False,
     ) -> None:
-        """``checked`` has every machine check its invariants after every fact."""
+        """``checked`` makes every machine check its invariants after every fact."""
         self.model = model
         self.scheduler = scheduler
         self.sent_datagrams = 0
@@ -54,17 +50,16 @@ class DatagramNetwork:
         self._checked = checked
 
     def add(self, address: Address, machine: Machine) -> None:
-        """A machine begins to listen at an address."""
         self._machines[address] = machine
         self._arm(address, machine)
 
     def remove(self, address: Address) -> None:
-        """A machine is gone without a word."""
+        """Remove a machine without notice to the others."""
         self._machines.pop(address, None)
         self._wakes_at.pop(address, None)
 
     def tell(self, address: Address, fact: Fact) -> None:
-        """Hand a fact to a machine, if it is there, and carry out what it orders."""
+        """Pass a fact to a machine, if it is present, and carry out its effects."""
         machine = self._machines.get(address)
         if machine is None:
             return

@@ -1,17 +1,17 @@
-"""A modelled disk: the store in memory, with the time that a sync takes.
+"""A modelled disk: the in-memory store, plus the time that a sync takes.
 
-One sync runs at a time and covers whatever was ordered before it began, as group commit does.
+One sync runs at a time and covers every order issued before it began, as group commit does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from penstock.core.clock import MILLISECOND, Duration
+from penstock.core.clock import MILLISECOND, Duration, Instant
 from penstock.core.machine import (
     Fact,
     LogRead,
@@ -22,24 +22,31 @@ from penstock.core.machine import (
     ReadLog,
     TrimLog,
 )
-from penstock.sim.scheduler import Scheduler
 from penstock.store.faulty import MemoryStore
 from penstock.store.interface import Commit, StoreOverloaded
 
 
 class DiskModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a disk behaves."""
-
     sync_ns: Duration = MILLISECOND
-    """What one sync takes; 0.25 ms to 4 ms were measured on real machines."""
+    """Duration of one sync; 0.25 ms to 4 ms were measured on real machines."""
     read_ns: Duration = MILLISECOND // 10
+
+
+class Timetable(Protocol):
+    """What a disk needs of time: a ``Scheduler``, or an event loop behind the same two names."""
+
+    @property
+    def now(self) -> Instant:
+        """The present instant."""
+
+    def at(self, instant: Instant, callback: Callable[..., None], *arguments: Any) -> None:
+        """Call back at an instant."""
 
 
 class SimDisk:
     """The store of one broker; survives the broker's crashes."""
 
-    def __init__(self, model: DiskModel, scheduler: Scheduler) -> None:
-        """An empty disk."""
+    def __init__(self, model: DiskModel, scheduler: Timetable) -> None:
         self.model = model
         self.store: MemoryStore[Any] = MemoryStore(lambda entry: entry.frame.weight)
         self._scheduler = scheduler
@@ -48,7 +55,7 @@ class SimDisk:
         self._tell: Callable[[Fact], None] = lambda fact: None
 
     def attach(self, tell: Callable[[Fact], None]) -> None:
-        """A broker was started on this disk; it hears what becomes of its orders."""
+        """Connect a started broker, which receives the outcomes of its orders."""
         self._tell = tell
 
     def order(self, effect: Persist | PersistState) -> None:
@@ -88,7 +95,6 @@ class SimDisk:
             self._tell(PersistFailed(token, failure.reason, failure.uncertain))
 
     def read(self, effect: ReadLog) -> None:
-        """Carry out an order to read."""
         limits = (effect.max_bytes, effect.max_frames)
         found = self.store.read(effect.log, effect.low, effect.high, *limits)
         frames = tuple(record.data for record in found.records)
@@ -101,11 +107,10 @@ class SimDisk:
             self._tell(fact)
 
     def trim(self, effect: TrimLog) -> None:
-        """Carry out an order to trim."""
         self.store.trim(effect.log, effect.below)
 
     def crash(self, random: Random) -> None:
-        """The broker's machine loses power."""
+        """Simulate a power loss of the broker's machine."""
         self._generation += 1
         self._syncing = False
         self._tell = lambda fact: None

@@ -1,7 +1,7 @@
-"""One direction of a link with nothing but a drop-tail queue: what cross traffic needs.
+"""One direction of a link with only a drop-tail queue: what cross traffic needs.
 
-A packet waits for those before it, takes its size over the bandwidth, then the latency and a random
-jitter that never lets it overtake another.  One that finds ``queue_packets`` waiting is lost.
+A packet waits for those ahead of it, takes its size over the bandwidth, then the latency and a
+random jitter that never reorders packets.  A packet that finds ``queue_packets`` waiting is lost.
 """
 
 from __future__ import annotations
@@ -18,18 +18,14 @@ from penstock.sim.scheduler import Scheduler
 
 
 class HopModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the link behaves."""
-
     bandwidth_bytes_per_s: int = 0
-    """0 is unlimited."""
+    """0 means unlimited."""
     latency_ns: Duration = 1_000_000
     jitter_ns: Duration = 0
     queue_packets: int = LIMIT_MESSAGES
 
 
 class DropTailHop:
-    """The way from one end to the other."""
-
     def __init__(self, model: HopModel, scheduler: Scheduler, random: Random) -> None:
         """``random`` is this hop's own stream."""
         self.model = model
@@ -42,12 +38,12 @@ class DropTailHop:
         self._last_arrival: Instant = 0
 
     def carry(self, size_bytes: int, arrived: Callable[[], None]) -> None:
-        """Call back at the other end, unless the queue is full."""
+        """Call ``arrived`` when the packet reaches the other end, unless the queue is full."""
         now = self._scheduler.now
         leaving = self._leaving
         while leaving and leaving[0] <= now:
             leaving.popleft()
-        # One packet is under way and not in the queue.
+        # One packet is being transmitted and is not in the queue.
         if len(leaving) > self.model.queue_packets:
             self.dropped_packets += 1
             return

@@ -1,8 +1,8 @@
 """What happened to every message, as the applications at the ends saw it.
 
 A history knows nothing of brokers, ticks in doubt or requests.  It records what each publisher
-handed over and was told about it, and what each subscriber was given, in order.  Both worlds write
-the same history; penstock.sim.judgement decides whether it is a good one.
+submitted and which outcome it was given, and what each subscriber received, in order.  Both worlds
+write the same history; penstock.sim.judgement decides whether it breaks a rule.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from penstock.core.intervals import IntervalSet, Tick
 from penstock.sim.message_source import MessageSource, fingerprint, identity_of
 
 NOBODY = 0
-"""The producer of a message that carries no identity; no name hashes to it in practice."""
+"""The producer of a message without an identity; in practice no name hashes to it."""
 
 
 class Outcome(IntEnum):
-    """What a publisher was told about a message."""
+    """The outcome of a message that its publisher was given."""
 
     PENDING = 0
     ACKNOWLEDGED = 1
@@ -31,14 +31,13 @@ class Outcome(IntEnum):
 
 
 class PublisherHistory:
-    """What one publisher did, message by message."""
+    """The messages of one publisher and their outcomes."""
 
     def __init__(self, name: str, source: MessageSource) -> None:
-        """Nothing was published yet."""
         self.name = name
         self.source = source
         self.pubends = {source.spec.pubend}
-        """Where its messages stand; learned from the receipts if the broker was to choose."""
+        """Its pubend; learned from the receipts if the broker was asked to choose."""
         self.submitted_at = array("q")
         self.settled_at = array("q")
         self.outcomes = bytearray()
@@ -46,7 +45,7 @@ class PublisherHistory:
         self.reasons: dict[str, int] = {}
 
     def submitted(self, count: int, now: Instant) -> int:
-        """So many more messages are handed over; returns the number of the first."""
+        """Record ``count`` submitted messages; returns the number of the first."""
         first = len(self.outcomes)
         self.submitted_at.extend([now] * count)
         self.settled_at.extend([0] * count)
@@ -55,7 +54,7 @@ class PublisherHistory:
         return first
 
     def acknowledged(self, first: int, count: int, first_tick: Tick | None, now: Instant) -> None:
-        """These messages are durable, at consecutive ticks from ``first_tick`` if it is known."""
+        """Record durable messages, at consecutive ticks from ``first_tick`` if it is known."""
         for place in range(count):
             self.outcomes[first + place] = Outcome.ACKNOWLEDGED
             self.settled_at[first + place] = now
@@ -63,23 +62,21 @@ class PublisherHistory:
                 self.ticks[first + place] = first_tick + place
 
     def failed(self, first: int, count: int, outcome: Outcome, reason: str, now: Instant) -> None:
-        """These messages were refused, or nobody knows what became of them."""
+        """Record messages that were refused or whose outcome is unknown."""
         for number in range(first, first + count):
             self.outcomes[number] = outcome
             self.settled_at[number] = now
         self.reasons[reason] = self.reasons.get(reason, 0) + count
 
     def count(self, outcome: Outcome) -> int:
-        """How many messages had this outcome."""
         return self.outcomes.count(outcome)
 
     def __len__(self) -> int:
-        """How many messages were handed over."""
         return len(self.outcomes)
 
 
 class SubscriberHistory:
-    """What one subscriber was given, in order."""
+    """The messages that one subscriber received, in order."""
 
     def __init__(
         self,
@@ -112,16 +109,16 @@ class SubscriberHistory:
         self._places: dict[str, int] = {}
 
     def in_force(self, now: Instant, pubends: Iterable[str] = ()) -> None:
-        """The subscription is promised to be complete from now on; the first time counts.
+        """The subscription is guaranteed to be complete from now on; only the first call counts.
 
-        ``pubends`` are those on which it has a position.
+        ``pubends`` are the pubends on which it has a position.
         """
         if self.in_force_at is None:
             self.in_force_at = now
             self.in_force_on = frozenset(pubends)
 
     def restart(self) -> None:
-        """The subscription was never in force, and is made anew: nothing was promised so far."""
+        """The subscription was never in force and is created again: discard the promises so far."""
         for column in (self.received_at, self.pubend_places, self.ticks, self.producers):
             del column[:]
         for column in (self.numbers, self.fingerprints):
@@ -129,7 +126,7 @@ class SubscriberHistory:
         self.announced_losses.clear()
 
     def received(self, pubend: str, frame: Frame, now: Instant) -> None:
-        """A piece of a stream was given to the application."""
+        """Record a frame of a stream that was delivered to the application."""
         if frame.final:
             self.announced_losses.append((pubend, frame.low, frame.high))
             return
@@ -154,7 +151,7 @@ class SubscriberHistory:
         payload: Buffer,
         now: Instant,
     ) -> None:
-        """One message was given to the application."""
+        """Record one message that was delivered to the application."""
         self.received_at.append(now)
         self.pubend_places.append(self._place(pubend))
         self.ticks.append(tick)
@@ -180,39 +177,34 @@ class SubscriberHistory:
         return self._identified
 
     def __len__(self) -> int:
-        """How many messages were received."""
         return len(self.ticks)
 
 
 class History:
-    """Everything that the applications of one run saw."""
+    """What all applications of one run saw."""
 
     def __init__(self) -> None:
-        """Nobody is there yet."""
         self.publishers: dict[str, PublisherHistory] = {}
         self.subscribers: dict[str, SubscriberHistory] = {}
         self.damaged: dict[str, IntervalSet] = {}
-        """What became unreadable on a disk, for each pubend."""
+        """Intervals that became unreadable on a disk, for each pubend."""
 
     def damage(self, pubend: str, low: Tick, high: Tick) -> None:
-        """What was stored there can be read by nobody any more."""
+        """Record an interval that can no longer be read."""
         self.damaged.setdefault(pubend, IntervalSet()).add(low, high)
 
     def add_publisher(self, publisher: PublisherHistory) -> PublisherHistory:
-        """Record what a publisher does."""
         self.publishers[publisher.name] = publisher
         return publisher
 
     def add_subscriber(self, subscriber: SubscriberHistory) -> SubscriberHistory:
-        """Record what a subscriber is given."""
         self.subscribers[subscriber.name] = subscriber
         return subscriber
 
     def count(self, outcome: Outcome) -> int:
-        """How many messages of all publishers had this outcome."""
         return sum(publisher.count(outcome) for publisher in self.publishers.values())
 
     @property
     def delivered(self) -> int:
-        """How many messages all subscribers received together."""
+        """Messages that all subscribers received together."""
         return sum(len(subscriber) for subscriber in self.subscribers.values())

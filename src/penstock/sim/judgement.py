@@ -1,27 +1,28 @@
-"""Whether a history is one that the guaranteed service may produce.
+"""Decides whether the guaranteed service may produce a history.
 
 The rules, for each subscriber, in terms of what the applications saw:
 
-1. *Nothing lost.*  An acknowledged message that the selector selects must have been received if it
-   was handed over after the subscription was in force, or if an earlier message of the same
+1. *Nothing lost.*  An acknowledged message that matches the selector must have been received if it
+   was submitted after the subscription was in force, or if an earlier message of the same
    publisher was received, or if the subscription began at the earliest message.
 2. *Nothing twice.*  No message is received twice.
-3. *In order.*  The messages of one publisher arrive in the order in which they were handed over,
-   and the ticks of one pubend ascend.
-4. *Nothing else.*  No message is received that was refused, that nobody published, that the
-   selector does not select, or whose content differs from what was published.
+3. *In order.*  The messages of one publisher arrive in the order in which they were submitted, and
+   the ticks of one pubend ascend.
+4. *Nothing else.*  No message is received that was refused, that was never published, that does not
+   match the selector, or whose content differs from the published content.
 5. *In its place.*  Where the receipt named a tick, the message is received at that tick.
-6. *Kept.*  A durable subscription is told of no loss of what was published after it was in force,
-   on the pubends on which it had a position then: its claims keep their logs.  What was damaged on
-   the disk is excused.
+6. *Kept.*  A durable subscription receives no loss notice for messages that were published after it
+   was in force, on the pubends on which it had a position then: its claims keep their logs.  Damage
+   on the disk is excused.
 
-A publisher and a subscriber between whom all is well, as between nearly all of them, are recognised
+Pairs of a publisher and a subscriber without any violation, which are nearly all, are recognised
 with arrays (penstock.sim.screening); for the others the rules are applied message by message.
 
-Selectors are evaluated by the definition (``selectors/rowwise``), not by the index that brokers
+Selectors are evaluated by their definition (``selectors/rowwise``), not by the index that brokers
 use.  A loss that was announced to the subscriber excuses the messages of that interval: those whose
-receipts say that they lie in it, and those whose receipts tell no tick and whose neighbours leave
-it open.  It is counted by itself.  A message whose outcome is uncertain may be received or not.
+receipts place them in it, and those whose receipts name no tick and that may lie in it, judging by
+their neighbours.  Announced losses are counted separately.  A message with an uncertain outcome may
+be received or not.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ from penstock.sim.receptions import Received, Reception, Receptions, messages_by
 from penstock.sim.screening import Selection, is_spotless, required
 
 MAX_EXAMPLES = 10
-"""How many violations are told in words; all are counted."""
+"""How many violations are described in words; all are counted."""
 
 
 class Judgement(msgspec.Struct):
-    """How often each rule was broken, with the first few examples in words."""
+    """The number of violations of each rule, with the first few described in words."""
 
     lost: int = 0
     duplicated: int = 0
@@ -54,12 +55,12 @@ class Judgement(msgspec.Struct):
     announced_lost: int = 0
     let_go: int = 0
     machine_failures: int = 0
-    """How many machines raised; the world adds them, since no application sees them."""
+    """How many machines raised; the world adds them, because no application sees them."""
     examples: list[str] = []
 
     @property
     def violations(self) -> int:
-        """How often any rule was broken; an announced loss breaks none but the sixth."""
+        """Violations of all rules; an announced loss violates only the sixth."""
         return (
             self.lost
             + self.duplicated
@@ -72,13 +73,13 @@ class Judgement(msgspec.Struct):
         )
 
     def tell(self, what: str) -> None:
-        """Keep an example, if there are not enough already."""
+        """Keep an example, unless there are enough already."""
         if len(self.examples) < MAX_EXAMPLES:
             self.examples.append(what)
 
 
 def judge(history: History) -> Judgement:
-    """Apply the rules to everything that happened."""
+    """Apply the rules to a history."""
     judgement = Judgement()
     by_hash = {each.source.producer_hash: each for each in history.publishers.values()}
     by_tick = messages_by_tick(history)
@@ -89,7 +90,7 @@ def judge(history: History) -> Judgement:
             _judge_pair(publisher, subscriber, received.of(publisher), judgement)
         for where in received.strangers:
             judgement.unwanted += 1
-            judgement.tell(f"{subscriber.name} received at {where} what nobody published")
+            judgement.tell(f"{subscriber.name} received an unpublished message at {where}")
         judgement.announced_lost += len(subscriber.announced_losses)
         if subscriber.durable:
             _judge_losses(subscriber, history.damaged, judgement)
@@ -107,7 +108,7 @@ def _judge_losses(
         if pubend in subscriber.in_force_on and high > subscriber.in_force_at:
             judgement.let_go += 1
             lost = f"[{low}, {high}) of {pubend}"
-            judgement.tell(f"{subscriber.name}, which is durable, was told that it lost {lost}")
+            judgement.tell(f"{subscriber.name}, which is durable, got a loss notice for {lost}")
 
 
 def _check_ticks(subscriber: SubscriberHistory, judgement: Judgement) -> None:
@@ -173,14 +174,14 @@ def _judge_content(
     elif not selection.holds(number):
         judgement.unwanted += 1
         judgement.tell(
-            f"{subscriber.name} received {_name(publisher, number)}, which it did not ask for"
+            f"{subscriber.name} received {_name(publisher, number)}, which it did not select"
         )
     if reception.fingerprint is not None and reception.fingerprint != fingerprint(
         *publisher.source.row(number)
     ):
         judgement.corrupted += 1
         judgement.tell(
-            f"{subscriber.name} received {_name(publisher, number)} with another content"
+            f"{subscriber.name} received {_name(publisher, number)} with different content"
         )
     if publisher.ticks[number] not in (0, reception.tick):
         judgement.misplaced += 1

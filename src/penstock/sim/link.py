@@ -1,14 +1,15 @@
 """One direction of a modelled link.
 
-1. A link transmits one message at a time at its bandwidth; what waits lies in two queues, control
-   before data, and a message under way is not interrupted.
-2. The data queue holds a bounded number of bytes; what does not fit is dropped and counted.
-3. After its transmission a message takes the latency, and a random jitter that never lets it
-   overtake the one before.
-   Best-effort messages wait in a short drop-tail queue beside the data, and the two take turns.
+1. A link transmits one message at a time at its bandwidth.  Waiting messages are in two queues,
+   control before data; a transmission is not interrupted.
+2. The data queue holds a bounded number of bytes; a message that does not fit is dropped and
+   counted.
+3. After its transmission a message takes the latency, and a random jitter that never reorders
+   messages.  Best-effort messages wait in a short drop-tail queue beside the data queue, and the
+   link alternates between the two.
 4. A lossy link loses data messages at random.  Control messages are not lost one by one: links are
-   TCP connections, and what a connection loses it loses by breaking.
-5. When a link fails, everything that is queued or under way is gone.
+   TCP connections, which lose messages only when they break.
+5. When a link fails, everything that is queued or in flight is lost.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from penstock.sim.scheduler import Scheduler
 __all__ = ["LinkModel", "SimLink"]
 
 DATA: Final = Priority.DATA
-"""Looked up once: a member of an enumeration is found through its class, for every message."""
+"""Looked up once: access to an enum member goes through its class, which costs on every message."""
 
 LOST: Final[Instant] = NEVER
-"""When a lost message arrives."""
+"""The arrival time of a lost message."""
 
 
 class _CrossTraffic:
-    """A packet that is no message of ours."""
+    """A packet of cross traffic, without a message."""
 
     __slots__ = ("arrived",)
 
@@ -43,7 +44,7 @@ class _CrossTraffic:
 
 
 class SimLink:
-    """The way from one end to the other."""
+    """One direction of a link."""
 
     __slots__ = (
         "_arrived",
@@ -84,7 +85,7 @@ class SimLink:
         self.sent_messages = 0
         self.lost_messages = 0
         self._scheduler = scheduler
-        # Bound once: a simulation is mostly links.
+        # Bound methods are created once: most of a simulation's work is links.
         self._arrived = self._arrive
         self._drained = self._drain
         self._random = random
@@ -103,14 +104,14 @@ class SimLink:
 
     @property
     def queued_bytes(self) -> int:
-        """What waits to be transmitted."""
+        """Bytes that wait for transmission."""
         return self._queue.queued_bytes
 
     @property
     def buffered_bytes(self) -> int:
-        """What waits above the window of the link's own protocol.
+        """Bytes that wait above the window of the link's own protocol.
 
-        While something waits, what was sent during the last round trip is unacknowledged too.
+        While messages wait, those sent during the last round trip are unacknowledged too.
         """
         if not self.model.window_bytes:
             return self.queued_bytes
@@ -119,26 +120,26 @@ class SimLink:
 
     @property
     def queue_high_water(self) -> int:
-        """The most that ever waited."""
+        """The largest number of bytes that ever waited."""
         return self._queue.statistics().high_water_bytes
 
     @property
     def dropped_messages(self) -> int:
-        """What did not fit into the queue or was lost on the way."""
+        """Messages that did not fit into the queue or were lost on the link."""
         queued = self._queue.statistics().dropped_messages + self._best_effort.dropped_messages
         return self.lost_messages + queued
 
     @property
     def bandwidth_bytes_per_s(self) -> int:
-        """The limit at present; 0 is unlimited."""
+        """The current limit; 0 means unlimited."""
         return self._bandwidth
 
     def set_bandwidth(self, bytes_per_s: int) -> None:
-        """Change the limit; the message under way is finished at the old one."""
+        """Change the limit; the current transmission finishes at the old one."""
         self._bandwidth = bytes_per_s
 
     def send(self, message: Any, size: int, priority: Priority, flow: str = "") -> None:
-        """Queue a message, or transmit it at once if the link is idle."""
+        """Queue a message, or transmit it immediately if the link is idle."""
         if not self.up:
             return
         now = self._scheduler.now
@@ -149,7 +150,7 @@ class SimLink:
         self._begin_to_drain()
 
     def send_best_effort(self, message: Any, size: int) -> None:
-        """The same without a promise: a message that finds the short queue full is dropped."""
+        """Send without a guarantee: a message that finds the short queue full is dropped."""
         if not self.up:
             return
         now = self._scheduler.now
@@ -160,7 +161,7 @@ class SimLink:
             self._begin_to_drain()
 
     def carry(self, size_bytes: int, arrived: Callable[[], None]) -> None:
-        """Carry a packet of cross traffic, which competes with best-effort messages."""
+        """Transmit a packet of cross traffic, which competes with best-effort messages."""
         if not self.up:
             return
         now = self._scheduler.now
@@ -210,7 +211,7 @@ class SimLink:
         self._scheduler.pair_at(arrival, self._arrived, message, self._generation)
 
     def _strayed(self, arrival: Instant, priority: Priority) -> Instant:
-        """When a message arrives that may be lost or delayed; ``LOST`` if it never does."""
+        """The arrival of a message after jitter and random loss; ``LOST`` if it is lost."""
         model = self.model
         if model.loss and priority is DATA and self._random.random() < model.loss:
             self.lost_messages += 1
@@ -229,7 +230,7 @@ class SimLink:
             self._deliver(message)
 
     def statistics(self) -> tuple[tuple[str, float], ...]:
-        """What telemetry tells of a link; the same quantities as in the network world."""
+        """The telemetry of the link; the same quantities as in the network world."""
         return (
             ("queue_bytes", self.queued_bytes),
             ("sent_bytes", self.sent_bytes),
@@ -239,11 +240,11 @@ class SimLink:
         )
 
     def raise_up(self) -> None:
-        """The link works (again), empty."""
+        """Bring the link up, with empty queues."""
         self.up = True
 
     def fail(self) -> None:
-        """The link fails, and loses what it holds."""
+        """Take the link down; it loses everything that it holds."""
         self.up = False
         self._generation += 1
         self._queue.flush()

@@ -1,11 +1,11 @@
-"""The messages that a modelled publisher publishes: the n-th one is a function of n.
+"""The messages of a modelled publisher: the n-th message is a function of n.
 
-1. A payload begins with the identity of its message: who published it, and as which one.  So a
-   checker recognises a message wherever it turns up, without asking the protocol.
-2. The rest of the payload is filled up to the wanted size, either of the payload or of the whole
+1. A payload begins with the identity of its message: its producer and its number.  A checker
+   recognises a message by it, independently of the protocol.
+2. The rest of the payload is padded to the specified size, either of the payload or of the whole
    message on a link between brokers.
-3. ``identity = "tick"`` gives that up for speed in long runs: the same few batches are published
-   again and again, and a message is recognised by its place in its stream, as the receipt tells it.
+3. ``identity = "tick"`` gives up the identity for speed in long runs: the same few batches are
+   published repeatedly, and a message is recognised by the tick that its receipt names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-from penstock.content.codec.wire import encoded_size
+from penstock.content.codec.size import encoded_size
 from penstock.content.rows.batch import Batch, Row
 from penstock.content.rows.columns import AttributeValue, Buffer
 from penstock.content.rows.frame import Frame
@@ -31,15 +31,15 @@ IDENTITY: Final = struct.Struct("<QQ")
 """The start of a payload: a hash of the producer's name, and the message's number."""
 
 POOLED_BATCHES: Final = 840
-"""How many different batches are published in turn when messages are recognised by tick: a multiple
-of every length up to eight, so that short cycles of attributes go on without a jump."""
+"""Number of different batches that are published in turn when messages are recognised by tick: a
+multiple of every length up to eight, so that short cycles of attributes continue without a jump."""
 
 USUAL_TICK: Final = 1_700_000_000 * SECOND
-"""A tick of the size that ticks have, for computing how long a message is on the wire."""
+"""A tick of realistic size, for computing the length of a message on the wire."""
 
 
 class SourceSpec(msgspec.Struct, frozen=True):
-    """What a source publishes.  ``wire_bytes`` of 0 means that ``payload_bytes`` counts."""
+    """What a source publishes.  If ``wire_bytes`` is 0, ``payload_bytes`` applies."""
 
     producer: str
     pubend: str
@@ -51,11 +51,11 @@ class SourceSpec(msgspec.Struct, frozen=True):
 
 
 class UnreachableSize(ValueError):
-    """A message cannot be as short as was asked for."""
+    """The specified message size is smaller than the smallest possible message."""
 
 
 class MessageSource:
-    """All messages of one publisher, computed when they are asked for."""
+    """All messages of one publisher, computed on demand."""
 
     def __init__(self, spec: SourceSpec, seed: int) -> None:
         """Raises ``UnreachableSize`` or ``InvalidAttributeSpec``."""
@@ -71,20 +71,18 @@ class MessageSource:
 
     @property
     def different_messages(self) -> int:
-        """After how many messages their contents repeat; 0 for never."""
+        """The number of messages after which contents repeat; 0 if they never do."""
         return POOLED_BATCHES * self.spec.batch_rows if self.spec.identity == "tick" else 0
 
     def _content_number(self, number: int) -> int:
-        """The first message with the same content; itself, unless content is repeated."""
+        """The number of the first message with the same content."""
         return number % (self.different_messages or number + 1)
 
     def attributes(self, number: int) -> dict[str, AttributeValue]:
-        """The attributes of a message."""
         number = self._content_number(number)
         return {name: value(number) for name, value in self._values.items()}
 
     def row(self, number: int) -> Row:
-        """A whole message."""
         number = self._content_number(number)
         attributes = self.attributes(number)
         identity = IDENTITY.pack(self.producer_hash, number)
@@ -111,14 +109,14 @@ class MessageSource:
         return found
 
     def _padding(self, attributes: Mapping[str, AttributeValue]) -> int:
-        """The payload with which a batch comes nearest to ``wire_bytes`` for each of its rows."""
+        """The payload size with which a batch comes nearest to ``wire_bytes`` per row."""
         rows = self.spec.batch_rows
         wanted = self.spec.wire_bytes * rows
         shortest = self._wire_size(attributes, IDENTITY.size)
         if wanted < shortest - 4:
             raise UnreachableSize(
                 f"publisher {self.spec.producer!r}: wire_bytes = {self.spec.wire_bytes} is too "
-                f"little, a message with these attributes has at least {-(-shortest // rows)}"
+                f"small: a message with these attributes has at least {-(-shortest // rows)} bytes"
             )
         size = IDENTITY.size + max(0, wanted - shortest) // rows
         # Everything on the wire is padded to eight bytes, so the nearest size is within four.
@@ -134,7 +132,7 @@ class MessageSource:
 
 
 def identity_of(payload: Buffer) -> tuple[int, int] | None:
-    """Whose message a payload is, and which; None if it is nobody's."""
+    """The producer hash and the number of a payload's message; None if it has no identity."""
     if len(payload) < IDENTITY.size:
         return None
     producer_hash, number = IDENTITY.unpack_from(payload)
@@ -142,6 +140,6 @@ def identity_of(payload: Buffer) -> tuple[int, int] | None:
 
 
 def fingerprint(attributes: Mapping[str, AttributeValue], payload: Buffer) -> int:
-    """A hash of everything that a message says."""
+    """A hash of a message's attributes and payload."""
     text = repr(sorted(attributes.items()))
     return xxh3_64_intdigest(bytes(payload), xxh3_64_intdigest(text.encode()))

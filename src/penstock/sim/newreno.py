@@ -1,17 +1,17 @@
-"""A TCP flow of the NewReno kind, as cross traffic in simulated experiments.
+"""A TCP NewReno flow, as cross traffic in simulated experiments.
 
-1. The sender always has data.  It keeps ``congestion_window`` segments under way; in slow start the
+1. The sender always has data.  It keeps ``congestion_window`` segments in flight; in slow start the
    window grows by one for each acknowledged segment, above the threshold by one for each window.
 2. Three duplicate acknowledgements start a fast recovery (RFC 6582): the threshold becomes half of
-   what is under way, the missing segment is sent again, each further duplicate lets one more
-   segment out, and an acknowledgement of a part shows the next missing segment.
-3. Without an acknowledgement for the retransmission time-out (RFC 6298, doubled each time) the
-   window falls to one segment and everything unacknowledged is sent again.
+   the data in flight, the missing segment is retransmitted, each further duplicate releases one
+   more segment, and a partial acknowledgement reveals the next missing segment.
+3. Without an acknowledgement within the retransmission timeout (RFC 6298, doubled each time) the
+   window falls to one segment and everything unacknowledged is retransmitted.
 4. The receiver acknowledges every segment, cumulatively, as the response function of the papers
    assumes.
 
-The flow knows nothing of the network: segments go over the hops of the forward path one after
-another, acknowledgements over those of the backward path, and whatever a hop drops is lost.
+The flow knows nothing of the network: segments traverse the hops of the forward path one after
+another, acknowledgements those of the backward path, and a packet that a hop drops is lost.
 """
 
 from __future__ import annotations
@@ -20,41 +20,42 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
+from penstock.mechanisms.round_trip import RequestRoundTrip
 from penstock.sim.scheduler import Scheduler
 
 DUPLICATES_FOR_LOSS: Final = 3
-"""RFC 5681: fewer may be nothing but reordering."""
+"""RFC 5681: fewer duplicates may be mere reordering."""
 
 INITIAL_WINDOW_SEGMENTS: Final = 2.0
-"""RFC 2581, as the kernels of the papers' time had it, rounded down."""
+"""RFC 2581, rounded down, as in the kernels of the papers' time."""
 
 LEAST_THRESHOLD_SEGMENTS: Final = 2.0
 """RFC 5681."""
 
 RECEIVE_WINDOW_SEGMENTS: Final = 256
-"""What the receiver lets be under way: several times what the experiments' queues hold, so that the
-network is the limit, and a bound where there is no other."""
+"""The receiver's window: several times the size of the experiments' queues, so that the network is
+the limit, and a bound where there is no other."""
 
 FIRST_TIMEOUT_NS: Final[Duration] = SECOND
-"""RFC 6298, before there is a sample."""
+"""RFC 6298, before the first sample."""
 
 LEAST_TIMEOUT_NS: Final[Duration] = 200 * MILLISECOND
-"""Linux; RFC 6298's second would hide what a flow can do on a short path."""
+"""As in Linux; RFC 6298's one second would hide what a flow can do on a short path."""
 
 LONGEST_TIMEOUT_NS: Final[Duration] = 60 * SECOND
 """RFC 6298."""
 
 
 class Hop(Protocol):
-    """A link, as cross traffic sees it."""
+    """A link as cross traffic sees it."""
 
     def carry(self, size_bytes: int, arrived: Callable[[], None]) -> None:
-        """Call back when a packet of this size has reached the other end; never if it is lost."""
+        """Call ``arrived`` when the packet has reached the other end; never if it is lost."""
         ...
 
 
 class Receiver:
-    """The far end: what has arrived without a gap."""
+    """The far end, which tracks what has arrived without a gap."""
 
     __slots__ = ("_beyond", "next_segment", "received_segments")
 
@@ -64,7 +65,7 @@ class Receiver:
         self._beyond: set[int] = set()
 
     def received(self, segment: int) -> int:
-        """Take a segment in; returns the number of the next one that is missing."""
+        """Accept a segment; returns the number of the next missing one."""
         self.received_segments += 1
         if segment >= self.next_segment:
             self._beyond.add(segment)
@@ -72,38 +73,6 @@ class Receiver:
             self._beyond.remove(self.next_segment)
             self.next_segment += 1
         return self.next_segment
-
-
-class RetransmissionTimer:
-    """RFC 6298: when the sender gives up waiting for an acknowledgement."""
-
-    __slots__ = ("_back_off", "_deviation_ns", "smoothed_ns")
-
-    def __init__(self) -> None:
-        self.smoothed_ns: Duration | None = None
-        self._deviation_ns: Duration = 0
-        self._back_off = 1
-
-    def sample(self, measured: Duration) -> None:
-        """The round trip of a segment that was sent once."""
-        self._back_off = 1
-        if self.smoothed_ns is None:
-            self.smoothed_ns, self._deviation_ns = measured, measured // 2
-            return
-        error = measured - self.smoothed_ns
-        self._deviation_ns += (abs(error) - self._deviation_ns) // 4
-        self.smoothed_ns += error // 8
-
-    def expired(self) -> None:
-        """Wait twice as long the next time."""
-        self._back_off *= 2
-
-    def timeout(self) -> Duration:
-        """How long to wait."""
-        usual = FIRST_TIMEOUT_NS
-        if self.smoothed_ns is not None:
-            usual = max(LEAST_TIMEOUT_NS, self.smoothed_ns + 4 * self._deviation_ns)
-        return min(LONGEST_TIMEOUT_NS, usual * self._back_off)
 
 
 class NewRenoFlow:
@@ -119,7 +88,7 @@ class NewRenoFlow:
         acknowledgement_bytes: int = 40,
         receive_window_segments: int = RECEIVE_WINDOW_SEGMENTS,
     ) -> None:
-        """Nothing is sent before ``start``."""
+        """The flow sends nothing before ``start``."""
         self.segment_bytes = segment_bytes
         self.receiver = Receiver()
         self.congestion_window = INITIAL_WINDOW_SEGMENTS
@@ -136,25 +105,29 @@ class NewRenoFlow:
         self._highest = 0
         self._duplicates = 0
         self._recover_to: int | None = None
-        self._timer = RetransmissionTimer()
+        self._timer = RequestRoundTrip(
+            minimum=LEAST_TIMEOUT_NS,
+            maximum=LONGEST_TIMEOUT_NS,
+            initial=FIRST_TIMEOUT_NS,
+            # RFC 6298 does not bound the doubling; with this factor every time-out is the longest.
+            most_back_off=LONGEST_TIMEOUT_NS // LEAST_TIMEOUT_NS,
+        )
         self._timed: tuple[int, Instant] | None = None
         self._expires_at: Instant = 0
         self._armed = False
         self._running = False
 
     def start(self) -> None:
-        """Begin to send."""
         self._running = True
         self._expires_at = self._scheduler.now + self._timer.timeout()
         self._send_what_fits()
 
     def stop(self) -> None:
-        """Send nothing more."""
         self._running = False
 
     @property
     def delivered_bytes(self) -> int:
-        """What has arrived without a gap."""
+        """Bytes that have arrived without a gap."""
         return self.receiver.next_segment * self.segment_bytes
 
     @property
@@ -179,7 +152,7 @@ class NewRenoFlow:
             if self._timed is None:
                 self._timed = (segment, self._scheduler.now)
         elif self._timed is not None and segment <= self._timed[0]:
-            # Karn's rule: nobody knows which of the two is acknowledged.
+            # Karn's rule: the acknowledgement may belong to either transmission.
             self._timed = None
         self._over(self._forward, self.segment_bytes, lambda: self._arrived(segment))
 
@@ -256,7 +229,7 @@ class NewRenoFlow:
 
     def _expired(self, now: Instant) -> None:
         self.timeouts += 1
-        self._timer.expired()
+        self._timer.timed_out()
         self.threshold = max(self.in_flight / 2, LEAST_THRESHOLD_SEGMENTS)
         self.congestion_window = 1.0
         self._recover_to = None

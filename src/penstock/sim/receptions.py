@@ -1,8 +1,8 @@
-"""What one subscriber received, sorted by the publishers that it came from.
+"""The messages that one subscriber received, grouped by publisher.
 
-A message whose payload carries its identity is recognised by that.  One without is recognised by
-its place in its stream, if a receipt told its publisher which place it got; if that receipt was
-lost with a connection, nobody knows which message it is.
+A message with an identity in its payload is recognised by that.  A message without one is
+recognised by its tick, if a receipt gave its publisher that tick; if that receipt was lost with a
+connection, the message cannot be identified.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 
 
 class Reception(msgspec.Struct, frozen=True, gc=False):
-    """One message as a subscriber received it; a fingerprint of None is not to be checked."""
+    """One message as a subscriber received it; a fingerprint of None is not checked."""
 
     number: int
     tick: Tick
@@ -29,7 +29,7 @@ class Reception(msgspec.Struct, frozen=True, gc=False):
 
 
 class Receptions:
-    """The messages of one publisher as one subscriber received them, in that order."""
+    """The messages of one publisher in the order in which one subscriber received them."""
 
     def __init__(self, numbers: Numbers, ticks: Numbers, fingerprints: list[int] | None) -> None:
         """Without fingerprints, messages were recognised by their ticks."""
@@ -38,7 +38,6 @@ class Receptions:
         self.fingerprints = fingerprints
 
     def __iter__(self) -> Iterator[Reception]:
-        """One after the other."""
         seen: Sequence[int | None] = self.fingerprints or [None] * len(self.numbers)
         ticks = self.ticks.tolist()
         for number, tick, each in zip(self.numbers.tolist(), ticks, seen, strict=True):
@@ -46,10 +45,10 @@ class Receptions:
 
 
 class StreamPlaces:
-    """Whose message stands at which tick of one stream, as the receipts told."""
+    """The publisher of the message at each tick of one stream, according to the receipts."""
 
     def __init__(self, publishers: list[PublisherHistory]) -> None:
-        """Those that publish to the stream and whose messages carry no identity."""
+        """``publishers`` publish to the stream, and their messages carry no identity."""
         self.publishers = publishers
         known = [np.array(each.ticks, np.int64) for each in publishers]
         numbers = [np.flatnonzero(ticks) for ticks in known]
@@ -61,7 +60,7 @@ class StreamPlaces:
         self.owners: Numbers = np.concatenate(owners)[order]
 
     def of(self, ticks: Numbers) -> list[tuple[PublisherHistory, Receptions]]:
-        """These ticks, as messages of their publishers; those that nobody knows are left out."""
+        """Group ticks by publisher; ticks without a known publisher are left out."""
         if not len(self.ticks):
             return []
         at = np.minimum(np.searchsorted(self.ticks, ticks), len(self.ticks) - 1)
@@ -75,7 +74,7 @@ class StreamPlaces:
 
 
 def messages_by_tick(history: History) -> dict[str, StreamPlaces]:
-    """For messages that are recognised by their place: whose they are, stream by stream."""
+    """The publishers of messages that are recognised by tick, by stream."""
     by_pubend: dict[str, list[PublisherHistory]] = {}
     for publisher in history.publishers.values():
         if publisher.source.spec.identity == "tick":
@@ -84,17 +83,15 @@ def messages_by_tick(history: History) -> dict[str, StreamPlaces]:
 
 
 class Received:
-    """What one subscriber received."""
-
     def __init__(
         self,
         subscriber: SubscriberHistory,
         by_hash: Mapping[int, PublisherHistory],
         by_tick: Mapping[str, StreamPlaces],
     ) -> None:
-        """``by_hash`` has the publishers of messages that carry their identity."""
+        """``by_hash`` holds the publishers whose messages carry their identity."""
         self.strangers: list[str] = []
-        """Where something was received that nobody published."""
+        """Where a message was received that was never published."""
         self._by_publisher: dict[str, Receptions] = {}
         if subscriber.identified:
             self._sort_by_identity(subscriber, by_hash)
@@ -132,7 +129,7 @@ class Received:
                     self._by_publisher[publisher.name] = receptions
 
     def of(self, publisher: PublisherHistory) -> Receptions:
-        """What came from one publisher, in order."""
+        """The messages of one publisher, in order."""
         nothing = Receptions(_integers(()), _integers(()), None)
         return self._by_publisher.get(publisher.name, nothing)
 

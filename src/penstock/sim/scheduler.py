@@ -1,11 +1,11 @@
 """Virtual time.
 
-Events are callbacks at an instant; those of the same instant run in the order in which they were
-scheduled.  Nothing else decides the order, so a run depends on its seed alone.
+Events are callbacks at an instant; events of the same instant run in the order in which they were
+scheduled.  Nothing else determines the order, so a run depends on its seed alone.
 
-An event is one flat tuple, ``(instant, serial, callback, *arguments)``: the serial is never equal,
-so tuples compare by their first two items and a heap of them needs no class and no key.  This
-module may be compiled (docs/performance.md), and reads the same either way.
+An event is one flat tuple, ``(instant, serial, callback, *arguments)``: serials are unique, so
+tuples compare by their first two items and the heap needs no class and no key.  This module may be
+compiled (docs/performance.md) and behaves the same either way.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from penstock.core.clock import Instant
 
-# A compiled module finds a constant of its own without a dictionary, and an imported name with one.
+# A compiled module finds its own constants without a dictionary lookup, imported names with one.
 _push: Final = heappush
 _pop: Final = heappop
 
@@ -27,25 +27,24 @@ class Scheduler:
     __slots__ = ("_heap", "_serial", "now")
 
     def __init__(self, start: Instant) -> None:
-        """Begin at ``start``."""
         self.now = start
         self._heap: list[tuple[Any, ...]] = []
         self._serial = 0
 
     def at(self, instant: Instant, callback: Callable[..., None], *arguments: Any) -> None:
-        """Call back at an instant; one in the past means now."""
+        """Schedule a callback; an instant in the past means now."""
         serial = self._serial = self._serial + 1
         if instant < self.now:
             instant = self.now
-        # Two tuples are put together at once; unpacking one compiles to a list in between.
+        # Concatenation of two tuples: unpacking would compile to an intermediate list.
         _push(self._heap, (instant, serial, callback) + arguments)  # noqa: RUF005
 
     def pair_at(
         self, instant: Instant, callback: Callable[[Any, Any], None], first: Any, second: Any
     ) -> None:
-        """The same for two arguments, which is what links need for every message.
+        """Schedule a callback with two arguments, as links do for every message.
 
-        A fixed number of arguments is not packed into a tuple of its own on the way.
+        A fixed number of arguments avoids packing them into an intermediate tuple.
         """
         serial = self._serial = self._serial + 1
         if instant < self.now:
@@ -59,7 +58,7 @@ class Scheduler:
             event = _pop(heap)
             self.now = event[0]
             length = len(event)
-            # A call with so many arguments is cheaper than one with a list of them.
+            # A call with explicit arguments is cheaper than one that unpacks a list.
             if length == 5:
                 event[2](event[3], event[4])
             elif length == 4:
@@ -72,10 +71,10 @@ class Scheduler:
 
     @property
     def events(self) -> int:
-        """How many have run."""
+        """The number of events that have run."""
         return self._serial - len(self._heap)
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is left to happen."""
+        """Whether no event is scheduled."""
         return not self._heap

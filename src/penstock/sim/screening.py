@@ -1,7 +1,7 @@
-"""Whether all is well between a publisher and a subscriber, asked of all messages at once.
+"""Checks with arrays, over all messages at once, that a publisher and a subscriber broke no rule.
 
-The rules are those of penstock.sim.judgement.  What is said here is only that none of them is
-broken; what exactly is wrong is found message by message.
+The rules are those of penstock.sim.judgement.  The screening only confirms that none is broken;
+violations are found message by message.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Selection:
-    """Which messages of a source a selector selects; equal attributes are asked once."""
+    """Which messages of a source match a selector; equal attributes are evaluated once."""
 
     def __init__(self, source: MessageSource, selector: Selector) -> None:
-        """Nothing is known yet."""
         self._source = source
         self._selector = selector
         self._known: dict[tuple[tuple[str, AttributeValue], ...], bool] = {}
 
     def holds(self, number: int) -> bool:
-        """Whether it selects a message."""
+        """Whether a message matches."""
         attributes = self._source.attributes(number)
         key = tuple(attributes.items())
         known = self._known.get(key)
@@ -41,7 +40,7 @@ class Selection:
         return known
 
     def mask(self, count: int) -> Mask:
-        """Which of the first ``count`` messages it selects."""
+        """A mask of the first ``count`` messages."""
         different = min(count, self._source.different_messages or count)
         once = np.fromiter((self.holds(number) for number in range(different)), np.bool_, different)
         return np.resize(once, count) if count else once
@@ -50,7 +49,7 @@ class Selection:
 def required(
     publisher: PublisherHistory, subscriber: SubscriberHistory, receptions: Receptions
 ) -> Mask:
-    """The acknowledged messages that must have been received if the selector selects them."""
+    """The acknowledged messages that must have been received if they match the selector."""
     outcomes = np.array(publisher.outcomes)
     if subscriber.in_force_at is None:
         return np.zeros(len(outcomes), np.bool_)
@@ -70,7 +69,7 @@ def required(
 
 
 def _places(publisher: PublisherHistory) -> tuple[Array, Array]:
-    """Between which ticks each message stands: at its receipt's, or between those around it."""
+    """The lowest and highest possible tick of each message: its receipt's, or its neighbours'."""
     ticks = np.array(publisher.ticks)
     lowest = np.maximum.accumulate(ticks)
     later = np.where(ticks == 0, NEVER, ticks)

@@ -1,8 +1,8 @@
 """Publishers and subscribers of the datagram service in a simulated run.
 
-A ``PacedDatagramPublisher`` decides when to publish and what; everything that it says to its
-broker is said by the client library's own ``DatagramPeer``.  A message that the peer does not take,
-because as many wait in its flow as may, is not published: the application goes on without it.
+A ``PacedDatagramPublisher`` decides when to publish and what; the client library's own
+``DatagramPeer`` does all the communication with its broker.  If the peer refuses a message because
+its flow's queue is full, the message is not published and the application continues without it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from penstock.services.datagram.publisher.control import QueueFull
 
 
 class RatePoint(msgspec.Struct, frozen=True, array_like=True):
-    """From here to the next point the rate goes in a straight line."""
+    """One point of a plan; the rate is interpolated linearly up to the next point."""
 
     at_s: float
     msgs_per_s: float
@@ -33,13 +33,13 @@ class RatePlan:
     """A publication rate that changes over time."""
 
     def __init__(self, points: Sequence[RatePoint], began: Instant) -> None:
-        """``points`` are in order of time; before the first and after the last the rate stays."""
+        """``points`` are ordered by time; before the first and after the last the rate stays."""
         self._points = tuple(points)
         self._began = began
         self._at = 0
 
     def rate_at(self, now: Instant) -> float:
-        """Messages a second; time must not go backwards."""
+        """Messages per second; time must not go backwards."""
         now_s = in_seconds(now - self._began)
         points = self._points
         while self._at + 1 < len(points) and points[self._at + 1].at_s <= now_s:
@@ -53,7 +53,7 @@ class RatePlan:
 
 
 class PacedDatagramPublisher:
-    """A machine that publishes at the pace of its plan."""
+    """A machine that publishes at the rate of its plan."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class PacedDatagramPublisher:
         start_at: Instant,
         stop_at: Instant,
     ) -> None:
-        """``attributes`` makes up the next message; ``random`` is this publisher's own stream."""
+        """``attributes`` generates the next message; ``random`` is this publisher's own stream."""
         self.peer = DatagramPeer(name, parameters, publishes=True)
         self.refused_messages = 0
         self._plan = plan
@@ -77,13 +77,13 @@ class PacedDatagramPublisher:
         self._stop_at = stop_at
         self._tokens = 0
         self._peer_due: Instant | None = None
-        """As of the last step: between two steps nothing changes."""
+        """As of the last step: nothing changes between two steps."""
         self._slot_at = start_at + round(
             random.random() * SECOND / max(1.0, plan.rate_at(start_at))
         )
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
-        """Take one fact in, and publish what is due."""
+        """Process one fact, and publish what is due."""
         out: list[Effect] = []
         due = self._peer_due
         if type(fact) is not DeadlineReached or (due is not None and due <= now):
@@ -108,19 +108,18 @@ class PacedDatagramPublisher:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """The next slot, or whatever the peer waits for."""
+        """The next slot, or the peer's deadline if it is earlier."""
         due = self._peer_due = self.peer.next_deadline()
         if self._slot_at >= self._stop_at:
             return due
         return self._slot_at if due is None or self._slot_at < due else due
 
     def check_invariants(self) -> None:
-        """The peer's own."""
         self.peer.check_invariants()
 
 
 class CountingDatagramSubscriber:
-    """A machine that counts what it is given."""
+    """A machine that counts its deliveries."""
 
     def __init__(
         self,
@@ -131,7 +130,7 @@ class CountingDatagramSubscriber:
         bucket_ns: int,
         began: Instant,
     ) -> None:
-        """Deliveries are counted by the bucket of their arrival, and by that of their sending."""
+        """Counts deliveries by the bucket of their arrival, and by that of their sending."""
         self.peer = DatagramPeer(name, parameters, publishes=False)
         self.delivered_messages = 0
         self.by_arrival: Counter[int] = Counter()
@@ -143,7 +142,6 @@ class CountingDatagramSubscriber:
             self.peer.subscribe(filter_id, selector)
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
-        """Take one fact in, and count."""
         effects = self.peer.handle(fact, now=now)
         for effect in effects:
             if type(effect) is DeliverPublication:
@@ -155,9 +153,7 @@ class CountingDatagramSubscriber:
         return effects
 
     def next_deadline(self) -> Instant | None:
-        """Whatever the peer waits for."""
         return self.peer.next_deadline()
 
     def check_invariants(self) -> None:
-        """The peer's own."""
         self.peer.check_invariants()

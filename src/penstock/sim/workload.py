@@ -1,8 +1,8 @@
-"""Publishers and subscribers of a simulated run: the real client protocol under a modelled pace.
+"""Publishers and subscribers of a simulated run: the real client protocol at a modelled pace.
 
-A ``SimPublisher`` decides when to publish and a ``SimSubscriber`` how fast to read; everything that
-they say to a broker is said by penstock.client's own ``Producer`` and ``Reader``.  Both write the
-history of what their application saw.
+A ``SimPublisher`` decides when to publish and a ``SimSubscriber`` how fast to read;
+penstock.client's own ``Producer`` and ``Reader`` do all the communication with a broker.  Both
+record the history that their application saw.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import msgspec
 
 from penstock.client.errors import DataLoss, PenstockError, PublishRefusedError
 from penstock.client.guaranteed.message import MessageBatch
-from penstock.client.guaranteed.reader import Phase, Reader, ReaderOptions
+from penstock.client.guaranteed.reader import Reader, ReaderOptions
 from penstock.client.guaranteed.start import Start
+from penstock.client.life_cycle import ReaderPhase
 from penstock.client.publishing.limits import PublishLimits
 from penstock.client.publishing.parcel import Parcel
 from penstock.client.publishing.producer import Producer
@@ -30,17 +31,17 @@ from penstock.sim.history import Outcome, PublisherHistory, SubscriberHistory
 Pattern: TypeAlias = Literal["even", "poisson"]
 
 BROKER = "broker"
-"""What a client calls the one link that it has."""
+"""A client's name for its only link."""
 
 UNLIMITED_BYTES = 1 << 40
-"""A modelled client hands everything to its link at once; the link's own queue is the bound."""
+"""A modelled client sends everything to its link at once; the link's own queue is the bound."""
 
 
 class Pace(msgspec.Struct, frozen=True):
     """When a publisher publishes.
 
-    A rate of 0 means as fast as ``max_in_flight`` (messages without a receipt; 0 is unlimited) and
-    the client's own window allow.
+    A rate of 0 means as fast as ``max_in_flight`` (messages without a receipt; 0 means unlimited)
+    and the client's own window allow.
     """
 
     start_at: Instant
@@ -49,16 +50,16 @@ class Pace(msgspec.Struct, frozen=True):
     pattern: Pattern = "even"
     batch_rows: int = 1
     messages: int = 0
-    """How many are published in all; 0 is unlimited."""
+    """Total number of messages; 0 means unlimited."""
     max_in_flight: int = 0
 
 
 class PacedSlots:
     """The instants at which the next batches are due.
 
-    1. Even slots have a random phase, so that several publishers do not beat in time.
-    2. A slot that comes while the publisher is blocked is passed over: a publisher that was slowed
-       down does not make up for it afterwards.
+    1. Even slots have a random phase, so that several publishers are not synchronised.
+    2. A slot that comes while the publisher is blocked is skipped: a throttled publisher does not
+       catch up afterwards.
     """
 
     def __init__(self, pace: Pace, random: Random) -> None:
@@ -72,7 +73,7 @@ class PacedSlots:
         self.next_at: Instant = pace.start_at + phase
 
     def advance(self) -> None:
-        """The slot was used or passed over."""
+        """Move to the next slot; the current one was used or skipped."""
         if self._gap and self._pace.pattern == "poisson":
             self.next_at += max(1, round(self._random.expovariate(1) * self._gap))
         else:
@@ -80,7 +81,7 @@ class PacedSlots:
 
 
 class SimPublisher:
-    """A machine that publishes at its pace and records what it is told."""
+    """A machine that publishes at its pace and records the outcomes."""
 
     def __init__(
         self,
@@ -92,9 +93,9 @@ class SimPublisher:
         producer: str = "",
         instance: int = 0,
     ) -> None:
-        """What it publishes is the history's source; ``producer`` the name that it publishes under.
+        """Publishes the history's source under the name ``producer``.
 
-        ``instance`` tells it from others that publish under the same name.
+        ``instance`` distinguishes it from others that publish under the same name.
         """
         spec = history.source.spec
         self.history = history
@@ -110,7 +111,7 @@ class SimPublisher:
         self._unsettled_messages = 0
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
-        """Take one fact in and give what must be sent because of it."""
+        """Process one fact and return what must be sent because of it."""
         match fact:
             case LinkUp():
                 self.producer.connected()
@@ -128,13 +129,13 @@ class SimPublisher:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will be published."""
+        """Whether no more messages will be published."""
         limit = self._pace.messages
         return bool(limit) and len(self.history) >= limit
 
     @property
     def unsettled_messages(self) -> int:
-        """How many messages have no outcome yet."""
+        """The number of messages without an outcome."""
         return self._unsettled_messages
 
     @property
@@ -156,7 +157,7 @@ class SimPublisher:
                 count = min(count, pace.messages - len(self.history))
             first = self.history.submitted(count, now)
             parcel = self.producer.add_batch(self.history.source.batch(first, count))
-            assert parcel is not None, "the producer said that it has room"
+            assert parcel is not None, "the producer reported free window space"
             self._unsettled[parcel] = (first, count)
             self._unsettled_messages += count
             slots.advance()
@@ -176,14 +177,13 @@ class SimPublisher:
         return earliest(slot, self.producer.next_deadline())
 
     def check_invariants(self) -> None:
-        """The producer's own."""
         self.producer.check_invariants()
 
 
 def record_outcome(
     history: PublisherHistory, parcel: Parcel, first: int, count: int, now: Instant
 ) -> None:
-    """Write down what became of a parcel whose first message has the number ``first``."""
+    """Record the outcome of a parcel whose first message has the number ``first``."""
     if parcel.failure is None:
         at = first
         for receipt in parcel.receipts():
@@ -204,7 +204,7 @@ def record_outcome(
 
 
 class SimSubscriber:
-    """A machine that reads at its pace and records what it is given."""
+    """A machine that reads at its pace and records what it receives."""
 
     def __init__(
         self,
@@ -214,7 +214,7 @@ class SimSubscriber:
         *,
         read_msgs_per_s: float = 0.0,
     ) -> None:
-        """A pace of 0 means as fast as messages come."""
+        """A pace of 0 means as fast as messages arrive."""
         self.history = history
         self._wish = (start, options)
         self.reader = Reader(history.name, history.selector, start, options)
@@ -225,7 +225,7 @@ class SimSubscriber:
         self._heard_at: Instant = 0
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
-        """Take one fact in and give what must be sent because of it."""
+        """Process one fact and return what must be sent because of it."""
         reader = self.reader
         self._heard_at = now
         match fact:
@@ -235,7 +235,7 @@ class SimSubscriber:
                 reader.disconnected("the connection broke")
             case Received(message=message):
                 reader.received(message)
-                if reader.phase is Phase.IN_FORCE:
+                if reader.phase is ReaderPhase.OPEN:
                     self.history.in_force(now, reader.positions())
         self._read(now)
         out: list[Message] = reader.outgoing(now)
@@ -257,7 +257,7 @@ class SimSubscriber:
             return
 
     def _record(self, taken: MessageBatch, now: Instant) -> None:
-        """Write down what was given, but for what the application knows to be a repeat."""
+        """Record a delivery, except for rows that the application recognises as repeats."""
         pubend, frame = taken.pubend, taken.frame
         known_end = self._known_ends.get(pubend, 0)
         if known_end > frame.low:
@@ -266,14 +266,15 @@ class SimSubscriber:
         self._taken_ends[pubend] = taken.frame.high
 
     def close(self) -> None:
-        """The application ends the subscription in good order."""
+        """The application closes the subscription cleanly."""
         self.reader.close()
 
     def reopen(self, *, connected: bool) -> None:
         """The application opens the durable subscription again, as a new program would.
 
-        It may be given again what the last one had in hand, and what a broker had not saved when it
-        crashed.  A program knows that by its own account, and so does this one.
+        The broker may redeliver what the previous reader had not settled, and what a broker had not
+        saved when it crashed.  A program recognises such repeats by its own records, and so does
+        this one.
         """
         if not self.reader.is_over:
             return
@@ -286,9 +287,9 @@ class SimSubscriber:
             self.reader.connected()
 
     def next_deadline(self) -> Instant | None:
-        """When it reads on, or tells its position."""
+        """When it reads on, or reports its position."""
         reading = self._free_at if self._free_at > self._heard_at else None
         return earliest(reading, self.reader.next_deadline())
 
     def check_invariants(self) -> None:
-        """A reader's state is judged by the history that it leads to."""
+        """Nothing to check: the resulting history is judged instead."""

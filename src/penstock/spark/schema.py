@@ -1,16 +1,16 @@
 """The columns of the Spark source and sink.
 
-A row has what a message has.  Four columns are about the message itself:
+A row has the content of a message.  Four columns are about the message itself:
 
-    pubend   string     the stream that it stands in
-    tick     bigint     its place there: nanoseconds since 1970 by the pubend's clock
+    pubend   string     the stream that holds it
+    tick     bigint     its position there: nanoseconds since 1970 by the pubend's clock
     time     timestamp  the same, to the microsecond
     payload  binary     its payload
 
 and its attributes are either columns of their own, with the types that the option ``attributes``
 gives them (``"symbol string, price double"``), or one column ``attributes map<string,string>``.
-Any other choice of these columns can be made with Spark's own ``.schema(…)``: a column whose name
-is none of the five above is an attribute.
+Spark's own ``.schema(…)`` can choose any other set of these columns: a column whose name is none of
+the five above is an attribute.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ATTRIBUTE_TYPES: Final[tuple[DataType, ...]] = (
     BooleanType(),
     BinaryType(),
 )
-"""What an attribute can be: string, bigint, double, boolean, binary."""
+"""The possible types of an attribute: string, bigint, double, boolean, binary."""
 
 _NAMES_OF_TYPES: Final = ", ".join(each.simpleString() for each in ATTRIBUTE_TYPES)
 _TYPES_BY_NAME: Final[dict[str, DataType]] = {
@@ -61,12 +61,12 @@ _TYPES_BY_NAME: Final[dict[str, DataType]] = {
     "long": LongType(),
 }
 _DECLARATION: Final = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<plain>\w+))\s+(?P<type>\w+)\s*")
-"""A name, in backquotes if it is more than letters, digits and underscores, and a type.  Spark's
-own parser runs in the driver only, and the source is asked for its schema in a worker."""
+"""A name, in backquotes unless it consists of letters, digits and underscores, and a type.  Spark's
+own parser runs only in the driver, but the source must give its schema in a worker."""
 
 
 class SchemaMismatch(ValueError):
-    """The columns that were asked for are not ones that a message can fill."""
+    """The requested columns do not fit messages."""
 
 
 def default_schema(attributes: str) -> StructType:
@@ -93,14 +93,14 @@ def _declared(declaration: str, attributes: str) -> tuple[str, DataType]:
     kind = _TYPES_BY_NAME.get(found["type"].lower()) if found is not None else None
     if found is None or kind is None:
         raise SchemaMismatch(
-            f"option attributes={attributes!r}: {declaration.strip()!r} is not the name of a "
-            f"column and its type ({_NAMES_OF_TYPES}); write 'symbol string, price double'"
+            f"option attributes={attributes!r}: {declaration.strip()!r} is not a column name with "
+            f"a type ({_NAMES_OF_TYPES}); write 'symbol string, price double'"
         )
     return found["quoted"] or found["plain"], kind
 
 
 def check_source_schema(schema: StructType) -> StructType:
-    """The schema itself, if messages can fill it; raises ``SchemaMismatch``."""
+    """Returns the schema if messages can fill it; raises ``SchemaMismatch``."""
     for field in schema.fields:
         kind = field.dataType
         expected = MESSAGE_COLUMNS.get(field.name)
@@ -114,19 +114,19 @@ def check_source_schema(schema: StructType) -> StructType:
             raise _wrong_type(field, f"one of {_NAMES_OF_TYPES} (it is an attribute)")
         if not field.nullable:
             raise SchemaMismatch(
-                f"column {field.name!r} is declared NOT NULL, and no message promises that"
+                f"column {field.name!r} is declared NOT NULL, which messages cannot guarantee"
             )
     return schema
 
 
 def check_sink_schema(schema: StructType) -> StructType:
-    """The schema itself, if its rows can be messages; raises ``SchemaMismatch``."""
+    """Returns the schema if its rows can be messages; raises ``SchemaMismatch``."""
     for field in schema.fields:
         kind = field.dataType
         if field.name in (PUBEND, TICK, TIME):
             raise SchemaMismatch(
-                f"column {field.name!r} cannot be written: the broker gives every message its "
-                "place and time; drop the column, or rename it to keep it as an attribute"
+                f"column {field.name!r} cannot be written: the broker assigns pubend, tick and "
+                "time; drop the column, or rename it to keep it as an attribute"
             )
         if field.name == PAYLOAD:
             if not isinstance(kind, BinaryType | StringType):

@@ -1,10 +1,10 @@
-"""From the columns of messages to those of Spark, whole columns at a time.
+"""Converts columns of messages to columns of Spark, whole columns at a time.
 
-1. Strings and byte strings travel as codes and a dictionary; Spark takes no dictionaries, so they
-   are spelt out by one vectorised take.
+1. Strings and byte strings travel as codes and a dictionary; Spark accepts no dictionaries, so they
+   are expanded by one vectorised take.
 2. An attribute that a message lacks is null.
-3. A message whose attribute has another type than the column is an error that says where it stands,
-   or null if the job prefers that; an integer in a double column is a number and no mismatch.
+3. A message whose attribute has another type than the column is an error that names its position,
+   or null if the option says so; an integer in a double column is a number and no mismatch.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ KINDS: Final[dict[pa.DataType, AttributeType]] = {
 
 
 class TypeMismatch(ValueError):
-    """A message's attribute has another type than the column that it should fill."""
+    """A message's attribute has another type than its column."""
 
 
 class ArrowRows:
-    """Turns frames into the record batches of one schema."""
+    """Converts frames to record batches of one schema."""
 
     def __init__(self, schema: StructType, *, null_on_mismatch: bool) -> None:
-        """``schema`` was checked."""
+        """``schema`` must have been checked."""
         self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
         self._null_on_mismatch = null_on_mismatch
         self._maps = {field.name for field in schema.fields if isinstance(field.dataType, MapType)}
 
     def of_frames(self, pubend: str, frames: Sequence[Frame]) -> pa.RecordBatch:
-        """The rows of one frame or more, in order."""
+        """The rows of one or more frames, in order."""
         ticks = _joined([frame.tick_array() for frame in frames])
         arrays = [self._array(field, pubend, frames, ticks) for field in self.schema]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -94,7 +94,7 @@ def _concatenated(arrays: Sequence[pa.Array]) -> pa.Array:
 
 
 def _payload_array(frames: Sequence[Frame]) -> pa.Array:
-    """All payloads, put side by side once; of a single frame, a view of what arrived."""
+    """All payloads, concatenated once; for a single frame, a view of the received bytes."""
     if len(frames) == 1:
         offsets, data = frames[0].batch.payloads
     else:
@@ -140,7 +140,7 @@ def _mismatch(field: pa.Field, column: Column, pubend: str, frame: Frame) -> Typ
     row = 0 if column.present is None else int(np.flatnonzero(column.present)[0])
     tick = int(frame.ticks[row])
     return TypeMismatch(
-        f"pubend {pubend!r}, tick {tick}: attribute {field.name!r} is of type "
-        f"{column.kind.name.lower()}, and the column is {field.type}; declare it as it is, narrow "
+        f"pubend {pubend!r}, tick {tick}: attribute {field.name!r} has type "
+        f"{column.kind.name.lower()}, but the column is {field.type}; declare that type, narrow "
         "the selector, or set the option typeMismatch to 'null'"
     )

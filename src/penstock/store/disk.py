@@ -28,23 +28,21 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from penstock.core.clock import NEVER, SECOND, Instant
-from penstock.core.intervals import Interval, Tick
+from penstock.core.clock import SECOND, Instant
+from penstock.core.intervals import Tick
+from penstock.store.admission import LogFront
 from penstock.store.files import PRIVATE_DIRECTORY, PRIVATE_FILE, make_directory, make_private
 from penstock.store.group_commit import CommitCounters, GroupCommit
 from penstock.store.interface import (
     Commit,
     Failure,
-    LogBounds,
     LogName,
-    LogSlice,
-    LogStore,
-    OutOfOrder,
     RecordTooLarge,
     StoreError,
     StoreInUse,
     Token,
 )
+from penstock.store.logs_by_name import LogsByName
 from penstock.store.orders import Append, state_change
 from penstock.store.repair.recovery import Verify
 from penstock.store.segments.framing import MAX_SEGMENT_BYTES, Chunk, framed_bytes
@@ -88,15 +86,7 @@ class StoreOptions(msgspec.Struct, frozen=True):
             )
 
 
-class _Front(msgspec.Struct):
-    """What the ordering thread knows of a log: the end of what it accepted, and the epoch."""
-
-    log: SegmentLog
-    accepted_high: Tick
-    epoch: int = 0
-
-
-class DiskStore(LogStore[Sequence[Chunk], memoryview]):
+class DiskStore(LogsByName[Sequence[Chunk], memoryview]):
     """A store in a directory.
 
     The chunks of a record are written one behind the other.  They must not change before the
@@ -113,7 +103,7 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
         self._options = options or StoreOptions()
         self._logs_directory = directory / "logs"
         self._logs: dict[LogName, SegmentLog] = {}
-        self._fronts: dict[LogName, _Front] = {}
+        self._fronts: dict[LogName, LogFront] = {}
         with ExitStack() as opened:
             make_private(directory)
             opened.callback(os.close, lock_directory(directory))
@@ -162,10 +152,6 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
         """What has been committed since the store was opened."""
         return self._group_commit.counters
 
-    def log_names(self) -> list[LogName]:
-        """The logs that exist, sorted."""
-        return sorted(self._logs)
-
     def append(
         self,
         token: Token,
@@ -183,12 +169,7 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
         it is taken on a disk that is full for everything else.
         """
         front = self._fronts.get(log) or self._open_log(log, trimmed_below=0)
-        if not front.accepted_high <= low < high <= NEVER:
-            raise OutOfOrder(
-                f"log {log!r} ends at {front.accepted_high}, so a record cannot cover "
-                f"[{low}, {high}); append at or above the end, and after a failure call "
-                "resume_after first"
-            )
+        front.check(low, high)
         length = sum(map(_bytes_of, data))
         size_bytes = framed_bytes(length)
         room_bytes = self._options.segment_bytes - SEGMENT_OVERHEAD_BYTES
@@ -222,35 +203,13 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
         """Say that a failure is known, so that later appends to its log are tried again."""
         if failure.log is None:
             return
-        front = self._fronts[failure.log]
-        if front.epoch <= failure.epoch:
-            # Everything accepted in the failed epoch has failed or will, so the end is final.
-            front.epoch = failure.epoch + 1
-            front.accepted_high = front.log.end_high
-
-    def read(
-        self, log: LogName, low: Tick, high: Tick, max_bytes: int, max_records: int = 0
-    ) -> LogSlice[memoryview]:
-        """The durable records that touch ``[low, high)``."""
-        found = self._logs.get(log)
-        if found is None:
-            return LogSlice([], low, low)
-        return found.read(low, high, max_bytes, max_records)
+        self._fronts[failure.log].resume_after(failure, self._logs[failure.log].end_high)
 
     def trim(self, log: LogName, below: Tick) -> None:
         """Allow everything below a tick to be given back."""
         found = self._logs.get(log)
         if found is not None and found.trim(below):
             self._group_commit.note_trim(log)
-
-    def bounds(self, log: LogName) -> LogBounds:
-        """Where a log starts and ends; all zero for a log that does not exist."""
-        found = self._logs.get(log)
-        return LogBounds(0, 0, 0) if found is None else found.bounds()
-
-    def lost(self) -> dict[LogName, tuple[Interval, ...]]:
-        """What is known to be damaged or missing, of the logs that have any such interval."""
-        return {name: lost for name, log in sorted(self._logs.items()) if (lost := log.lost())}
 
     def load_state(self) -> dict[str, bytes]:
         """All named values that are durable."""
@@ -298,7 +257,7 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
 
     def _open_log(
         self, name: LogName, trimmed_below: Tick, account: LogAccount = NO_ACCOUNT
-    ) -> _Front:
+    ) -> LogFront:
         log = SegmentLog(
             self._logs_directory / directory_name(name),
             name,
@@ -308,7 +267,7 @@ class DiskStore(LogStore[Sequence[Chunk], memoryview]):
             verify=self._options.verify,
             account=account,
         )
-        front = _Front(log, accepted_high=log.end_high)
+        front = LogFront(name, log.end_high)
         self._logs[name] = log
         self._fronts[name] = front
         return front

@@ -30,20 +30,16 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from penstock.core.clock import NEVER
 from penstock.core.intervals import Interval, Tick
+from penstock.store.admission import check_room
 from penstock.store.interface import (
     Commit,
     Failure,
-    LogBounds,
     LogName,
-    LogSlice,
-    LogStore,
-    OutOfOrder,
     Record,
-    StoreOverloaded,
     Token,
 )
+from penstock.store.logs_by_name import LogsByName
 from penstock.store.memory_log import MemoryLog
 from penstock.store.orders import StateChange, state_change
 
@@ -72,7 +68,7 @@ class _PendingChange(msgspec.Struct, frozen=True, gc=False):
     failure: Failure | None
 
 
-class MemoryStore(LogStore[Data, Data], Generic[Data]):
+class MemoryStore(LogsByName[Data, Data], Generic[Data]):
     """A store in memory, with its faults."""
 
     def __init__(
@@ -111,29 +107,22 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
         """How many orders wait for a sync."""
         return len(self._unsynced)
 
-    def log_names(self) -> list[LogName]:
-        """The logs that exist, sorted."""
-        return sorted(self._logs)
-
     def append(self, token: Token, log: LogName, low: Tick, high: Tick, data: Data) -> None:
         """Order a record at the end of a log."""
         into = self._logs.get(log)
         if into is None:
-            into = self._logs[log] = MemoryLog()
-        if not into.accepted_high <= low < high <= NEVER:
-            raise OutOfOrder(
-                f"log {log!r} ends at {into.accepted_high}, so a record cannot cover "
-                f"[{low}, {high})"
-            )
+            into = self._logs[log] = MemoryLog(log)
+        front = into.front
+        front.check(low, high)
         size_bytes = self._size_of(data)
         self._accept(size_bytes)
-        into.accepted_high = high
+        front.accepted_high = high
         failure = None
         if into.closed:
-            failure = Failure(token, log, SYNC_FAILED, retriable=False, epoch=into.epoch)
-        elif self.full or into.epoch == into.refused_epoch:
-            into.refused_epoch = into.epoch
-            failure = self._failure(token, log, into.epoch)
+            failure = Failure(token, log, SYNC_FAILED, retriable=False, epoch=front.epoch)
+        elif self.full or front.epoch == into.refused_epoch:
+            into.refused_epoch = front.epoch
+            failure = self._failure(token, log, front.epoch)
         else:
             into.add(Record(low, high, data), size_bytes)
         self._unsynced.append(_PendingAppend(token, into, size_bytes, failure))
@@ -152,35 +141,13 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
         if failure.log is None:
             return
         log = self._logs[failure.log]
-        if log.epoch <= failure.epoch:
-            log.epoch = failure.epoch + 1
-            log.accepted_high = log.end_high()
-
-    def read(
-        self, log: LogName, low: Tick, high: Tick, max_bytes: int, max_records: int = 0
-    ) -> LogSlice[Data]:
-        """The durable records that touch ``[low, high)``."""
-        found = self._logs.get(log)
-        if found is None:
-            return LogSlice([], low, low)
-        return found.read(low, high, max_bytes, max_records)
+        log.front.resume_after(failure, log.end_high())
 
     def trim(self, log: LogName, below: Tick) -> None:
         """Give back what lies below a tick."""
         found = self._logs.get(log)
         if found is not None:
             found.trim(below)
-
-    def bounds(self, log: LogName) -> LogBounds:
-        """Where a log starts and ends; all zero for a log that does not exist."""
-        found = self._logs.get(log)
-        if found is None:
-            return LogBounds(0, 0, 0)
-        return LogBounds(found.first_low, found.durable_high(), found.stored_bytes)
-
-    def lost(self) -> dict[LogName, tuple[Interval, ...]]:
-        """What was damaged and not trimmed since."""
-        return {name: tuple(log.lost) for name, log in sorted(self._logs.items()) if log.lost}
 
     def damage(self, log: LogName, random: Random) -> Interval | None:
         """Make one durable record unreadable; the interval that is lost, if there was a record."""
@@ -230,9 +197,9 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
             self._state_closed = True
         else:
             log.closed = True
-            name = next(name for name, each in self._logs.items() if each is log)
+            name = log.front.name
         self._unsure.append(order)
-        epoch = 0 if log is None else log.epoch
+        epoch = 0 if log is None else log.front.epoch
         return Failure(order.token, name, SYNC_FAILED, False, epoch, uncertain=True)
 
     def crash(self, random: Random) -> int:
@@ -255,11 +222,7 @@ class MemoryStore(LogStore[Data, Data], Generic[Data]):
         return lost
 
     def _accept(self, size_bytes: int) -> None:
-        if self._pending_bytes and self._pending_bytes + size_bytes > self._max_pending_bytes:
-            raise StoreOverloaded(
-                f"{self._pending_bytes} bytes wait to be committed and {size_bytes} more would "
-                f"exceed the bound of {self._max_pending_bytes}; try again after a commit"
-            )
+        check_room(self._pending_bytes, size_bytes, self._max_pending_bytes)
         self._pending_bytes += size_bytes
 
     def _failure(self, token: Token, log: LogName | None, epoch: int) -> Failure:

@@ -29,7 +29,8 @@ from typing import Final
 
 import msgspec
 
-from penstock.store.interface import Commit, Failure, LogName, StoreClosed, StoreOverloaded
+from penstock.store.admission import check_room
+from penstock.store.interface import Commit, Failure, LogName, StoreClosed
 from penstock.store.orders import Append, Order, StateChange
 from penstock.store.segments.log import SegmentLog
 from penstock.store.segments.spares import SparePool
@@ -124,11 +125,7 @@ class GroupCommit:
         with self._changed:
             self._check_open()
             size_bytes = order.size_bytes
-            if self._pending_bytes and self._pending_bytes + size_bytes > self._max_pending_bytes:
-                raise StoreOverloaded(
-                    f"{self._pending_bytes} bytes wait to be committed and {size_bytes} more would "
-                    f"exceed the bound of {self._max_pending_bytes}; try again after a commit"
-                )
+            check_room(self._pending_bytes, size_bytes, self._max_pending_bytes)
             self._pending_bytes += size_bytes
             self._arrived.append(order)
             if wake and self._idle:

@@ -8,7 +8,8 @@ from random import Random
 from typing import Final, Generic, TypeVar
 
 from penstock.core.intervals import Interval, IntervalSet, Tick
-from penstock.store.interface import LogSlice, Record
+from penstock.store.admission import LogFront
+from penstock.store.interface import LogBounds, LogName, LogSlice, Record
 
 Data = TypeVar("Data")
 
@@ -24,11 +25,10 @@ class MemoryLog(Generic[Data]):
     """
 
     __slots__ = (
-        "accepted_high",
         "closed",
-        "epoch",
         "first_low",
-        "lost",
+        "front",
+        "losses",
         "lows",
         "records",
         "refused_epoch",
@@ -39,8 +39,8 @@ class MemoryLog(Generic[Data]):
         "visible",
     )
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, name: LogName) -> None:
+        self.front = LogFront(name)
         self.lows: list[Tick] = []
         self.records: list[Record[Data]] = []
         self.sizes: list[int] = []
@@ -49,11 +49,9 @@ class MemoryLog(Generic[Data]):
         self.stable = 0
         self.stored_bytes = 0
         self.first_low: Tick = 0
-        self.accepted_high: Tick = 0
-        self.epoch = 0
         self.refused_epoch = NEVER_REFUSED
         self.closed = False
-        self.lost = IntervalSet()
+        self.losses = IntervalSet()
 
     def add(self, record: Record[Data], size_bytes: int) -> None:
         """Put a record at the end, not durable yet."""
@@ -65,6 +63,14 @@ class MemoryLog(Generic[Data]):
         """The end of what readers can see, or of what was trimmed."""
         high = self.records[self.visible - 1].high if self.visible else 0
         return max(high, self.first_low)
+
+    def bounds(self) -> LogBounds:
+        """What readers see of the log."""
+        return LogBounds(self.first_low, self.durable_high(), self.stored_bytes)
+
+    def lost(self) -> tuple[Interval, ...]:
+        """What was damaged and not trimmed since."""
+        return tuple(self.losses)
 
     def end_high(self) -> Tick:
         """The end of everything that was stored, durable or not."""
@@ -92,10 +98,10 @@ class MemoryLog(Generic[Data]):
     def _slice(
         self, found: list[Record[Data]], complete_from: Tick, complete_to: Tick
     ) -> LogSlice[Data]:
-        if not self.lost:
+        if not self.losses:
             return LogSlice(found, complete_from, complete_to)
-        good = [record for record in found if not self.lost.within(record.low, record.high)]
-        lost = tuple(self.lost.within(complete_from, complete_to))
+        good = [record for record in found if not self.losses.within(record.low, record.high)]
+        lost = tuple(self.losses.within(complete_from, complete_to))
         return LogSlice(good, complete_from, complete_to, lost)
 
     def damage(self, random: Random) -> Interval | None:
@@ -104,14 +110,14 @@ class MemoryLog(Generic[Data]):
         if last <= self.start:
             return None
         record = self.records[random.randrange(self.start, last)]
-        self.lost.add(record.low, record.high)
+        self.losses.add(record.low, record.high)
         return record.low, record.high
 
     def trim(self, below: Tick) -> None:
         """Forget what lies below a tick, as far as it is durable."""
         self.first_low = max(self.first_low, min(below, self.durable_high()))
-        if self.lost:
-            self.lost.remove(0, self.first_low)
+        if self.losses:
+            self.losses.remove(0, self.first_low)
         while self.start < self.visible and self.records[self.start].high <= self.first_low:
             self.stored_bytes -= self.sizes[self.start]
             self.start += 1
@@ -127,8 +133,7 @@ class MemoryLog(Generic[Data]):
             del kept[count:]
         self.visible = self.stable = count
         self.stored_bytes = sum(islice(self.sizes, self.start, None))
-        self.accepted_high = self.end_high()
-        self.epoch = 0
+        self.front = LogFront(self.front.name, self.end_high())
         self.refused_epoch = NEVER_REFUSED
         self.closed = False
         return lost

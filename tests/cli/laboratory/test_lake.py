@@ -1,4 +1,4 @@
-"""``penstock lake`` and ``penstock run --lake`` where no Spark is needed."""
+"""``penstock lake`` and ``penstock run --lake``, as far as they need no Spark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.laboratory.spark_session import spark_session
+from penstock.cli.laboratory import spark_session
 from penstock.cli.main import status_of
 
 SCENARIO = """
@@ -54,7 +54,7 @@ def test_a_run_lands_in_a_lake_and_is_listed(
         (["lake", "runs", "--path", "nowhere"], "nowhere: there is no lake"),
         (["lake", "compact", "--path", "nowhere"], "nowhere: there is no lake"),
         (["lake", "--path", "l", "--url", "http://x"], "'http://x' is not the address of a broker"),
-        (["lake", "--path", "l", "--every", "0"], "--every is more than 0"),
+        (["lake", "--path", "l", "--every", "0"], "--every must be greater than 0"),
         (["lake"], "requires an argument"),
         (["sweep", "missing.toml"], "missing.toml: cannot be read"),
     ],
@@ -73,14 +73,14 @@ def test_a_mistake_is_one_line_and_status_2(
     assert shown.err.count("\n") == 1
 
 
-def test_a_directory_with_something_else_in_it_is_not_made_a_lake(
+def test_a_non_empty_directory_that_is_no_lake_is_refused(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(["run", scenario, "--lake", str(tmp_path)]) == 1
-    assert "there is something else; name a directory of its own" in capsys.readouterr().err
+    assert "the directory is not empty and no lake; name another one" in capsys.readouterr().err
 
 
-def test_a_report_names_the_runs_that_there_are(
+def test_a_report_lists_the_available_runs_in_its_error(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lake = str(tmp_path / "lake")
@@ -97,13 +97,13 @@ def test_a_report_names_the_runs_that_there_are(
     [
         (["--param", "duration_s=0"], "duration_s: expected float > 0"),
         (["--param", "x=1"], "x: unknown key"),
-        (["--seeds", "0"], "--seeds 0: it is at least 1"),
-        (["--param", "duration_s=1:200:1", "--seeds", "100"], "20000 runs; 10000 at most"),
-        (["--measure", "luck"], "--measure luck: it is one of recovery_s"),
+        (["--seeds", "0"], "--seeds 0: must be at least 1"),
+        (["--param", "duration_s=1:200:1", "--seeds", "100"], "20000 runs; at most 10000"),
+        (["--measure", "luck"], "--measure luck: must be one of recovery_s"),
         (["--name", "a/b"], "--name a/b: use letters"),
     ],
 )
-def test_a_sweep_that_cannot_be_run_fails_before_spark_starts(
+def test_an_invalid_sweep_fails_before_spark_starts(
     arguments: list[str],
     told: str,
     scenario: str,
@@ -124,7 +124,7 @@ def test_a_sweep_that_cannot_be_run_fails_before_spark_starts(
 @pytest.mark.parametrize(
     "arguments", [["report", "x", "--lake", "l"], ["lake", "--path", "l"], ["up", "--spark"]]
 )
-def test_without_spark_the_line_says_what_to_install(
+def test_without_spark_the_error_says_what_to_install(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     real = importlib.util.find_spec

@@ -1,4 +1,4 @@
-"""The pipeline of ``penstock up``: a process of its own, watched, and gone when the view ends."""
+"""The pipeline of ``penstock up``: a separate process, monitored, and stopped with the view."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from penstock.spark.lake.lake import open_lake
 pytestmark = pytest.mark.xdist_group("spark")
 
 PATIENCE_S = (
-    240.0  # Spark starts within seconds; only a machine that is busy elsewhere takes longer
+    240.0  # Spark starts within seconds; only a machine that is busy otherwise takes longer
 )
 
 
-async def test_rows_and_lag_are_told_while_it_runs_and_nothing_is_left(tmp_path: Path) -> None:
+async def test_rows_and_lag_are_reported_and_the_process_is_stopped(tmp_path: Path) -> None:
     config = tmp_path / "b.toml"
     port = free_port()
     config.write_text(
@@ -44,10 +44,10 @@ async def test_rows_and_lag_are_told_while_it_runs_and_nothing_is_left(tmp_path:
         os.killpg(process, 0)
 
 
-async def test_a_job_that_ends_says_why(tmp_path: Path) -> None:
+async def test_a_job_that_fails_reports_its_error(tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("not a lake")
     async with Pipeline("penstock://127.0.0.1:1", tmp_path) as pipeline:
         async with asyncio.timeout(PATIENCE_S):
             await pipeline.landed()
         assert pipeline.state.startswith("ended: penstock: ")
-        assert "there is something else" in pipeline.state
+        assert "not empty and no lake" in pipeline.state

@@ -36,7 +36,7 @@ def written(folder: Path, wanted: int) -> str:
     return str(path)
 
 
-def test_a_run_writes_telemetry_and_says_what_held(
+def test_a_run_writes_telemetry_and_prints_its_verdicts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
@@ -48,7 +48,7 @@ def test_a_run_writes_telemetry_and_says_what_held(
 
 
 @pytest.mark.parametrize("world", ["sim", "net"])
-def test_both_worlds_take_the_same_file_and_answer_in_json(
+def test_both_worlds_run_the_same_file_and_print_json(
     world: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(["run", written(tmp_path, 50), "--world", world, "--json"]) == 0
@@ -58,7 +58,7 @@ def test_both_worlds_take_the_same_file_and_answer_in_json(
     assert document["violations"] == 0
 
 
-def test_an_expectation_that_fails_is_status_3(
+def test_a_failed_expectation_is_status_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(["run", written(tmp_path, 10_000), "--json"]) == 3
@@ -66,7 +66,7 @@ def test_an_expectation_that_fails_is_status_3(
     assert [each["held"] for each in document["expectations"]] == [True, False]
 
 
-def test_a_fault_that_the_net_world_does_not_know_is_one_line(
+def test_a_fault_that_the_net_world_does_not_support_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path, 1)

@@ -1,4 +1,4 @@
-"""``penstock run`` with a scenario of a service that has a form of its own."""
+"""``penstock run`` with a scenario of a service that has its own format."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def written(folder: Path, receivers: float) -> str:
 
 
 @pytest.mark.parametrize("world", ["sim", "net"])
-def test_both_worlds_take_the_same_file(
+def test_both_worlds_run_the_same_file(
     world: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
@@ -50,7 +50,7 @@ def test_both_worlds_take_the_same_file(
     assert set(table["run"].to_pylist()) == {f"few-{world}-1"}
 
 
-def test_a_run_that_breaks_its_promise_fails_and_says_which(
+def test_a_failed_expectation_is_named_and_fails_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(["run", written(tmp_path, 1.5)]) == 3
@@ -60,7 +60,7 @@ def test_a_run_that_breaks_its_promise_fails_and_says_which(
     assert "failed" in shown
 
 
-def test_a_file_that_is_not_understood_is_told_in_one_line(
+def test_an_invalid_file_is_reported_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "wrong.toml"
@@ -72,7 +72,7 @@ def test_a_file_that_is_not_understood_is_told_in_one_line(
     assert "\n" not in shown
 
 
-def test_a_run_can_be_landed_in_a_lake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_written_to_a_lake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lake = tmp_path / "lake"
     assert status_of(["run", written(tmp_path, 0.5), "--lake", str(lake)]) == 0
     assert "landed" in capsys.readouterr().out

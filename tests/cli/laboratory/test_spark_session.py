@@ -1,4 +1,4 @@
-"""How a command ends when Spark's JVM is gone before it."""
+"""How a command ends when Spark's JVM has exited before it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.spark import session as session_module
 
 
 class Session:
-    """A session whose JVM runs, or has ended with a status."""
+    """A session with a JVM that runs, or that has exited with a status."""
 
     def __init__(self, status: int | None) -> None:
         process = SimpleNamespace(poll=lambda: status)
@@ -32,19 +32,21 @@ def started(monkeypatch: pytest.MonkeyPatch, status: int | None) -> Session:
     return made
 
 
-def test_a_jvm_that_is_gone_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_jvm_that_has_exited_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     started(monkeypatch, 143)
     with pytest.raises(UserError, match="Spark's JVM has ended"), spark_session("x", "local"):
         raise UserError("[Errno 111] Connection refused")
 
 
-def test_an_interruption_stays_one_though_the_jvm_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_is_reported_as_one_after_the_jvm_exits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     started(monkeypatch, 130)
     with pytest.raises(KeyboardInterrupt), spark_session("x", "local"):
         raise KeyboardInterrupt
 
 
-def test_what_went_wrong_while_the_jvm_runs_is_told_as_it_is(
+def test_an_error_is_reported_unchanged_while_the_jvm_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     session = started(monkeypatch, None)

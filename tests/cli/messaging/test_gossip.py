@@ -1,4 +1,4 @@
-"""``penstock gossip`` as a person meets it."""
+"""``penstock gossip`` from the user's side."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ import sys
 import threading
 from pathlib import Path
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 
 from penstock.cli.main import status_of
-from penstock.cli.messaging.gossip import gossip, why_text
+from penstock.cli.messaging.gossip import gossip
 from penstock.client.gossip.gossip import GossipPeer
 from penstock.services.gossip.parameters import GossipParameters
 from penstock.services.gossip.peer import Peer
 from penstock.services.gossip.why import why as explain
+from penstock.services.gossip.why_text import why_text
 
 
 @pytest.mark.parametrize(
@@ -31,7 +33,7 @@ from penstock.services.gossip.why import why as explain
         (["--attr", "x"], "write name=text"),
     ],
 )
-def test_what_cannot_be_understood_is_told_in_one_line(
+def test_invalid_options_are_reported_in_one_line(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(["gossip", *arguments]) == 2
@@ -43,7 +45,7 @@ def test_what_cannot_be_understood_is_told_in_one_line(
 def test_lines_are_published_and_events_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A pipe is written to by one peer in this process, and another prints what arrives."""
+    """One peer in this process publishes the lines of a pipe, another prints the events."""
     reading, writing = os.pipe()
     monkeypatch.setattr(sys, "stdin", os.fdopen(reading))
     heard: list[bytes] = []
@@ -74,8 +76,10 @@ def test_lines_are_published_and_events_printed(
     assert "in group 'default'" in shown.err
 
 
-def test_the_answer_names_every_number_that_decides() -> None:
-    text = why_text(explain(Peer("me:1", GossipParameters(), 1, now=0), 0, now=0))
+def test_the_answer_shows_every_number_of_the_decision() -> None:
+    text = why_text(
+        msgspec.structs.asdict(explain(Peer("me:1", GossipParameters(), 1, now=0), 0, now=0))
+    )
     for word in ("cause:", "buffers:", "age:", "tokens:", "copies:", "receipt:", "group:"):
         assert word in text
 
@@ -94,7 +98,7 @@ def test_why_asks_a_running_peer(as_json: bool, capsys: pytest.CaptureFixture[st
         document = json.loads(shown)
         assert (document["group"], document["allowed_rate_msgs_per_s"]) == ("g", 0.5)
     else:
-        assert "may publish 0.5 msg/s and publishes 0; 0 publications wait" in shown
+        assert "may publish 0.5 msg/s and publishes 0; 0 publications waiting" in shown
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,7 @@ def test_why_asks_a_running_peer(as_json: bool, capsys: pytest.CaptureFixture[st
         (["nowhere:99999"], "'nowhere:99999' is not an address: write host:port"),
     ],
 )
-def test_a_peer_that_is_not_there_is_told_in_one_line(
+def test_a_peer_that_is_not_running_is_reported_in_one_line(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as closed:
@@ -115,13 +119,13 @@ def test_a_peer_that_is_not_there_is_told_in_one_line(
 
 
 @pytest.mark.parametrize("content", [None, b"line\n"])
-def test_input_that_cannot_be_waited_for_is_read_at_once(
+def test_input_without_readiness_events_is_read_directly(
     content: bytes | None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A file, or no input at all: the peer goes on passing on until its deadline."""
+    """A file, or no input: the peer continues to forward until its deadline."""
     path = Path(os.devnull) if content is None else tmp_path / "lines.txt"
     if content is not None:
         path.write_bytes(content)
@@ -131,7 +135,7 @@ def test_input_that_cannot_be_waited_for_is_read_at_once(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_telemetry_is_written_where_it_was_asked_for(
+def test_telemetry_is_written_to_the_given_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading, writing = os.pipe()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.cli.main import status_of
-from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.config import broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess
 
@@ -18,14 +18,14 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     directory = tmp_path_factory.mktemp("bench")
     path = directory / "b.toml"
     write_config(
-        path, BrokerConfig(name="b", data_dir=str(directory / "data"), listen="127.0.0.1:0")
+        path, broker_config(name="b", data_dir=str(directory / "data"), listen="127.0.0.1:0")
     )
     with BrokerProcess(path, directory / "b.log") as broker:
         host, port = broker.address
         yield f"penstock://{host}:{port}"
 
 
-def test_figures_for_machines(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of(["bench", "--url", url, "--json", *SHORT]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     figures = json.loads(line)
@@ -33,7 +33,7 @@ def test_figures_for_machines(url: str, capsys: pytest.CaptureFixture[str]) -> N
     assert 0 < figures["p50_ms"] <= figures["p99_ms"] <= figures["p999_ms"]
 
 
-def test_figures_for_people(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_output(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of(["bench", "--url", url, *SHORT]) == 0
     first, second = capsys.readouterr().out.splitlines()[:2]
     assert "messages/s of 100 bytes" in first
@@ -48,7 +48,7 @@ def test_figures_for_people(url: str, capsys: pytest.CaptureFixture[str]) -> Non
         (["--pubend", "nowhere"], 1, "nowhere"),
     ],
 )
-def test_what_cannot_be_measured_is_told_in_one_line(
+def test_invalid_options_are_reported_in_one_line(
     url: str, given: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(["bench", "--url", url, *SHORT, *given]) == status
@@ -57,7 +57,7 @@ def test_what_cannot_be_measured_is_told_in_one_line(
     assert len(told.splitlines()) == 1
 
 
-def test_a_broker_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreachable_broker_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     away = "penstock://127.0.0.1:1"
     assert status_of(["bench", "--url", away, "--deadline", "0.2"]) == 1
     (told,) = capsys.readouterr().err.splitlines()

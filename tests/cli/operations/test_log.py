@@ -1,4 +1,4 @@
-"""``penstock log``: an operator looks at a damaged data directory, mends it, and starts again."""
+"""``penstock log``: an operator checks and repairs a damaged data directory, then restarts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OPTIONS = StoreOptions(segment_bytes=8192)
 
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
-    """Two segments of a pubend's log, closed in order."""
+    """Two segments of a pubend's log, closed cleanly."""
     directory = tmp_path / "data"
     with DiskStore(directory, lambda commit: None, OPTIONS) as store:
         for tick in range(10, 16):
@@ -43,18 +43,18 @@ def damage(data_dir: Path) -> Path:
     return path
 
 
-def test_a_sound_directory(data_dir: Path, run: Callable[..., tuple[int, str]]) -> None:
+def test_an_undamaged_directory(data_dir: Path, run: Callable[..., tuple[int, str]]) -> None:
     status, shown = run("check", data_dir)
     assert status == 0
     assert shown.splitlines() == [
         "state: good",
         "pubend/pb.1: 2 segments, 5704 bytes, ticks [10, 16)",
-        "nothing is damaged",
+        "no damage found",
     ]
-    assert run("salvage", data_dir) == (0, "nothing had to be mended\n")
+    assert run("salvage", data_dir) == (0, "nothing to repair\n")
 
 
-def test_damage_is_found_and_mended(data_dir: Path, run: Callable[..., tuple[int, str]]) -> None:
+def test_damage_is_found_and_repaired(data_dir: Path, run: Callable[..., tuple[int, str]]) -> None:
     path = damage(data_dir)
     status, shown = run("check", data_dir)
     assert status == 1
@@ -66,7 +66,7 @@ def test_damage_is_found_and_mended(data_dir: Path, run: Callable[..., tuple[int
     assert "the old file is" in shown
     status, shown = run("check", data_dir)
     assert status == 0
-    assert "  [11, 12) was lost before" in shown.splitlines()
+    assert "  [11, 12) is recorded as lost" in shown.splitlines()
 
 
 def test_trimming_above_the_damage(data_dir: Path, run: Callable[..., tuple[int, str]]) -> None:
@@ -80,7 +80,7 @@ def test_trimming_above_the_damage(data_dir: Path, run: Callable[..., tuple[int,
     assert (status, "has no log 'pubend/pb.9'" in shown) == (1, True)
 
 
-def test_a_running_broker_is_left_alone(
+def test_a_running_broker_is_not_touched(
     data_dir: Path, run: Callable[..., tuple[int, str]]
 ) -> None:
     with DiskStore(data_dir, _ignore, OPTIONS):

@@ -7,7 +7,7 @@ import sys
 COMMAND = [sys.executable, "-c", "from penstock.cli.main import run; run()", "up", "--no-spark"]
 
 
-def test_up_runs_for_a_while_and_says_what_happened() -> None:
+def test_up_stops_after_a_time_and_prints_a_summary() -> None:
     done = subprocess.run(
         [*COMMAND, "--for", "2", "--json"], capture_output=True, text=True, timeout=120, check=False
     )
@@ -19,7 +19,7 @@ def test_up_runs_for_a_while_and_says_what_happened() -> None:
 
 
 def test_an_interrupt_stops_it_cleanly() -> None:
-    """At a terminal, where the live view is."""
+    """At a terminal, where the live view runs."""
     screen, terminal = os.openpty()
     with subprocess.Popen(
         COMMAND,
@@ -41,12 +41,12 @@ def test_an_interrupt_stops_it_cleanly() -> None:
 
 
 def heed_interrupts() -> None:
-    """A shell has its background jobs ignore interrupts, and their children with them."""
+    """Undo the shell's setting that background jobs and their children ignore interrupts."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def drain(screen: int) -> None:
-    """Read until the last process that has the terminal open is gone (which Linux tells so)."""
+    """Read until the last process closes the terminal (Linux reports this as an error)."""
     try:
         while os.read(screen, 65536):
             pass

@@ -20,7 +20,7 @@ from penstock.client.errors import (
     PenstockError,
 )
 from penstock.content.selectors.error import SelectorError
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.server import BrokerServer
 from penstock.services.datagram.parameters import DatagramParameters
 
@@ -31,7 +31,7 @@ PATIENCE_S = 60.0
 async def two_brokers(directory: Path, bandwidth: int = 0) -> AsyncIterator[tuple[str, str]]:
     """The addresses of ``near`` and ``far``; the link between them may be limited."""
     far = BrokerServer(
-        BrokerConfig(
+        broker_config(
             "far",
             str(directory / "far"),
             listen="127.0.0.1:0",
@@ -42,7 +42,7 @@ async def two_brokers(directory: Path, bandwidth: int = 0) -> AsyncIterator[tupl
     await far.start()
     link = NeighbourConfig(str(far.address), bandwidth_bytes_per_s=bandwidth)
     near = BrokerServer(
-        BrokerConfig(
+        broker_config(
             "near",
             str(directory / "near"),
             listen="127.0.0.1:0",
@@ -101,7 +101,7 @@ async def test_a_message_crosses_the_overlay_to_those_who_want_it(tmp_path: Path
         assert message.attributes == {"kind": "reading", "value": 21.5, "ok": True}
         for name in ("sensor", "sensor@near"):
             assert (await here.why_datagrams(name))["publisher"] == "sensor@near"
-        with pytest.raises(PenstockError, match="no datagram publisher"):
+        with pytest.raises(PenstockError, match="knows no 'reader'"):
             await here.why_datagrams("reader")
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from penstock.client.guaranteed.acknowledgement import Piece
-from penstock.client.guaranteed.message import Message, MessageBatch, Processing
+from penstock.client.guaranteed.message import Message, MessageBatch
+from penstock.client.rows import Processing
 from penstock.content.rows.batch import Batch, Row
 from penstock.content.rows.frame import Frame
 
@@ -101,7 +102,7 @@ async def test_processing_acknowledges_only_what_succeeded() -> None:
 
 def test_processing_lets_an_exception_through() -> None:
     called: list[None] = []
-    with pytest.raises(LookupError), Processing(lambda: called.append(None)):
+    with pytest.raises(LookupError), Processing(None, lambda: called.append(None)):
         raise LookupError
     assert called == []
 

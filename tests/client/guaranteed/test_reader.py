@@ -19,11 +19,11 @@ from penstock.client.guaranteed.message import Message, MessageBatch
 from penstock.client.guaranteed.reader import (
     ACKNOWLEDGE_INTERVAL,
     MAX_LOSSES,
-    Phase,
     Reader,
     ReaderOptions,
 )
 from penstock.client.guaranteed.start import Start
+from penstock.client.life_cycle import ReaderPhase
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.content.selectors.parser import parse
@@ -109,7 +109,7 @@ def test_a_piece_before_the_confirmation_counts() -> None:
     reader.outgoing(0)
     deliver(reader, frame(5, 20, 12))
     reader.received(Subscribed("s", {"p": 20, "q": 3}))
-    assert reader.phase is Phase.IN_FORCE
+    assert reader.phase is ReaderPhase.OPEN
     assert len(take(reader)) == 1
     assert reader.positions() == {"p": 5, "q": 3}
 
@@ -358,7 +358,10 @@ def test_who_was_refused_has_nothing_to_tell_at_any_time() -> None:
 
 def test_a_durable_one_that_was_taken_over_is_not_taken_back() -> None:
     reader = in_force(ReaderOptions(durable=True))
-    reader.disconnected("subscription 's' was taken over by another connection")
+    reader.disconnected("the disk is full", taken_over="another one")
+    assert not reader.is_over
+    reader.connected()
+    reader.disconnected("another connection has it now", taken_over="s")
     assert reader.is_over
     assert isinstance(reader.error, Disconnected)
 

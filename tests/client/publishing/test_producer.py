@@ -19,7 +19,7 @@ from penstock.client.errors import (
 )
 from penstock.client.publishing.limits import BUSY_BATCHES, BUSY_TIMES, PublishLimits
 from penstock.client.publishing.parcel import Parcel
-from penstock.client.publishing.producer import Phase, Producer
+from penstock.client.publishing.producer import Producer
 from penstock.client.publishing.receipts import Receipt
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND
@@ -469,10 +469,6 @@ class Conversation(RuleBasedStateMachine):
 
 TestConversation = Conversation.TestCase
 TestConversation.settings = settings(max_examples=75, stateful_step_count=40, deadline=None)
-
-
-def test_phases_have_a_meaning_for_people() -> None:
-    assert Phase.OPEN.value == "may publish"
 
 
 # -- publishers of one name -----------------------------------------------------------------

@@ -20,19 +20,21 @@ from xxhash import xxh3_64_intdigest
 
 from penstock.content.rows.batch import Batch, Row
 from penstock.content.rows.block import (
-    BLOCK_VERSION,
-    DESCRIPTOR,
-    HEADER_BYTES,
-    MAX_BLOCK_BYTES,
-    MAX_COLUMNS,
     BlockTooLarge,
     MalformedBlock,
     block_size,
     decode_block,
     encode_block,
-    padded,
 )
 from penstock.content.rows.columns import AttributeType, Column, Dictionary, offsets_of
+from penstock.content.rows.layout import (
+    BLOCK_VERSION,
+    DESCRIPTOR,
+    HEADER_BYTES,
+    MAX_BLOCK_BYTES,
+    MAX_COLUMNS,
+    padded,
+)
 
 moderate = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from penstock.content.rows.columns import (
     INTEGER_MAX,
     INTEGER_MIN,
-    MAX_NAME_BYTES,
     AttributeType,
     AttributeValue,
     Dictionary,
@@ -23,6 +22,7 @@ from penstock.content.rows.columns import (
     offsets_of,
     sorted_names,
 )
+from penstock.content.rows.layout import MAX_NAME_BYTES
 
 moderate = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

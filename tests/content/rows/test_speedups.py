@@ -13,16 +13,12 @@ from xxhash import xxh3_64_intdigest
 
 from penstock.client.publishing.limits import PublishLimits
 from penstock.client.publishing.producer import Producer
-from penstock.content.codec.envelope import (
-    ENVELOPE,
-    MAX_ATTACHMENTS,
-    MalformedMessage,
-    plain_opened,
-    plain_seal,
-)
+from penstock.content.codec.envelope import ENVELOPE, MAX_ATTACHMENTS, plain_opened, plain_seal
+from penstock.content.codec.malformed import MalformedMessage
 from penstock.content.rows.batch import Batch
-from penstock.content.rows.block import CHECKSUM, MalformedBlock, decode_block_plainly
+from penstock.content.rows.block import MalformedBlock, decode_block_plainly
 from penstock.content.rows.columns import InvalidAttribute, offsets_of
+from penstock.content.rows.layout import CHECKSUM
 from penstock.content.rows.row_buffer import ROW_BYTES, PlainRowBuffer
 from penstock.content.rows.speedups import (
     COMPILED,
@@ -277,7 +273,7 @@ def test_more_attachments_than_an_envelope_counts_are_left_to_python() -> None:
 def test_without_the_compiled_parts_rows_wait_as_they_are() -> None:
     program = (
         "import sys; sys.modules['penstock_speedups'] = None\n"
-        "from penstock.content import row_buffer, speedups\n"
+        "from penstock.content.rows import row_buffer, speedups\n"
         "from penstock.content.rows.batch import Batch\n"
         "assert not speedups.COMPILED\n"
         "print(type(row_buffer.new_row_buffer(1, 1)).__name__)\n"

@@ -25,7 +25,7 @@ def changed(**changes: Any) -> dict[str, Any]:
     return {**GOOD, **changes}
 
 
-def test_every_shipped_scenario_is_right() -> None:
+def test_every_shipped_scenario_is_valid() -> None:
     files = sorted(Path("scenarios").glob("*.toml"))
     assert files
     for file in files:
@@ -44,7 +44,7 @@ def test_a_group_is_numbered() -> None:
     assert [each.selector for each in each_subscriber(scenario)] == ["n = 0", "n = 1"]
 
 
-def test_a_brokers_own_parameters_stand_over_those_of_all() -> None:
+def test_the_parameters_of_a_broker_override_those_of_all() -> None:
     scenario = parse_scenario(
         changed(
             parameters={"guaranteed": {"answer_bytes": 1000, "relay_cache_bytes": 2000}},
@@ -69,7 +69,7 @@ SUBSCRIBER = GOOD["subscribers"][0]
         ({"brokers": {"p b": {}}}, r"brokers\.p b: 'p b' is not a name"),
         (
             {"brokers": {"pb": {"pubends": ["x"]}, "sb": {"pubends": ["x"]}}},
-            r"brokers\.sb\.pubends: 'x' is hosted by 'pb' already",
+            r"brokers\.sb\.pubends: 'x' is already hosted by 'pb'",
         ),
         (
             {"links": [{"between": ["pb", "sc"]}]},
@@ -82,26 +82,29 @@ SUBSCRIBER = GOOD["subscribers"][0]
             r"publishers 'p'\.pubend: there is no pubend at 'pb' 'pb\.9'",
         ),
         ({"publishers": [{**PUBLISHER, "broker": "sb"}]}, r"'sb' hosts no pubend"),
-        ({"publishers": [{**PUBLISHER, "rate_msgs_per_s": 0}]}, r"give rate_msgs_per_s, or"),
-        ({"publishers": [{**PUBLISHER, "wire_bytes": 9}]}, r"wire_bytes = 9 is too little"),
+        (
+            {"publishers": [{**PUBLISHER, "rate_msgs_per_s": 0}]},
+            r"set rate_msgs_per_s, or max_in_flight to",
+        ),
+        ({"publishers": [{**PUBLISHER, "wire_bytes": 9}]}, r"wire_bytes = 9 is too small"),
         ({"publishers": [{**PUBLISHER, "attributes": {"n": "cycle:x"}}]}, r"needs a range"),
         ({"publishers": [{"name": "p", "broker": "pb", "rate": 1}]}, r"publishers.*rate: unknown"),
         ({"publishers": [{"name": "p"}]}, r"publishers\[0\]\.broker: missing; add it"),
         ({"subscribers": [{**SUBSCRIBER, "selector": "n ="}]}, r"subscribers 's'\.selector: "),
-        ({"subscribers": [{**SUBSCRIBER, "name": "p"}]}, r"this name stands twice"),
+        ({"subscribers": [{**SUBSCRIBER, "name": "p"}]}, r"another client has this name"),
         ({"subscribers": [{**SUBSCRIBER, "start_s": 2, "stop_s": 1}]}, r"stop_s: must be later"),
-        ({"faults": [{"at_s": 1}]}, r"faults\[0\]: give exactly one of cut, mend"),
+        ({"faults": [{"at_s": 1}]}, r"faults\[0\]: set exactly one of cut, mend"),
         ({"faults": [{"at_s": 1, "crash": "xx"}]}, r"faults\[0\]\.crash: there is no broker 'xx'"),
         ({"faults": [{"at_s": 1, "cut": ["sb", "xx"]}]}, r"there is no link sb - xx; there are"),
         ({"faults": [{"at_s": 1, "leave": "q"}]}, r"leave: there is no client 'q'"),
-        ({"expect": [{"metric": "lost"}]}, r"expect\[0\]: give at_most or at_least"),
+        ({"expect": [{"metric": "lost"}]}, r"expect\[0\]: set at_most or at_least"),
         (
             {"parameters": {"guaranteed": {"answer_byte": 1}}},
-            r"parameters\.guaranteed: answer_byte: unknown key; did you mean 'answer_bytes'\?",
+            r"parameters\.guaranteed\.answer_byte: unknown key; did you mean 'answer_bytes'\?",
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_key_and_a_way_out(changes: dict[str, Any], told: str) -> None:
+def test_an_error_names_the_key_and_the_remedy(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(ScenarioError, match=told):
         parse_scenario(changed(**changes))
 

@@ -62,7 +62,7 @@ def result() -> RunResult:
         (Measurement(metric="sent_bytes", aggregate="mean", from_s=3), 55),
     ],
 )
-def test_numbers_come_out_of_a_run(
+def test_metrics_are_computed_from_a_run(
     result: RunResult, measurement: Measurement, value: float
 ) -> None:
     assert measure(result, measurement) == pytest.approx(value)
@@ -71,14 +71,14 @@ def test_numbers_come_out_of_a_run(
 @pytest.mark.parametrize(
     ("measurement", "told"),
     [
-        (Measurement(metric="sent"), "nothing was recorded of metric 'sent'.*sent_bytes"),
+        (Measurement(metric="sent"), "metric 'sent' was not recorded.*sent_bytes"),
         (Measurement(metric="sent_bytes", subject="b->d"), "and subject 'b->d'"),
-        (Measurement(metric="sent_bytes", from_s=15), "in this time"),
+        (Measurement(metric="sent_bytes", from_s=15), "in this interval"),
         (Measurement(metric="delivered", subject="nobody"), "'nobody'"),
         (Measurement(metric="acknowledged", subject="nobody"), "'nobody'"),
     ],
 )
-def test_what_was_not_recorded_is_said(
+def test_a_missing_measurement_is_an_error(
     result: RunResult, measurement: Measurement, told: str
 ) -> None:
     with pytest.raises(NothingMeasured, match=told):
@@ -86,7 +86,7 @@ def test_what_was_not_recorded_is_said(
 
 
 @given(st.lists(st.integers(0, 100), min_size=2))
-def test_an_increase_never_is_negative_and_equals_the_difference_of_a_counter_that_never_restarts(
+def test_an_increase_is_never_negative_and_equals_the_difference_of_a_counter_without_restarts(
     steps: list[int],
 ) -> None:
     total, points = 0, []
@@ -97,7 +97,7 @@ def test_an_increase_never_is_negative_and_equals_the_difference_of_a_counter_th
     assert aggregated("increase", [points[::-1]]) >= 0
 
 
-def test_expectations_are_judged_and_told(result: RunResult) -> None:
+def test_expectations_are_judged(result: RunResult) -> None:
     expectations = (
         Expectation(metric="delivered", at_least=100),
         Expectation(metric="delivered", at_most=99, why="too many"),
@@ -113,6 +113,6 @@ def test_expectations_are_judged_and_told(result: RunResult) -> None:
     assert [verdict.held for verdict in verdicts] == [True, False, True, False, True]
     assert verdicts[1].problem == "too many"
     assert verdicts[2].what == "delivered / submitted"
-    assert "nothing was recorded" in verdicts[3].problem
+    assert "was not recorded" in verdicts[3].problem
     assert verdicts[4].what == "delivered_rate of s, 1 s to 2 s"
     assert verdicts[4].bound == "9 … 11"

@@ -1,4 +1,4 @@
-"""What a run says of itself: enough to know it from the lake alone."""
+"""The records of a run about itself suffice to identify it in the lake."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def result() -> RunResult:
     return run(SCENARIO, SimRun(SCENARIO, 7))
 
 
-def test_the_facts_say_where_the_run_comes_from() -> None:
+def test_the_facts_name_the_origin_of_the_run() -> None:
     first = next(iter(run_records(result(), {"duration_s": 4}, "trial")))
     assert (first.at, first.node, first.metric, first.value) == (EPOCH, "run", "run_facts", 4.0)
     facts = msgspec.json.decode(first.detail, type=RunFacts)
     assert facts == RunFacts("small", "sim", 7, {"duration_s": 4}, "trial")
 
 
-def test_the_faults_stand_at_their_instants_and_those_that_never_come_do_not() -> None:
+def test_faults_are_recorded_at_their_instants_unless_the_run_ends_first() -> None:
     faults = [record for record in run_records(result()) if record.metric == "fault"]
     assert [(each.at - EPOCH, each.subject, each.detail, each.value) for each in faults] == [
         (1 * SECOND, "a-b", "cut", 1.0),
@@ -50,7 +50,7 @@ def test_the_faults_stand_at_their_instants_and_those_that_never_come_do_not() -
     ]
 
 
-def test_the_outcome_is_what_the_history_says() -> None:
+def test_the_outcome_matches_the_history() -> None:
     done = result()
     found = {(record.subject, record.metric): record.value for record in run_records(done)}
     published = len(done.history.publishers["p"])
@@ -63,11 +63,11 @@ def test_the_outcome_is_what_the_history_says() -> None:
     assert done.ended_at >= EPOCH + seconds(4)
 
 
-def test_a_simulation_that_fails_says_why() -> None:
+def test_a_failed_simulation_records_the_reason() -> None:
     records = failure_records(RunFacts("small", "sim", 7), "RuntimeError: no")
     assert [(each.metric, each.value) for each in records] == [("run_facts", 0.0), ("failed", 1.0)]
     assert records[1].detail == "RuntimeError: no"
 
 
-def test_a_run_is_named_after_what_it_depends_on() -> None:
+def test_the_name_of_a_run_contains_scenario_world_and_seed() -> None:
     assert run_name("small", "net", 3) == "small-net-3"

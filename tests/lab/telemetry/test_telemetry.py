@@ -30,7 +30,7 @@ def test_a_run_is_written_as_parquet(tmp_path: Path) -> None:
     assert pq.read_schema(path).metadata[b"seed"] == b"7"
 
 
-def test_series_are_kept_apart_and_narrowed() -> None:
+def test_series_are_separate_and_can_be_filtered() -> None:
     telemetry = Telemetry()
     telemetry.extend([record(1), record(2, subject="y"), record(3, 4.0)])
     assert telemetry.series("m") == {("b", "x"): [(1, 1.0), (3, 4.0)], ("b", "y"): [(2, 1.0)]}

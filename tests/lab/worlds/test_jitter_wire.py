@@ -1,4 +1,4 @@
-"""The hop with jitter hands packets on as they were, with the checksum that they lacked."""
+"""The jitter hop forwards packets unchanged, except for the missing checksum."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def words(data: bytes) -> list[int]:
 
 
 def folded(data: bytes) -> int:
-    """RFC 1071: the sum of 16-bit words, carries added again."""
+    """RFC 1071: the sum of 16-bit words with the carries added."""
     total = sum(words(data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -45,6 +45,6 @@ def test_nothing_but_the_checksum_changes(segment: bytes) -> None:
     assert (after[:36], after[38:]) == (before[:36], before[38:])
 
 
-def test_other_protocols_are_left_alone() -> None:
+def test_other_protocols_are_not_changed() -> None:
     packet = ip_packet(socket.IPPROTO_ICMP, bytes(range(40)))
     assert with_checksum(packet) == packet

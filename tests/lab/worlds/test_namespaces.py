@@ -1,4 +1,4 @@
-"""Network namespaces: what a killed run left behind is taken away, and traffic may pass through."""
+"""Network namespaces: leftovers of a killed run are removed, and traffic can pass through."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from penstock.lab.scenario.model import Broker, Link, Scenario
 from penstock.lab.worlds.namespaces import Namespaces, NoNamespaces, check_possible
 
 NO_SUCH_PROCESS = 2**22 + 1
-"""Beyond the largest process number that Linux gives."""
+"""Above the largest process number of Linux."""
 
 
-def test_what_a_killed_run_left_behind_is_taken_away() -> None:
+def test_leftovers_of_a_killed_run_are_removed() -> None:
     try:
         check_possible()
     except NoNamespaces as why:
@@ -41,7 +41,7 @@ socket.create_connection(("{host}", 7999), timeout=10).sendall(b"hello")
 """
 
 
-def test_the_ends_of_a_path_reach_each_other_and_the_names_are_free_again() -> None:
+def test_the_ends_of_a_path_reach_each_other_and_the_names_are_released() -> None:
     names = ("one", "two", "three", "four")
     links = tuple(Link(between=pair) for pair in pairwise(names))
     ground = Scenario(

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.net.broker.config import (
-    BrokerConfig,
     Limits,
     NeighbourConfig,
+    broker_config,
     load_config,
     parse_config,
 )
@@ -43,7 +43,7 @@ def test_what_is_written_is_read_back(
     rows: int,
     admin: bool,
 ) -> None:
-    config = BrokerConfig(
+    config = broker_config(
         name,
         data_dir,
         pubends=pubends,
@@ -59,7 +59,7 @@ def test_what_is_written_is_read_back(
 
 def test_only_what_differs_from_its_default_is_written(tmp_path: Path) -> None:
     path = tmp_path / "b.toml"
-    config = BrokerConfig("b", "/data", neighbours={"c.d": NeighbourConfig(cost=2)})
+    config = broker_config("b", "/data", neighbours={"c.d": NeighbourConfig(cost=2)})
 
     write_config(path, config)
 

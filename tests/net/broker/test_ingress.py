@@ -7,24 +7,16 @@ import pytest
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.block import Block
 from penstock.content.rows.frame import Frame
-from penstock.core.message import Message
+from penstock.core.message import ClientReply, ClientRequest, Message, RowsRequest
 from penstock.net.broker.config import Limits
 from penstock.net.broker.ingress import (
-    CLIENT_REPLIES,
-    CLIENT_REQUESTS,
     Breach,
     Ingress,
     Refused,
     check_neighbour,
 )
 from penstock.overlay.messages import Hello, LinkState
-from penstock.overlay.wire import (
-    DATAGRAM_MESSAGES,
-    GUARANTEED_MESSAGES,
-    MULTICAST_MESSAGES,
-    OVERLAY_MESSAGES,
-    QUEUES_MESSAGES,
-)
+from penstock.overlay.wire import ON_CONNECTIONS, vocabulary
 from penstock.services.guaranteed.messages import (
     Delivery,
     Knowledge,
@@ -105,7 +97,7 @@ def test_a_window_is_cut_to_its_limit() -> None:
     )
     small = Subscribe("s", "", window_bytes=10)
     assert ingress.check_client(small) is small
-    with pytest.raises(Breach, match="no window"):
+    with pytest.raises(Breach, match="window_bytes is not positive"):
         ingress.check_client(Subscribe("s", "", window_bytes=0))
 
 
@@ -138,12 +130,16 @@ def test_neighbours_speak_of_streams_and_of_the_overlay() -> None:
 
 
 def test_the_vocabularies_are_on_the_wire_and_apart() -> None:
-    every = {
-        *OVERLAY_MESSAGES,
-        *GUARANTEED_MESSAGES,
-        *QUEUES_MESSAGES,
-        *MULTICAST_MESSAGES,
-        *DATAGRAM_MESSAGES,
-    }
-    assert every >= CLIENT_REQUESTS | CLIENT_REPLIES
-    assert not CLIENT_REQUESTS & CLIENT_REPLIES
+    requests, replies = set(vocabulary(ClientRequest)), set(vocabulary(ClientReply))
+    assert requests
+    assert replies
+    assert not requests & replies
+    assert requests | replies < set(vocabulary(*ON_CONNECTIONS))
+
+
+def test_every_request_with_rows_can_be_refused_and_has_rows() -> None:
+    with_rows = vocabulary(RowsRequest)
+    assert with_rows
+    for kind in with_rows:
+        assert kind.refused is not RowsRequest.refused
+        assert "batch" in kind.__struct_fields__

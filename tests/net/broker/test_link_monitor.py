@@ -10,12 +10,12 @@ from penstock.content.rows.columns import Buffer
 from penstock.core.machine import Fact, Priority, QueuesMeasured
 from penstock.core.randomness import random_stream
 from penstock.core.trace import TraceRecord
+from penstock.mechanisms.back_off import BackOff
 from penstock.net.broker import link_monitor
-from penstock.net.broker.config import DialConfig, NeighbourConfig
+from penstock.net.broker.config import NeighbourConfig
 from penstock.net.broker.link import Link
 from penstock.net.broker.link_monitor import LinkMonitor
 from penstock.net.broker.telemetry import Telemetry
-from penstock.net.tcp.dialling import BackOff
 from penstock.net.tcp.outbox import Outbox
 from penstock.net.wall_clock import WallClock
 from penstock.overlay.link_queue import LinkQueue
@@ -49,7 +49,7 @@ class Listener:
 
 def make_link(name: str, clock: WallClock) -> Link:
     queue: LinkQueue[list[Buffer]] = LinkQueue()
-    back_off = BackOff(DialConfig(), random_stream(1, "dialling"))
+    back_off = BackOff(random_stream(1, "dialling"))
     owner: Any = None
     return Link(name, NeighbourConfig(), Outbox(clock, queue), back_off, clock, owner)
 

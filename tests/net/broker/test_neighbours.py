@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from penstock.core.clock import MILLISECOND, Duration
+from penstock.mechanisms.back_off import BackOff
 from penstock.net.broker.config import DialConfig, NeighbourConfig
 from penstock.net.process import free_port
 from penstock.net.tcp.connection import Connection
-from penstock.net.tcp.dialling import BackOff
 from penstock.net.tcp.transport import connect
 from penstock.overlay.messages import Hello, LinkControl, LinkControlled
 from penstock.services.guaranteed.messages import OpenProducer
@@ -201,14 +202,14 @@ async def test_a_refused_call_is_said_once(
     attempts = 0
     enough = asyncio.Event()
 
-    def no_pause(back_off: BackOff) -> float:
+    def no_wait(back_off: BackOff) -> Duration:
         nonlocal attempts
         attempts += 1
         if attempts == 5:
             enough.set()
-        return 0.001
+        return MILLISECOND
 
-    monkeypatch.setattr(BackOff, "pause_s", no_pause)
+    monkeypatch.setattr(BackOff, "next_wait", no_wait)
     await brokers.start("a", neighbours={"b": NeighbourConfig(address=address)})
     async with asyncio.timeout(PATIENCE_S):
         await enough.wait()

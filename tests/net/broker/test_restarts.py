@@ -1,19 +1,20 @@
 from __future__ import annotations
 
-from penstock.net.broker.restarts import MOST_FAILURES, WITHIN_S, Restarts
+from penstock.core.clock import SECOND
+from penstock.net.broker.restarts import MOST_FAILURES, WITHIN, restart_back_off
 
 
-def test_the_pause_doubles_and_then_the_broker_gives_up() -> None:
-    restarts = Restarts()
+def test_a_broker_that_fails_at_each_start_gives_up_after_some_pauses() -> None:
+    restarts = restart_back_off()
 
-    pauses = [restarts.pause_s(float(number)) for number in range(MOST_FAILURES)]
+    pauses = [restarts.wait_after_failure(number * SECOND) for number in range(MOST_FAILURES)]
 
-    assert pauses == [0.5, 1.0, 2.0, 4.0, None]
+    assert pauses == [SECOND // 2, SECOND, 2 * SECOND, 4 * SECOND, None]
 
 
-def test_failures_of_long_ago_do_not_count() -> None:
-    restarts = Restarts()
+def test_a_broker_that_fails_seldom_never_gives_up() -> None:
+    restarts = restart_back_off()
 
-    pauses = [restarts.pause_s(WITHIN_S * number) for number in range(3 * MOST_FAILURES)]
+    pauses = [restarts.wait_after_failure(WITHIN * number) for number in range(3 * MOST_FAILURES)]
 
-    assert pauses == [0.5] * (3 * MOST_FAILURES)
+    assert pauses == [SECOND // 2] * (3 * MOST_FAILURES)

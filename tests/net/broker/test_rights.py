@@ -4,10 +4,11 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.core.message import Right
-from penstock.net.broker.rights import ADMINISTRATIVE, NOT_ALLOWED, REFUSALS, may_administer
+from penstock.core.message import ClientRequest, Right
+from penstock.net.broker.rights import NOT_ALLOWED, may_administer
 from penstock.net.tcp.connection import Connection
 from penstock.overlay.messages import LinkControl, LinkControlled
+from penstock.overlay.wire import vocabulary
 from penstock.services.guaranteed.messages import SubscribeRefused, Unsubscribe, Unsubscribed
 from penstock.services.queues.messages import ChangeDestination, PurgeQueue, QueueAnswer
 from penstock.services.queues.parameters import QueueConfig
@@ -39,8 +40,10 @@ def test_others_may_administer_only_as_admin(address: Any) -> None:
 
 
 def test_what_needs_a_right_has_a_refusal() -> None:
-    assert REFUSALS.keys() == ADMINISTRATIVE
-    assert {LinkControl, PurgeQueue, ChangeDestination, Unsubscribe} <= ADMINISTRATIVE
+    administrative = {k for k in vocabulary(ClientRequest) if k.right is Right.ADMINISTER}
+    assert {LinkControl, PurgeQueue, ChangeDestination, Unsubscribe} <= administrative
+    for kind in administrative:
+        assert kind.refused is not ClientRequest.refused
     assert Unsubscribe("s").needed_right is Right.USE
     assert Unsubscribe("s", forget=True).needed_right is Right.ADMINISTER
 
@@ -56,7 +59,11 @@ async def start(brokers: Any, *, admin: bool = False) -> tuple[Any, Any]:
 
 async def test_others_may_not_administer(brokers: Any) -> None:
     _, client = await start(brokers)
-    client.send(LinkControl("c", 0, True), PurgeQueue(1, "q"), ChangeDestination(2, "al", "q@b"))
+    client.send(
+        LinkControl("c", 0, True),
+        PurgeQueue("q", request=1),
+        ChangeDestination("al", "q@b", request=2),
+    )
     client.send(Unsubscribe("somebody else's", forget=True))
 
     assert (await client.heard(LinkControlled)).problem == NOT_ALLOWED
@@ -78,7 +85,7 @@ async def test_who_is_connected_to_a_subscription_may_delete_it(brokers: Any) ->
 
 async def test_administrators_may(brokers: Any) -> None:
     _, client = await start(brokers, admin=True)
-    client.send(PurgeQueue(1, "q"), Unsubscribe("somebody else's", forget=True))
+    client.send(PurgeQueue("q", request=1), Unsubscribe("somebody else's", forget=True))
 
     assert (await client.heard(QueueAnswer)).problem == ""
     assert await client.heard(Unsubscribed) == Unsubscribed("somebody else's")

@@ -5,16 +5,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.net.broker.status import (
-    BrokerStatus,
+from penstock.net.broker.status import BrokerStatus, LinkStatus
+from penstock.services.guaranteed.status import (
     DurableSubscriptionStatus,
-    LinkStatus,
+    GuaranteedStatus,
     PubendStatus,
     SubscriptionStatus,
 )
 
 KINDS = (
     BrokerStatus,
+    GuaranteedStatus,
     DurableSubscriptionStatus,
     LinkStatus,
     PubendStatus,

@@ -9,9 +9,8 @@ import pytest
 
 from penstock.core.machine import Fact, Received
 from penstock.core.trace import TraceRecord
-from penstock.net.broker import telemetry_stream
 from penstock.net.broker.config import TelemetryConfig
-from penstock.net.broker.telemetry_stream import TelemetryStream
+from penstock.services.guaranteed import telemetry_stream
 from penstock.services.guaranteed.links import OWN_SESSION
 from penstock.services.guaranteed.messages import (
     Delivery,
@@ -22,6 +21,7 @@ from penstock.services.guaranteed.messages import (
     PublishReceipt,
     PublishRefused,
 )
+from penstock.services.guaranteed.telemetry_stream import TelemetryStream
 
 OWN = "telemetry@b"
 

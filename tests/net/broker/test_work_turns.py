@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from penstock.content.rows.batch import Batch
-from penstock.core.message import Message
+from penstock.core.message import ClientRequest, Message
+from penstock.core.why import WhyRequest
 from penstock.net.broker import work_turns
-from penstock.net.broker.ingress import CLIENT_REQUESTS
 from penstock.net.broker.work_turns import AT_ONCE, MOST_QUICK, QUICK, WorkTurns, is_quick
-from penstock.services.guaranteed.messages import Publish, WhyRequest
+from penstock.overlay.wire import vocabulary
+from penstock.services.guaranteed.messages import Publish
 
 
 class Client:
@@ -97,7 +98,7 @@ async def test_a_session_that_has_ended_is_not_worked_on(broker: Broker) -> None
 
 
 def test_only_messages_of_a_fixed_small_cost_are_quick() -> None:
-    assert QUICK < CLIENT_REQUESTS
+    assert {*vocabulary(ClientRequest)} > QUICK
     assert Publish in QUICK
 
 

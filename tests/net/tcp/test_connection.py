@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.content.codec.envelope import ENVELOPE
-from penstock.content.codec.wire import Decoder, encode
+from penstock.content.codec.stream import Decoder, encode
 from penstock.content.rows.batch import Batch
 from penstock.core.message import Message
 from penstock.net.tcp.connection import Connection, ConnectionOptions

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.columns import Buffer
 from penstock.core.clock import SECOND

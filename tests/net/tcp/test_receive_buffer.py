@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.content.codec.envelope import ENVELOPE, MAGIC, WIRE_VERSION, MalformedMessage
+from penstock.content.codec.envelope import ENVELOPE, MAGIC, WIRE_VERSION
+from penstock.content.codec.malformed import MalformedMessage
 from penstock.net.tcp.receive_buffer import (
     FIRST_BUFFER_BYTES,
     LARGEST_BUFFER_BYTES,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.net.process import free_port
 from penstock.net.tcp.transport import HandshakeFailed, connect
 from penstock.overlay.messages import Goodbye, Hello

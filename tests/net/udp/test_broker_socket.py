@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
+from penstock.content.codec.datagram import DatagramDecoder, datagram_of, encode_message
 from penstock.core.datagrams import ReceivedTogether, SendBestEffort, SendTogether
 from penstock.core.machine import Fact, Received, SessionClosed
 from penstock.core.message import Message
 from penstock.net.udp.broker_socket import DatagramSocket
-from penstock.net.udp.packing import Unpacker, datagram_of, encode_message
 from penstock.net.wall_clock import WallClock
-from penstock.services.datagram.messages import AddressBound, BindAddress, EchoRequest
+from penstock.overlay.messages import AddressBound, BindAddress
+from penstock.overlay.wire import datagram_messages
+from penstock.services.datagram.messages import EchoRequest
 
 ECHO = EchoRequest("p@near", "s@near", 1)
 PATIENCE_S = 60
@@ -33,7 +35,7 @@ class Client(asyncio.DatagramProtocol):
 
     def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
         self.datagrams += 1
-        for message in Unpacker().unpacked(data):
+        for message in DatagramDecoder(datagram_messages()).decode(data):
             self.heard.put_nowait(message)
 
     def send(self, *messages: Message) -> None:

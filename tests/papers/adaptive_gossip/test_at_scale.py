@@ -1,4 +1,4 @@
-"""The arrays are the machines, within noise, at 60 peers on the same seeds."""
+"""The arrays agree with the machines, within noise, at 60 peers on the same seeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.services.gossip.parameters import Law
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_plain_gossip_is_the_same_as_arrays(seed: int) -> None:
+def test_plain_gossip_agrees_with_arrays(seed: int) -> None:
     scenario = plain(20, 5.3)
     machines, arrays = simulate(scenario, seed), run_arrays(scenario, seed)
     assert arrays.receivers == pytest.approx(machines.receivers, abs=0.015)
@@ -32,16 +32,16 @@ def test_both_laws_settle_at_the_same_rate(law: Law) -> None:
     assert arrays.receivers == pytest.approx(machines.receivers, abs=0.01)
 
 
-def test_arrays_refuse_what_they_do_not_know() -> None:
+def test_arrays_refuse_unsupported_scenarios() -> None:
     scenario = msgspec.structs.replace(plain(30, 8.0), changes=(BufferChange(1, 0.5, 9),))
-    with pytest.raises(ValueError, match="no changes"):
+    with pytest.raises(ValueError, match="no buffer changes"):
         run_arrays(scenario, 1)
 
 
 def test_the_ideal_rate_is_interpolated_between_two_runs() -> None:
     slower, faster = (run_arrays(plain(30, factor * 30), 1) for factor in (0.25, 0.285))
     rate, age = ideal_rate_and_age(slower, faster)
-    assert rate / 30 == pytest.approx(0.267, abs=0.02), "the theory's 0.267 for each buffer"
+    assert rate / 30 == pytest.approx(0.267, abs=0.02), "theory says 0.267 per buffer"
     assert age == pytest.approx(5.3, abs=0.3)
 
 
@@ -56,7 +56,7 @@ def test_a_table_purges_the_oldest_of_each_row() -> None:
     assert table.held.tolist() == [2, 0]
 
 
-def test_a_copy_of_a_dropped_event_is_not_taken_in_again() -> None:
+def test_a_copy_of_a_dropped_event_is_not_stored_again() -> None:
     table = EventTable(2, 6, 1)
     table.publish(np.array([0]), 0)
     sent = table.grow_older(np.array([0]), 30)
@@ -67,7 +67,7 @@ def test_a_copy_of_a_dropped_event_is_not_taken_in_again() -> None:
     assert not table.ages[1].any()
 
 
-def test_a_full_table_says_what_to_do() -> None:
+def test_the_error_of_a_full_table_names_the_remedy() -> None:
     table = EventTable(3, 2, 5)
     with pytest.raises(OverflowError, match="wider"):
         table.publish(np.array([0, 1, 2]), 0)

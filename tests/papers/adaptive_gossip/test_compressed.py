@@ -1,4 +1,4 @@
-"""A smaller measure is the same run: as much for each round and buffer."""
+"""A compressed run is the same run: the same load per round and buffer."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def test_load_and_buffers_keep_their_proportions() -> None:
     assert small.parameters.datagram_bytes == 1400
 
 
-def test_a_file_may_ask_for_longer_rounds() -> None:
+def test_a_file_may_set_longer_rounds() -> None:
     whole = msgspec.structs.replace(dynamic("improved"), live_period_s=1.0)
     small = compressed(whole)
     assert small.period_s == 1.0
     assert small.offered_msgs_per_s == pytest.approx(20.0 * 5 / 3)
 
 
-def test_what_is_as_short_already_is_left_as_it_is() -> None:
+def test_a_scenario_with_short_rounds_is_not_changed() -> None:
     small = compressed(dynamic("paper"))
     assert compressed(small) == small
 

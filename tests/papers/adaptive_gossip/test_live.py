@@ -1,4 +1,4 @@
-"""A short run over real sockets, with everything that may happen to a group."""
+"""A short run over real sockets, with all kinds of changes of a group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_storm_over_udp() -> None:
     assert result.input_rate_msgs_per_s > 0.2 * scenario.offered_msgs_per_s
     assert 0 < group.rounds_kept <= 1.1
     newcomers = [name for name in group.endpoints if name.startswith("n")]
-    assert len(newcomers) == 2, "a tenth of the peers was replaced"
+    assert len(newcomers) == 2, "a tenth of the peers must have been replaced"
     buffers = [
         endpoint.host.peers["default"].buffer.capacity for endpoint in group.endpoints.values()
     ]
@@ -30,7 +30,7 @@ def test_a_storm_over_udp() -> None:
         endpoint.host.check_invariants()
 
 
-def test_the_whole_run_is_sixty_peers_of_a_third_of_the_papers_buffers() -> None:
+def test_the_full_run_has_sixty_peers_with_a_third_of_the_papers_buffers() -> None:
     scenario = live_scenario("improved")
     assert (scenario.peers, scenario.parameters.buffer_events, scenario.rounds) == (60, 30, 240)
     assert round(scenario.offered_msgs_per_s) == 333

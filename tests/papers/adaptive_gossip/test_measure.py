@@ -1,4 +1,4 @@
-"""What is added up from deliveries and from the peers' records."""
+"""Measurements from deliveries and from the peers' records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ START = 1_000 * ROUND
 
 
 def records(*rows: tuple[float, str, str, float]) -> GroupRecords:
-    """At which round who recorded what; all but "idle" are senders."""
+    """Records of (round, node, metric, value); all nodes but "idle" are senders."""
     telemetry = Telemetry()
     for at_round, node, metric, value in rows:
         at = START + round(at_round * ROUND)
@@ -34,7 +34,7 @@ def records(*rows: tuple[float, str, str, float]) -> GroupRecords:
     return GroupRecords(telemetry, nodes, START)
 
 
-def test_allowed_rates_of_senders_last_from_record_to_record_and_end_with_the_last() -> None:
+def test_an_allowed_rate_holds_until_the_next_record_and_ends_with_the_last() -> None:
     found = records(
         (0.5, "a", "allowed_msgs_per_s", 1.0),
         (2.5, "a", "allowed_msgs_per_s", 3.0),
@@ -47,7 +47,7 @@ def test_allowed_rates_of_senders_last_from_record_to_record_and_end_with_the_la
     assert found.allowed_by_round(SCENARIO).tolist() == [21.0, 1.0, 4.0, 5.0]
 
 
-def test_the_age_of_drops_is_that_of_drops_after_the_warm_up() -> None:
+def test_the_age_of_drops_excludes_the_warm_up() -> None:
     found = records(
         (0.5, "a", "dropped_events", 10.0),
         (3.5, "a", "dropped_events", 30.0),

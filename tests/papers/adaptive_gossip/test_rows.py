@@ -1,4 +1,4 @@
-"""The table and the figures, from runs that are made up: what is judged, and how it is drawn."""
+"""The table and the figures, from synthetic runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.papers.table import PaperRow
 
 
 def made_up(job: Job) -> GossipResult:
-    """As the theory has it: 95 % at 0.267 messages a second for each buffer."""
+    """A result according to theory: 95 % at 0.267 messages per second and buffer."""
     scenario = job.scenario
     rate = min(scenario.offered_msgs_per_s, 0.267 * scenario.parameters.buffer_events)
     share = 1 - 0.05 ** (0.267 * scenario.parameters.buffer_events / scenario.offered_msgs_per_s)
@@ -73,7 +73,7 @@ def test_every_experiment_has_its_rows_and_figures(rows: list[PaperRow], out: Pa
     ]
 
 
-def test_the_ideal_rate_is_what_the_theory_put_in(rows: list[PaperRow]) -> None:
+def test_the_ideal_rate_is_that_of_the_synthetic_runs(rows: list[PaperRow]) -> None:
     ideal = [row for row in rows if row.metric == "ideal rate / buffers at 60"]
     assert ideal[0].paper_law == pytest.approx(0.267, abs=0.002)
     assert ideal[0].verdict == "reproduced"
@@ -86,7 +86,7 @@ def test_both_laws_are_judged_by_how_soon_the_rate_is_stable(rows: list[PaperRow
     assert settling.verdict == "beaten"
 
 
-def test_every_job_is_run_for_every_seed_but_the_largest_group() -> None:
+def test_every_job_except_the_largest_group_runs_with_every_seed() -> None:
     jobs = paper_jobs(3)
     assert len({(job.key, job.seed) for job in jobs}) == len(jobs)
     seeds = {job.key: [each.seed for each in jobs if each.key == job.key] for job in jobs}

@@ -1,4 +1,4 @@
-"""The scenario files say what the code understands, and small ones hold their expectations."""
+"""The scenario files are valid, and small ones meet their expectations."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ SCENARIOS = sorted(Path(papers.__file__).parent.glob("scenarios/gossip-*.toml"))
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_every_file_is_understood_and_named_after_itself(path: Path) -> None:
+def test_every_file_is_valid_and_named_after_its_scenario(path: Path) -> None:
     assert read_as(path, GossipScenario).name == path.stem
     assert service_of(path) == "gossip"
 
 
-def test_a_file_with_an_unknown_field_is_refused_by_name(tmp_path: Path) -> None:
+def test_an_unknown_field_is_refused_and_named(tmp_path: Path) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text('name = "x"\npurpose = "y"\nfanout = 4\n[parameters]\n')
     with pytest.raises(ScenarioError, match=r"wrong\.toml.*fanout"):
@@ -40,7 +40,7 @@ def test_a_file_with_an_unknown_field_is_refused_by_name(tmp_path: Path) -> None
         read_as(tmp_path / "nowhere.toml", GossipScenario)
 
 
-def test_plain_gossip_is_what_its_file_expects() -> None:
+def test_plain_gossip_meets_its_expectations() -> None:
     path = next(each for each in SCENARIOS if each.stem == "gossip-plain")
     scenario = msgspec.structs.replace(read_as(path, GossipScenario), rounds=36, warm_up_rounds=10)
     result = GossipRun(scenario, "sim", 1).measure()
@@ -48,7 +48,7 @@ def test_plain_gossip_is_what_its_file_expects() -> None:
     assert result.drop_age == pytest.approx(3.7, rel=0.1), "Figure 2 at 30 msg/s"
 
 
-def test_a_run_is_judged_by_what_its_file_expects() -> None:
+def test_a_run_is_judged_by_its_expectations() -> None:
     scenario = GossipScenario(
         "x",
         "y",
@@ -72,14 +72,14 @@ def test_a_run_is_judged_by_what_its_file_expects() -> None:
     assert len(telemetry.series("allowed_msgs_per_s")) == 10
 
 
-def test_a_group_that_is_too_large_for_sockets_is_refused_in_words() -> None:
+def test_a_group_that_is_too_large_for_sockets_is_refused() -> None:
     path = next(each for each in SCENARIOS if each.stem == "gossip-scale-100000")
     with pytest.raises(ScenarioError, match="100000 peers are too many"):
         prepare(path, "net", 1)
     assert prepare(path, "sim", 1).scenario.peers == 100_000
 
 
-def test_changes_loss_and_churn_leave_every_invariant_standing() -> None:
+def test_changes_loss_and_churn_break_no_invariant() -> None:
     """The machines check themselves after every fact; nothing is delivered twice."""
     scenario = GossipScenario(
         "churn",
@@ -97,7 +97,7 @@ def test_changes_loss_and_churn_leave_every_invariant_standing() -> None:
     group = SimulatedGroup(scenario, 3, checked=True)
     result = group.run()
     assert result.receivers > 0.8
-    assert group.book.most_receivers <= 16 + 8, "the peers, and those who came for others"
+    assert group.book.most_receivers <= 16 + 8, "the peers and their replacements"
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
@@ -117,14 +117,14 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
 
 class Uneven(SimulatedGroup):
-    """Two of the peers want as much as they can get, the others hardly anything."""
+    """Two of the peers offer as much as they may, the others hardly anything."""
 
     def _start_offering(self, name: str) -> None:
         interval_ns = SECOND // 5 if name in ("p0", "p1") else 30 * SECOND
         self.scheduler.at(self.scheduler.now, self._offer, name, interval_ns)
 
 
-def test_many_that_want_little_do_not_hold_back_the_few_that_want_much() -> None:
+def test_many_idle_senders_do_not_limit_the_few_busy_ones() -> None:
     scenario = GossipScenario(
         "uneven",
         "two senders use what ten others leave",
@@ -136,6 +136,6 @@ def test_many_that_want_little_do_not_hold_back_the_few_that_want_much() -> None
     )
     group = Uneven(scenario, 1)
     result = group.run()
-    assert result.input_rate_msgs_per_s > 0.75 * 0.267 * 20, "what the theory says they can carry"
+    assert result.input_rate_msgs_per_s > 0.75 * 0.267 * 20, "theory says that they can carry this"
     assert result.receivers > 0.93
     assert not any(peer.waiting for name, peer in group.peers.items() if name not in ("p0", "p1"))

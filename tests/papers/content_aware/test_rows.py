@@ -1,11 +1,11 @@
-"""The table of the content-aware paper: every row has a value, and is measured as it says."""
+"""The table of the content-aware paper: every row has a value and measures what it says."""
 
 from __future__ import annotations
 
 import pytest
 
+from penstock.content.codec.datagram import encode_message
 from penstock.core.clock import MILLISECOND, SECOND
-from penstock.net.udp.packing import encode_message
 from penstock.papers.content_aware.large import LargeRun
 from penstock.papers.content_aware.large_rows import large_rows
 from penstock.papers.content_aware.live_clients import LivePair, LiveRun, payload_for
@@ -79,7 +79,7 @@ TAG = FlowTag("subscriber-1@far", 1, 100_000, 10_000_000)
 
 
 def message_with(*tags: FlowTag) -> Publication:
-    """What a live publisher sends, without a payload."""
+    """A message of a live publisher, without a payload."""
     attributes: dict[str, Attribute] = {"pair": 0, "kind": "wanted"}
     sent_at = 10**18
     return Publication(
@@ -89,7 +89,7 @@ def message_with(*tags: FlowTag) -> Publication:
 
 @pytest.fixture
 def runs() -> Runs:
-    """One made-up run for every task of the plans, the large ones left out."""
+    """One synthetic run for every task of the plans, except the large ones."""
     found: Runs = {}
     for task in tasks_of(PLANS, SEEDS):
         if task.scenario != LARGE:
@@ -166,15 +166,15 @@ def test_a_live_run_is_measured_like_a_simulated_one() -> None:
     assert unfairness(scenario, live, 120.0, 200.0) == unfairness(scenario, simulated, 120.0, 200.0)
 
 
-def test_smaller_messages_on_a_real_link_are_no_unfairness() -> None:
+def test_smaller_messages_on_a_real_link_are_not_unfair() -> None:
     scenario = load(FAIRNESS)
     counts = (48, 36, 36)
     live = LiveRun(tuple(LivePair(1200 * each, (each,) * 1200) for each in counts))
-    # 480 a second where 446 of full size would fit; two of the flows want no more than 150.
+    # 480 per second where 446 of full size would fit; two of the flows want at most 150.
     assert unfairness(scenario, live, 120.0, 200.0) == pytest.approx(100 * 12 / 180)
 
 
-def test_stragglers_of_a_live_run_are_not_lost_and_part_of_no_rate() -> None:
+def test_late_messages_of_a_live_run_are_not_lost_and_part_of_no_rate() -> None:
     live = LiveRun((LivePair(100, (40, 40), late_messages=15),))
     assert live.missed_messages == 5
     assert live.received_messages == 80
@@ -203,7 +203,7 @@ def test_tcps_share_is_of_the_whole_link() -> None:
     assert tcp_share(TCP, made_up(load(TCP), [200.0])) == pytest.approx(50.0)
 
 
-def test_tcp_starves_beside_both_flows_that_are_not_controlled() -> None:
+def test_tcp_starves_beside_both_uncontrolled_flows() -> None:
     for name in (TCP, "tcp-thin"):
         scenario = load(name)
         wanted = sum(pair.matching * pair.rate_msgs_per_s[0].msgs_per_s for pair in scenario.pairs)

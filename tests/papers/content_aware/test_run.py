@@ -39,11 +39,11 @@ def shown(path: Path, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[i
     return status, json.loads(capsys.readouterr().out)
 
 
-def test_the_law_of_the_file_decides_what_is_lost(
+def test_the_law_of_the_file_determines_the_losses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status, free = shown(narrow(tmp_path, "none", lost=100), capsys)
-    assert status == 3, "223 of 400 messages a second fit"
+    assert status == 3, "only 223 of 400 messages per second fit"
     assert free["held"] is False
     status, controlled = shown(narrow(tmp_path, "improved", lost=100), capsys)
     assert status == 0
@@ -52,9 +52,7 @@ def test_the_law_of_the_file_decides_what_is_lost(
     assert controlled["rates_msgs_per_s"] == [controlled["received_messages"] / 10.0]
 
 
-def test_the_network_takes_the_same_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_network_runs_the_same_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, live = shown(
         narrow(tmp_path, "paper", lost=1_000_000, duration_s=20.0), capsys, "--world", "net"
     )
@@ -63,7 +61,7 @@ def test_the_network_takes_the_same_file(
     assert live["world"] == "net"
 
 
-def test_every_shipped_file_is_understood() -> None:
+def test_every_shipped_file_is_valid() -> None:
     files = sorted(SHIPPED.glob("datagram-*.toml"))
     prepared = {path.stem: prepare(path, "sim", 1) for path in files}
     assert len(prepared) == 7
@@ -73,6 +71,6 @@ def test_every_shipped_file_is_understood() -> None:
 
 
 @pytest.mark.parametrize("name", ["datagram-tcp", "datagram-large"])
-def test_what_needs_the_simulator_says_so(name: str) -> None:
-    with pytest.raises(ScenarioError, match="sim world only"):
+def test_scenarios_for_the_simulator_alone_are_refused_live(name: str) -> None:
+    with pytest.raises(ScenarioError, match="only with --world sim"):
         prepare(SHIPPED / f"{name}.toml", "net", 1)

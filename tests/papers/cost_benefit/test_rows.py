@@ -1,4 +1,4 @@
-"""The tables and figures of the cost-benefit paper, from runs that are made up: what is judged."""
+"""The tables and figures of the cost-benefit paper, from synthetic runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECONDS = 75
 
 
 def made_up(plan: RunPlan, share: float = 1.0, highest: float = 40.0) -> MulticastResult:
-    """Every class has its fair share of the paper's scenarios, or a part of it."""
+    """Every class has the given part of its fair share in the paper's scenarios."""
     fair = {"acfg": 1.0, "cdg": 1.0, "AF": 0.05, "streams": 2.0}
     if plan.scenario == "1":
         fair["acfg"] = 2.0
@@ -57,10 +57,10 @@ def find(rows: list[PaperRow], run: str, metric: str) -> PaperRow:
     return found
 
 
-def test_what_keeps_to_the_bars_is_reproduced_or_beaten() -> None:
+def test_results_within_the_bars_are_reproduced_or_beaten() -> None:
     rows = rows_of(all_made_up())
     assert {each.verdict for each in rows} <= {"reproduced", "beaten"}
-    assert len({(each.run, each.metric) for each in rows}) == len(rows), "every row once"
+    assert len({(each.run, each.metric) for each in rows}) == len(rows), "a row occurs twice"
     assert all(each.seeds == 2 for each in rows)
 
 
@@ -73,7 +73,7 @@ def test_a_quarter_less_throughput_is_not_reproduced() -> None:
     assert find(rows, "4: 800 senders, 1,602 brokers", "all senders").verdict == "not reproduced"
 
 
-def test_a_bar_that_only_the_improved_law_keeps_says_why() -> None:
+def test_a_bar_that_only_the_improved_law_meets_has_a_note() -> None:
     results = all_made_up()
     plan = STARS["paper", 5]
     results[plan] = [made_up(plan, highest=215.0)]
@@ -113,7 +113,7 @@ def measured(paper: dict[str, Rates]) -> dict[tuple[str, Law], Rates]:
     return {(name, law): rates for law, of in laws for name, rates in of.items()}
 
 
-def test_full_links_and_equal_shares_keep_to_every_live_bar() -> None:
+def test_full_links_and_equal_shares_meet_every_live_bar() -> None:
     rows = live_rows_of(measured(FULL))
     assert {each.verdict for each in rows} <= {"reproduced", "beaten"}
     assert all(each.run.endswith("(live)") for each in rows)

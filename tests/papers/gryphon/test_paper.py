@@ -1,4 +1,4 @@
-"""The Gryphon experiments in small: the shape of E2, both laws, and the named bottleneck."""
+"""Small Gryphon experiments: the shape of E2, both laws, and the named bottleneck."""
 
 import pytest
 

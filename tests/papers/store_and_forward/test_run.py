@@ -50,7 +50,7 @@ def test_a_scenario_is_run_and_judged(small: Path) -> None:
     assert any(record.metric == "queue_messages" for record in telemetry.records)
 
 
-def test_an_expectation_that_fails_is_told(small: Path) -> None:
+def test_a_failed_expectation_is_reported(small: Path) -> None:
     small.write_text(SMALL.format(load=1))
     outcome = prepare(small, "sim", 1).run(Telemetry(), lambda at_s: None)
     assert [verdict.held for verdict in outcome.verdicts] == [True, False]
@@ -65,12 +65,12 @@ def test_the_network_runs_it_compressed(small: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["queues-balanced", "queues-unbalanced", "queues-inverted"])
-def test_what_comes_with_the_library_can_be_run(name: str) -> None:
+def test_every_shipped_file_can_be_run(name: str) -> None:
     path = Path(str(files("penstock.papers") / "scenarios" / f"{name}.toml"))
     assert prepare(path, "sim", 1).scenario.messages == 1_000_000
 
 
-def test_a_mistake_is_told_with_the_file_and_the_field(tmp_path: Path) -> None:
+def test_an_error_names_the_file_and_the_field(tmp_path: Path) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text(SMALL.format(load=1).replace("messages = 4000", "messages = -1"))
     with pytest.raises(ScenarioError, match=r"wrong\.toml: messages: expected int"):

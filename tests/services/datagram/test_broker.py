@@ -1,4 +1,4 @@
-"""A broker forwards, and checks where a client's word enters."""
+"""A broker forwards, and checks what its own clients ask for."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ import pytest
 from penstock.core.datagrams import SendBestEffort
 from penstock.core.machine import Effect, Priority, Send
 from penstock.core.message import Message
+from penstock.core.why import Asker, WhyRequest
+from penstock.services.datagram.admission import MAX_FILTERS_OF_SESSION
 from penstock.services.datagram.broker import DatagramBroker
-from penstock.services.datagram.forwarding.clients import MAX_FILTERS_OF_SESSION
 from penstock.services.datagram.messages import (
     CloseDatagram,
     DatagramOpened,
     DatagramsSubscribed,
     DatagramWhyAnswer,
     DatagramWhyQuestion,
-    DatagramWhyReply,
-    DatagramWhyRequest,
     EchoRequest,
     Feedback,
     Interest,
@@ -211,24 +210,22 @@ def test_a_new_neighbour_is_told_the_sources() -> None:
     assert made.link_up("new", NOW) == [control("new", SourceAnnouncement("far", 1, 1, True))]
 
 
+ASKER = Asker("client/2", WhyRequest("p", request=1), "datagram")
+
+
 def test_why_is_passed_to_the_publisher_and_back() -> None:
     made = broker()
     tell(made, "client/1", OpenDatagram("p", True))
-    assert tell(made, "client/2", DatagramWhyRequest("p")) == [
-        Send("client/1", DatagramWhyQuestion(1))
-    ]
+    assert made.why("p", ASKER, NOW) == [Send("client/1", DatagramWhyQuestion(1))]
     assert tell(made, "client/3", DatagramWhyAnswer(1, b"{}")) == []
-    assert tell(made, "client/1", DatagramWhyAnswer(1, b"{}")) == [
-        Send("client/2", DatagramWhyReply(b"{}"))
-    ]
+    assert tell(made, "client/1", DatagramWhyAnswer(1, b"{}")) == [ASKER.told(b"{}")]
 
 
 def test_why_of_a_publisher_that_is_not_here_or_leaves_says_so() -> None:
     made = broker()
-    (effect,) = tell(made, "client/2", DatagramWhyRequest("p"))
-    assert isinstance(effect, Send)
-    assert "no datagram publisher 'p'" in effect.message.problem
+    assert made.why("p", ASKER, NOW) is None
     tell(made, "client/1", OpenDatagram("p", True))
-    tell(made, "client/2", DatagramWhyRequest("p@near"))
+    assert made.known_names() == {"datagram clients": ["p"]}
+    made.why("p@near", ASKER, NOW)
     told = made.session_closed("client/1", NOW)
-    assert Send("client/2", DatagramWhyReply(b"", "the publisher has disconnected")) in told
+    assert ASKER.refused("the publisher has disconnected") in told

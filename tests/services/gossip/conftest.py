@@ -1,4 +1,4 @@
-"""Events and gossips that the tests of this folder make up."""
+"""Events, gossips and measures for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from penstock.services.gossip.laws.law import Measures
 from penstock.services.gossip.messages import (
     Acquaintance,
     BufferClaim,
@@ -56,5 +57,24 @@ def make_gossip() -> Callable[..., Gossip]:
     ) -> Gossip:
         events = tuple(event for event, _ in pairs)
         return Gossip(group, sender, header, events, bytes(age for _, age in pairs))
+
+    return make
+
+
+@pytest.fixture
+def make_measures() -> Callable[..., Measures]:
+    """A sender that uses its rate, in the middle of the paper's marks."""
+
+    def make(**changes: object) -> Measures:
+        fields: dict[str, object] = {
+            "rate_msgs_per_s": 0.5,
+            "used_rate_msgs_per_s": 0.5,
+            "average_tokens": 0.0,
+            "average_age": 6.0,
+            "copies": 3.0,
+            "reaches_everybody": False,
+            "group_size": 60.0,
+        }
+        return Measures(**{**fields, **changes})  # type: ignore[arg-type]
 
     return make

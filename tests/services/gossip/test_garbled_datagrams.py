@@ -15,19 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from xxhash import xxh3_64_intdigest
 
-from penstock.content.codec.envelope import (
-    CHECKSUM,
-    ENVELOPE,
-    MAGIC,
-    PREAMBLE,
-    WIRE_VERSION,
-    MalformedMessage,
-)
-from penstock.content.codec.wire import Decoder, encode
+from penstock.content.codec.envelope import CHECKSUM, ENVELOPE, MAGIC, PREAMBLE, WIRE_VERSION
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.stream import Decoder, encode
 from penstock.core.datagrams import DatagramReceived
 from penstock.core.machine import DeadlineReached
 from penstock.core.message import Message
-from penstock.services.gossip.facts import DeliverEvents, FromGroup, InGroup, JoinGroup, Publish
+from penstock.services.gossip.facts import (
+    DeliverEvents,
+    FromGroup,
+    InGroup,
+    JoinGossipGroup,
+    PublishEvent,
+)
 from penstock.services.gossip.host import GossipHost
 from penstock.services.gossip.messages import (
     GOSSIP_MESSAGES,
@@ -81,7 +81,7 @@ def head_of(datagram: bytes) -> bytes:
 
 def host() -> GossipHost:
     made = GossipHost("127.0.0.1:1", 20, 1)
-    made.handle(JoinGroup(GossipParameters(group="g"), ("127.0.0.1:9",)), now=0)
+    made.handle(JoinGossipGroup(GossipParameters(group="g"), ("127.0.0.1:9",)), now=0)
     return made
 
 
@@ -101,7 +101,7 @@ def survives(machine: GossipHost, datagram: bytes) -> bool:
                 assert all(type(value) in CARRIED for value in event.attributes.values())
                 msgspec.msgpack.encode(event)
     machine.check_invariants()
-    machine.handle(InGroup("g", Publish(1, b"x")), now=0)
+    machine.handle(InGroup("g", PublishEvent(1, b"x")), now=0)
     deadline = machine.next_deadline()
     assert deadline is not None
     for effect in machine.handle(DeadlineReached(), now=deadline):

@@ -12,10 +12,10 @@ from penstock.services.gossip.facts import (
     DeliverEvents,
     FromGroup,
     InGroup,
-    JoinGroup,
+    JoinGossipGroup,
     Leave,
-    Publish,
     Published,
+    PublishEvent,
     ResizeBuffer,
 )
 from penstock.services.gossip.host import GossipHost, GroupRefused
@@ -26,7 +26,7 @@ from penstock.services.gossip.parameters import GossipParameters
 def host(*groups: str, buffer_events: int = 90) -> GossipHost:
     made = GossipHost("me", buffer_events, 1)
     for group in groups:
-        made.handle(JoinGroup(GossipParameters(group=group), ("a",)), now=0)
+        made.handle(JoinGossipGroup(GossipParameters(group=group), ("a",)), now=0)
         made.check_invariants()
     return made
 
@@ -57,7 +57,7 @@ def test_a_datagram_finds_its_group(
 
 def test_every_group_has_its_own_rounds_and_publications() -> None:
     machine = host("one", "two")
-    effects = machine.handle(InGroup("one", Publish(1, b"x")), now=0)
+    effects = machine.handle(InGroup("one", PublishEvent(1, b"x")), now=0)
     assert [effect.group for effect in effects if isinstance(effect, FromGroup)] == ["one"]
     assert isinstance(effects[0].effect, Published)  # type: ignore[attr-defined]
     groups = set()
@@ -73,9 +73,9 @@ def test_every_group_has_its_own_rounds_and_publications() -> None:
 def test_what_cannot_be_done_is_refused_in_words() -> None:
     machine = host("one", buffer_events=1)
     with pytest.raises(GroupRefused, match="already"):
-        machine.handle(JoinGroup(GossipParameters(group="one"), ()), now=0)
+        machine.handle(JoinGossipGroup(GossipParameters(group="one"), ()), now=0)
     with pytest.raises(GroupRefused, match="none left"):
-        machine.handle(JoinGroup(GossipParameters(group="two"), ()), now=0)
+        machine.handle(JoinGossipGroup(GossipParameters(group="two"), ()), now=0)
     with pytest.raises(GroupRefused, match="join it first"):
         machine.handle(InGroup("two", Leave()), now=0)
     with pytest.raises(GroupRefused, match="resize the process"):

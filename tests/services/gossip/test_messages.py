@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.content.codec.envelope import MalformedMessage
-from penstock.content.codec.wire import Decoder, encode
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.stream import Decoder, encode
 from penstock.core.message import Message
 from penstock.services.gossip.messages import (
     GOSSIP_MESSAGES,

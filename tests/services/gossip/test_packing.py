@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.content.codec.wire import encoded_size
+from penstock.content.codec.size import encoded_size
 from penstock.services.gossip.membership.view import DEPARTURES_IN_GOSSIP
 from penstock.services.gossip.messages import (
     LATEST_PERIOD,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.content.codec.wire import encoded_size
+from penstock.content.codec.size import encoded_size
 from penstock.core.clock import SECOND
 from penstock.core.datagrams import DatagramReceived, SendDatagram
 from penstock.core.machine import DeadlineReached, Effect, Machine
@@ -15,8 +15,8 @@ from penstock.services.gossip.facts import (
     Leave,
     Meet,
     PublicationRefused,
-    Publish,
     Published,
+    PublishEvent,
     ResizeBuffer,
 )
 from penstock.services.gossip.messages import BufferClaim, Event, Gossip, Header, event_id
@@ -102,10 +102,10 @@ def test_publications_wait_for_tokens() -> None:
     machine = peer(adaptation=adaptation, law="paper")
     effects: list[Effect] = []
     for token in range(7):
-        effects += machine.handle(Publish(token, b"x"), now=0)
+        effects += machine.handle(PublishEvent(token, b"x"), now=0)
     assert [type(effect) for effect in effects] == [Published] * 5, "the bucket begins half full"
     assert len(machine.waiting) == 2
-    waited_until = machine.bucket.next_token()
+    waited_until = machine.bucket.ready_at()
     assert waited_until == 10 * SECOND
     published = machine.handle(DeadlineReached(), now=waited_until)
     assert Published(5, event_id(machine.origin, 6)) in published
@@ -114,13 +114,13 @@ def test_publications_wait_for_tokens() -> None:
 def test_without_adaptation_nothing_waits() -> None:
     machine = peer(law="none")
     for token in range(50):
-        assert machine.handle(Publish(token, b"x"), now=0) != []
+        assert machine.handle(PublishEvent(token, b"x"), now=0) != []
     assert not machine.waiting
 
 
 def test_too_many_publications_are_refused_with_the_rate() -> None:
     machine = peer(waiting_publications=3)
-    effects = [effect for n in range(9) for effect in machine.handle(Publish(n, b"x"), now=0)]
+    effects = [effect for n in range(9) for effect in machine.handle(PublishEvent(n, b"x"), now=0)]
     refused = [effect for effect in effects if isinstance(effect, PublicationRefused)]
     assert [each.token for each in refused] == [8]
     assert "0.5 a second" in refused[0].reason
@@ -128,14 +128,14 @@ def test_too_many_publications_are_refused_with_the_rate() -> None:
 
 def test_an_event_that_fits_no_datagram_is_refused_and_the_largest_that_fits_is_sent() -> None:
     machine = peer(law="none", datagram_bytes=1400)
-    refused = machine.handle(Publish(1, bytes(1400)), now=0)
+    refused = machine.handle(PublishEvent(1, bytes(1400)), now=0)
     assert isinstance(refused[0], PublicationRefused)
     assert "datagram" in refused[0].reason
     sizes = range(1100, 1400)
     largest = max(
         size
         for size in sizes
-        if isinstance(machine.handle(Publish(2, bytes(size)), now=0)[0], Published)
+        if isinstance(machine.handle(PublishEvent(2, bytes(size)), now=0)[0], Published)
     )
     assert largest > 1150
     assert all(encoded_size(send.message) <= 1400 for send in next_round(machine))
@@ -172,7 +172,7 @@ def test_the_age_of_would_be_drops_moves_the_average(
 def test_leaving_says_farewell_and_refuses_what_waits() -> None:
     machine = peer(adaptation=AdaptationParameters(initial_rate_msgs_per_s=0.1))
     for token in range(6):
-        machine.handle(Publish(token, b"x"), now=0)
+        machine.handle(PublishEvent(token, b"x"), now=0)
     effects = machine.handle(Leave(), now=0)
     refused = [effect for effect in effects if isinstance(effect, PublicationRefused)]
     assert [each.token for each in refused] == [5]

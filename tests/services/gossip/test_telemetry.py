@@ -9,7 +9,7 @@ import pytest
 from penstock.core.datagrams import DatagramReceived
 from penstock.core.machine import DeadlineReached, Trace
 from penstock.core.trace import TraceRecord
-from penstock.services.gossip.facts import FromGroup, InGroup, JoinGroup, Meet, Publish
+from penstock.services.gossip.facts import FromGroup, InGroup, JoinGossipGroup, Meet, PublishEvent
 from penstock.services.gossip.host import GossipHost
 from penstock.services.gossip.messages import Event, Gossip
 from penstock.services.gossip.parameters import GossipParameters
@@ -30,7 +30,7 @@ def test_a_round_records_every_quantity_once(
 ) -> None:
     peer = Peer("me", GossipParameters(group="g", buffer_events=2), 1, now=0)
     peer.handle(Meet(("a",)), now=0)
-    peer.handle(Publish(1, b"x"), now=0)
+    peer.handle(PublishEvent(1, b"x"), now=0)
     pairs = [(make_event(number), 4) for number in range(3)]
     peer.handle(DatagramReceived("a", make_gossip(*pairs, group="g")), now=0)
     records = round_of(peer)
@@ -62,7 +62,7 @@ def test_rounds_are_recorded_as_often_as_was_asked_for(every: int, recorded: int
 
 def test_a_process_hands_its_peers_records_on_as_they_are() -> None:
     host = GossipHost("me", 90, 1)
-    host.handle(JoinGroup(GossipParameters(group="g"), ()), now=0)
-    published = host.handle(InGroup("g", Publish(1, b"x")), now=0)
+    host.handle(JoinGossipGroup(GossipParameters(group="g"), ()), now=0)
+    published = host.handle(InGroup("g", PublishEvent(1, b"x")), now=0)
     assert all(isinstance(effect, FromGroup) for effect in published)
     assert {record.subject for record in round_of(host)} == {"g"}

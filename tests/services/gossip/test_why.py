@@ -1,12 +1,13 @@
-"""A sender's rate always has a reason that can be said."""
+"""A sender's rate always has a reason: a code for programs, a sentence for people."""
 
 from __future__ import annotations
 
 import pytest
 
+from penstock.services.gossip.laws.law import Cause
 from penstock.services.gossip.parameters import GossipParameters, Law
 from penstock.services.gossip.peer import Peer
-from penstock.services.gossip.why import why
+from penstock.services.gossip.why import SENTENCES, sentence, why
 
 
 def peer(law: Law) -> Peer:
@@ -47,3 +48,15 @@ def test_an_unused_rate_is_no_cause() -> None:
     answer = why(sender, 42, now=0)
     assert "uses less" in answer.cause
     assert (answer.token, answer.peer, answer.own_buffer) == (42, "me", 90)
+
+
+def test_every_cause_has_a_sentence_of_its_own() -> None:
+    assert list(SENTENCES) == list(Cause)
+    assert len(set(SENTENCES.values())) == len(Cause)
+
+
+def test_the_sentence_is_that_of_the_code() -> None:
+    sender = peer("paper")
+    sender.adaptation.average_age = 8.0
+    assert sender.adaptation.cause is Cause.AGE_ABOVE_MARKS
+    assert sentence(sender) == SENTENCES[Cause.AGE_ABOVE_MARKS]

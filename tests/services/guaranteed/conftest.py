@@ -33,7 +33,7 @@ from penstock.core.machine import (
     SessionClosed,
     TrimLog,
 )
-from penstock.overlay.node import BrokerNode, NodeConfig
+from penstock.overlay.node import BrokerNode, node_config
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 from penstock.services.guaranteed.messages import Publish
 from penstock.services.guaranteed.parameters import GuaranteedParameters
@@ -62,11 +62,11 @@ class Network:
         names = sorted({name for link in links for name in link} | pubends.keys())
         for name in names:
             neighbours = {b if a == name else a: 1 for a, b in links if name in (a, b)}
-            config = NodeConfig(
+            config = node_config(
                 name,
                 neighbours,
-                pubends.get(name, ()),
-                GuaranteedParameters(**parameters),
+                pubends=pubends.get(name, ()),
+                guaranteed=GuaranteedParameters(**parameters),
                 trace_interval_ns=0,
             )
             self.nodes[name] = BrokerNode(config, saved={}, logs={}, now=self.now)

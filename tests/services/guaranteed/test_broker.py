@@ -9,6 +9,7 @@ import pytest
 
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND, SECOND
+from penstock.core.why import WhyReply, WhyRequest
 from penstock.services.guaranteed.messages import (
     Acknowledgement,
     Consumed,
@@ -24,8 +25,6 @@ from penstock.services.guaranteed.messages import (
     Subscribe,
     Subscribed,
     Unsubscribe,
-    WhyReply,
-    WhyRequest,
 )
 from penstock.services.guaranteed.why import Explanation
 
@@ -170,7 +169,7 @@ def test_a_client_that_is_gone_leaves_nothing_waiting(network: Any) -> None:
     brokers = alone(network)
     brokers.client("alice", "b", Subscribe("s", "TRUE"))
     brokers.client("carol", "b", OpenProducer("carol", "p"))
-    pubend = brokers.nodes["b"].guaranteed.pubends["p"]
+    pubend = brokers.nodes["b"].services["guaranteed"].pubends["p"]
     pubend.control.admission.set_rate(1.0, brokers.now)
     brokers.publish("carol", "b", 0, "one")
     brokers.publish("carol", "b", 1, "two")
@@ -179,7 +178,7 @@ def test_a_client_that_is_gone_leaves_nothing_waiting(network: Any) -> None:
     brokers.leave("carol", "b")
     brokers.leave("alice", "b")
     assert pubend.waiting == 0
-    assert brokers.nodes["b"].guaranteed.edge.subscriptions() == []
+    assert brokers.nodes["b"].services["guaranteed"].edge.subscriptions() == []
 
 
 def test_a_repeat_on_another_connection_is_stored_once(network: Any) -> None:

@@ -2,13 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.services.guaranteed.links import LOCAL_EDGE, LOCAL_RELAY, stays_inside
+from penstock.core.trace import is_own_stream
 
 
-@pytest.mark.parametrize("link", [LOCAL_EDGE, LOCAL_RELAY])
-def test_the_links_inside_a_broker_stay_inside(link: str) -> None:
-    assert stays_inside(link)
-
-
-def test_a_neighbour_is_outside() -> None:
-    assert not stays_inside("broker-1")
+@pytest.mark.parametrize(("pubend", "own"), [("telemetry@pb", True), ("orders", False)])
+def test_the_streams_of_a_broker_itself_are_marked_by_their_names(pubend: str, own: bool) -> None:
+    assert is_own_stream(pubend) is own

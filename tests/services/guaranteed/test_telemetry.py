@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from penstock.core.clock import SECOND
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading
+from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
+from penstock.services.guaranteed.laws.rate_law import AlertReading
 from penstock.services.guaranteed.messages import (
     OpenProducer,
     Subscribe,
-    ThrottleNotice,
     UpstreamCongestionAlert,
 )
-from penstock.services.guaranteed.telemetry import throttle_record
+from penstock.services.guaranteed.source.publisher_control import PublisherControl
+from penstock.services.guaranteed.telemetry import ThrottleDetail, throttle_record
 
 
 def records(brokers: Any, broker: str) -> dict[tuple[str, str], float]:
-    found = brokers.nodes[broker].guaranteed.records(brokers.now)
+    found = brokers.nodes[broker].services["guaranteed"].records(brokers.now)
     return {(record.subject, record.metric): record.value for record in found}
 
 
@@ -53,7 +56,7 @@ def test_streams_and_subscriptions_are_measured_at_the_edge(network: Any) -> Non
 
 def test_an_alert_is_measured_for_a_second(network: Any) -> None:
     brokers = flowing(network)
-    control = brokers.nodes["pb"].guaranteed.pubends["p"].control
+    control = brokers.nodes["pb"].services["guaranteed"].pubends["p"].control
     epoch = control.query_due(0, brokers.now + SECOND).epoch
     live, slow = AlertReading(0.5, "sb", 0.5, 0), AlertReading(1.5, "sb", 1.5, 0)
     control.alert(UpstreamCongestionAlert("p", epoch, 0, live, slow), 0, brokers.now)
@@ -65,8 +68,22 @@ def test_an_alert_is_measured_for_a_second(network: Any) -> None:
     assert ("p", "alert_nonrecovering") not in records(brokers, "pb")
 
 
-def test_a_change_of_a_limit_is_recorded_with_rule_and_cause() -> None:
-    record = throttle_record("pb", ThrottleNotice("p", 10.0, 20.0, 1, "rule", "cause"), 5)
+def test_a_change_of_a_limit_is_recorded_with_codes() -> None:
+    control = PublisherControl("p", CongestionParameters(), 0, 0.0)
+    for tick in range(0, SECOND, SECOND // 10):
+        control.published(tick, 10, tick)
+    worst = AlertReading(0.5, "sb", 0.5, SECOND, "ib->sb", 4096)
+    control.alert(UpstreamCongestionAlert("p", 0, 0, worst, None), SECOND, SECOND)
+    record = throttle_record("pb", control, SECOND)
 
     assert (record.node, record.subject, record.metric) == ("pb", "p", "throttle")
-    assert (record.at, record.value, record.detail) == (5, 10.0, "rule: cause")
+    assert (record.at, record.value) == (SECOND, 50.0)
+    detail = msgspec.json.decode(record.detail, type=ThrottleDetail)
+    assert detail == ThrottleDetail("match", "sb", "ib->sb", 4096, 0.5, recovering=False)
+
+
+def test_a_limit_that_is_removed_has_no_cause() -> None:
+    record = throttle_record("pb", PublisherControl("p", CongestionParameters(), 0, 0.0), 5)
+
+    assert record.value == 0.0
+    assert msgspec.json.decode(record.detail, type=ThrottleDetail).broker == ""

@@ -6,7 +6,7 @@ import msgspec
 
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.core.tokens import Tokens
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading
+from penstock.services.guaranteed.laws.rate_law import AlertReading
 from penstock.services.guaranteed.messages import UpstreamCongestionAlert
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.source.holds import Holds
@@ -59,10 +59,24 @@ def test_a_throttled_pubend_names_broker_link_rule_and_since_when() -> None:
     assert account.allowed_msgs_per_s == 50.0
     assert (account.since, account.for_s) == (START + SECOND, 2.0)
     assert (account.bottleneck_broker, account.bottleneck_link) == ("sb", "ib->sb")
-    assert account.rule == "match the slowest edge"
+    assert (account.rule, account.rule_code) == ("match the slowest edge", "match")
     assert "broker sb falls behind" in account.cause
     assert not account.recovering
     assert [change.allowed_msgs_per_s for change in account.changes] == [50.0]
+    assert [change.bottleneck_link for change in account.changes] == ["ib->sb"]
+
+
+def test_the_explanation_and_the_notice_name_the_same_bottleneck() -> None:
+    made = pubend()
+    live = AlertReading(0.5, "sb1", 0.5, START + SECOND, "ib->sb1", 4096)
+    recovering = AlertReading(0.3, "sb2", 0.3, START, "ib->sb2", 10)
+    alert = UpstreamCongestionAlert("p", START, 0, live, recovering)
+    made.control.alert(alert, START + SECOND, START + SECOND)
+    notice = made.control.notice(START + SECOND)
+    account = explained(made, START + SECOND)
+
+    assert (account.bottleneck_broker, account.bottleneck_link) == ("sb2", "ib->sb2")
+    assert (account.rule, account.cause) == (notice.rule, notice.cause)
 
 
 def test_a_recovery_is_told_as_one() -> None:

@@ -1,15 +1,20 @@
-"""Small simulated overlays with groups, and a record of what every member was handed."""
+"""Small simulated overlays with groups, and what the tests of single parts share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import pytest
+from hypothesis import strategies as st
 
 from penstock.client.groups.producer import GROUP_LIMITS, GroupProducer
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
 from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Received, Send
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
+from penstock.overlay.routing import parents_from
 from penstock.papers.cost_benefit.machines import EagerMember
+from penstock.services.multicast.laws.law import Account
 from penstock.services.multicast.messages import GroupDelivery
 from penstock.services.multicast.parameters import MulticastParameters
 from penstock.sim.link import LinkModel
@@ -90,7 +95,7 @@ class Overlay:
             costs.setdefault(there, {})[here] = cost
         used = parameters or MulticastParameters()
         for name, neighbours in sorted(costs.items()):
-            config = NodeConfig(name, neighbours, multicast=used, trace_interval_ns=0)
+            config = node_config(name, neighbours, multicast=used, trace_interval_ns=0)
             self.world.add_broker(config)
         model = LinkModel(bandwidth_bytes_per_s=1_250_000, latency_ns=2 * MILLISECOND)
         for ends in links:
@@ -150,3 +155,63 @@ def overlay() -> type[Overlay]:
 def diamond() -> dict[tuple[str, str], int]:
     """Links of a diamond with a tail."""
     return dict(DIAMOND)
+
+
+Graph = dict[str, dict[str, int]]
+NAMES = "abcdefgh"
+
+
+class Known:
+    """A topology in which every broker knows every link."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.incarnations: dict[str, int] = {}
+
+    def parents(self, root: str) -> Mapping[str, str]:
+        return parents_from(root, self.graph)
+
+    def links(self) -> Mapping[str, Mapping[str, int]]:
+        return self.graph
+
+    def incarnation(self, broker: str) -> int:
+        return self.incarnations.get(broker, 1)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    """Connected graphs with costs."""
+    graph: Graph = {name: {} for name in NAMES[: draw(st.integers(2, len(NAMES)))]}
+    names = list(graph)
+    for index, name in enumerate(names[1:], 1):
+        other = names[draw(st.integers(0, index - 1))]
+        graph[name][other] = graph[other][name] = draw(st.integers(1, 3))
+    for _ in range(draw(st.integers(0, 6))):
+        one, two = draw(st.sampled_from(names)), draw(st.sampled_from(names))
+        if one != two:
+            graph[one][two] = graph[two][one] = draw(st.integers(1, 3))
+    return graph
+
+
+@pytest.fixture
+def line() -> Known:
+    """Three brokers in a row, a - b - c."""
+    return Known({"a": {"b": 1}, "b": {"a": 1, "c": 1}, "c": {"b": 1}})
+
+
+def _spend(account: Account, price: float, seconds: int, size: float = 1.0) -> float:
+    now, end, bought = 0, seconds * SECOND, 0.0
+    while now < end:
+        if account.buy(size, price, 0, now) is None:
+            after = account.ask_again_at()
+            assert after > now, "an account that says no must say when to ask again"
+            now = after
+        else:
+            bought += size
+    return bought
+
+
+@pytest.fixture
+def spend() -> Callable[..., float]:
+    """How many packets a greedy sender gets through at a price, in some seconds."""
+    return _spend

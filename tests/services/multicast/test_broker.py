@@ -17,7 +17,7 @@ from penstock.core.machine import (
     Send,
     SessionClosed,
 )
-from penstock.overlay.node import BrokerNode, NodeConfig
+from penstock.overlay.node import BrokerNode, node_config
 from penstock.services.multicast.broker import MulticastBroker
 from penstock.services.multicast.messages import (
     GroupDelivery,
@@ -50,7 +50,7 @@ class Alone:
     """One broker without neighbours, and the messages that its clients are told."""
 
     def __init__(self, **parameters: Any) -> None:
-        config = NodeConfig("a", multicast=MulticastParameters(**parameters))
+        config = node_config("a", multicast=MulticastParameters(**parameters))
         self.node = BrokerNode(config, saved={}, logs={}, now=NOW)
         self.now = NOW
         self.node.start(now=NOW)
@@ -65,18 +65,18 @@ class Alone:
 
     @property
     def multicast(self) -> MulticastBroker:
-        return self.node.multicast
+        return self.node.services["multicast"]
 
 
 def test_the_first_zero_price_does_not_wait_for_a_deadline() -> None:
     """A measurement that nothing waits any more sets the price at once, at T_min."""
-    config = NodeConfig("a", {"b": 1}, multicast=MulticastParameters(law="paper"))
+    config = node_config("a", {"b": 1}, multicast=MulticastParameters(law="paper"))
     node = BrokerNode(config, saved={}, logs={}, now=NOW)
     node.start(now=NOW)
     node.handle(LinkUp("b"), now=NOW)
     for number, waiting in enumerate(({"b": 50_000}, {}, {"b": 50_000}), 1):
         node.handle(QueuesMeasured(waiting), now=NOW + number * T_MIN)
-        assert (node.multicast.pricing.own_price("b") > 0) == bool(waiting)
+        assert (node.services["multicast"].pricing.own_price("b") > 0) == bool(waiting)
 
 
 def test_messages_reach_every_member_once_in_order(

@@ -6,8 +6,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.content.codec.envelope import MalformedMessage, plain_seal
-from penstock.content.codec.wire import encode, encoded_size
+from penstock.content.codec.envelope import plain_seal
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.size import encoded_size
+from penstock.content.codec.stream import encode
 from penstock.content.rows.batch import Batch
 from penstock.overlay.wire import connection_decoder
 from penstock.services.multicast.groups.route import link_number

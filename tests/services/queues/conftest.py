@@ -30,10 +30,10 @@ from penstock.core.machine import (
 )
 from penstock.core.randomness import random_stream
 from penstock.core.tokens import Tokens
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.store_and_forward.workload import RatedConsumer, RatedProducer
 from penstock.services.queues.broker import QueueBroker
-from penstock.services.queues.context import BrokerContext
+from penstock.services.queues.context import QueueContext
 from penstock.services.queues.log.journal import Journal
 from penstock.services.queues.messages import Deliver, RowsEntry
 from penstock.services.queues.parameters import AliasConfig, QueueConfig, QueueParameters
@@ -67,13 +67,13 @@ class Sites:
         destinations = tuple(f"work@{site}" for site in sites)
         config = AliasConfig("orders", destinations, **alias)  # type: ignore[arg-type]
         neighbours = dict.fromkeys(sites, 1)
-        home = NodeConfig(
+        home = node_config(
             "home", neighbours, aliases=(config,), queue_parameters=used, trace_interval_ns=0
         )
         self.world.add_broker(home)
         for site in sites:
             self.world.add_broker(
-                NodeConfig(
+                node_config(
                     site,
                     {"home": 1},
                     queues=(QueueConfig("work", max_deliveries=1000),),
@@ -128,9 +128,9 @@ class Sites:
         self.world.run_for(10 * SECOND)
         for name, broker in self.world.brokers.items():
             assert broker.node is not None
-            for queue in broker.node.queues.queues.values():
+            for queue in broker.node.services["queues"].queues.values():
                 assert queue.entries.rows == queue.prepared.rows == 0, f"left at {name}"
-            for alias in broker.node.queues.aliases.values():
+            for alias in broker.node.services["queues"].aliases.values():
                 assert alias.entries.rows == 0, f"left at {name}"
                 assert all(each.is_done for each in alias.destinations)
 
@@ -318,9 +318,9 @@ def batch_of(count: int, first: int = 0, payload_bytes: int = 10) -> Batch:
     return Batch.from_rows([({"n": first + each}, bytes(payload_bytes)) for each in range(count)])
 
 
-def context_of(**parameters: Any) -> BrokerContext:
+def context_of(**parameters: Any) -> QueueContext:
     """The context of a broker ``b`` that starts with an empty disk."""
-    return BrokerContext("b", QueueParameters(**parameters), Tokens(), {}, {}, START)
+    return QueueContext("b", QueueParameters(**parameters), Tokens(), {}, {}, START)
 
 
 def journal_of(**parameters: Any) -> Journal:
@@ -343,7 +343,7 @@ def make_batch() -> Callable[..., Batch]:
 
 
 @pytest.fixture
-def make_context() -> Callable[..., BrokerContext]:
+def make_context() -> Callable[..., QueueContext]:
     return context_of
 
 

@@ -41,30 +41,30 @@ def answer_of(effects):
 
 
 def test_all_queues_or_one_are_listed(administration):
-    document, problem = answer_of(ask(administration, ListQueues(1)))
+    document, problem = answer_of(ask(administration, ListQueues(request=1)))
     assert ([each["name"] for each in document["queues"]], problem) == (["work", "orders"], "")
-    document, _ = answer_of(ask(administration, ListQueues(1, "orders")))
+    document, _ = answer_of(ask(administration, ListQueues("orders", request=1)))
     assert (document["broker"], [each["kind"] for each in document["queues"]]) == ("b", ["alias"])
-    document, problem = answer_of(ask(administration, ListQueues(1, "other")))
+    document, problem = answer_of(ask(administration, ListQueues("other", request=1)))
     assert (document["queues"], "has no queue 'other'" in problem) == ([], True)
 
 
 def test_an_alias_queue_cannot_be_browsed(administration):
-    (answer,) = ask(administration, Browse(1, "orders"))
+    (answer,) = ask(administration, Browse("orders", request=1))
     assert "is an alias queue" in answer.message.problem
-    (answer,) = ask(administration, Browse(1, "other"))
+    (answer,) = ask(administration, Browse("other", request=1))
     assert "has no queue" in answer.message.problem
-    (answer,) = ask(administration, Browse(1, "work"))
+    (answer,) = ask(administration, Browse("work", request=1))
     assert answer.message.problem == ""
 
 
 def test_an_unknown_queue_cannot_be_purged(administration):
-    assert answer_of(ask(administration, PurgeQueue(1, "work"))) == ({"purged": 0}, "")
-    assert "has no queue" in answer_of(ask(administration, PurgeQueue(1, "other")))[1]
+    assert answer_of(ask(administration, PurgeQueue("work", request=1))) == ({"purged": 0}, "")
+    assert "has no queue" in answer_of(ask(administration, PurgeQueue("other", request=1)))[1]
 
 
 def test_a_change_of_destinations_is_answered_when_it_is_durable(administration):
-    effects = ask(administration, ChangeDestination(1, "orders", "work@west"))
+    effects = ask(administration, ChangeDestination("orders", "work@west", request=1))
     (state,) = [each for each in effects if isinstance(each, PersistState)]
     out = []
     administration.resolved(state.token + 1, None, out)
@@ -76,7 +76,7 @@ def test_a_change_of_destinations_is_answered_when_it_is_durable(administration)
 
 
 def test_a_change_that_may_not_be_durable_says_so(administration):
-    effects = ask(administration, ChangeDestination(1, "orders", "work@east", retire=True))
+    effects = ask(administration, ChangeDestination("orders", "work@east", retire=True, request=1))
     (state,) = [each for each in effects if isinstance(each, PersistState)]
     out = []
     administration.resolved(state.token, PersistFailed(0, "sync failed", uncertain=True), out)
@@ -86,9 +86,12 @@ def test_a_change_that_may_not_be_durable_says_so(administration):
 @pytest.mark.parametrize(
     ("message", "problem"),
     [
-        (ChangeDestination(1, "other", "a@b"), "has no alias queue 'other'"),
-        (ChangeDestination(1, "orders", "a@b", retire=True), "is not a destination of 'orders'"),
-        (ChangeDestination(1, "orders", "nowhere"), "not of the form queue@broker"),
+        (ChangeDestination("other", "a@b", request=1), "has no alias queue 'other'"),
+        (
+            ChangeDestination("orders", "a@b", retire=True, request=1),
+            "is not a destination",
+        ),
+        (ChangeDestination("orders", "nowhere", request=1), "not of the form queue@broker"),
     ],
 )
 def test_an_impossible_change_is_refused(administration, message, problem):

@@ -7,12 +7,12 @@ import pytest
 from penstock.core.clock import SECOND
 from penstock.core.machine import LogRead, Persist, PersistFailed
 from penstock.core.tokens import Tokens
+from penstock.mechanisms.sequence_table import MOST_INTERVALS
 from penstock.services.queues.admission import AdmissionRequest, QueueAdmission, objection
-from penstock.services.queues.context import BrokerContext
+from penstock.services.queues.context import QueueContext
 from penstock.services.queues.log.append import Appender
 from penstock.services.queues.log.entries import Entries
 from penstock.services.queues.log.journal import Journal
-from penstock.services.queues.log.origins import MOST_INTERVALS
 from penstock.services.queues.messages import OpenSender, SenderOpened, SendRefused, SendToQueue
 from penstock.services.queues.parameters import QueueConfig, QueueParameters
 from penstock.services.queues.queue.senders import ClientSender
@@ -26,7 +26,7 @@ class Desk:
 
     def __init__(self, *, ready=True, submit_limit_bytes=1 << 20, **config):
         logs = {} if ready else {"queue/work": (1, 5, 100)}
-        context = BrokerContext("b", QueueParameters(), Tokens(), {}, logs, NOW)
+        context = QueueContext("b", QueueParameters(), Tokens(), {}, logs, NOW)
         self.journal, self.entries = Journal("queue/work", context), Entries(1 << 20)
         self.out = []
         self.journal.start(self.out)

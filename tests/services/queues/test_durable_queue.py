@@ -7,7 +7,7 @@ import pytest
 from penstock.core.clock import SECOND
 from penstock.core.machine import LogRead, Persist, PersistState, ReadLog, TrimLog
 from penstock.core.tokens import Tokens
-from penstock.services.queues.context import BrokerContext
+from penstock.services.queues.context import QueueContext
 from penstock.services.queues.durable_queue import DurableQueue
 from penstock.services.queues.messages import OpenSender, SenderOpened, SendReceipt, SendToQueue
 from penstock.services.queues.parameters import QueueConfig, QueueParameters
@@ -21,7 +21,7 @@ class Recorder(DurableQueue):
     """Records what a subclass is asked to do."""
 
     def __init__(self, logs):
-        context = BrokerContext("b", QueueParameters(), Tokens(), {}, logs, NOW)
+        context = QueueContext("b", QueueParameters(), Tokens(), {}, logs, NOW)
         super().__init__(QueueConfig("work"), "queue/work", context)
         self.calls = []
 

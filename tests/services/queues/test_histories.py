@@ -8,7 +8,7 @@ import pytest
 
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND, SECOND
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.store_and_forward.workload import RatedConsumer, RatedProducer
 from penstock.services.queues.parameters import AliasConfig, QueueConfig
 from penstock.services.queues.status import status_of
@@ -104,7 +104,7 @@ def test_a_site_without_consumers_gets_nothing_until_one_comes(sites):
     run.world.start()
     run.world.leave("worker-west")
     run.world.run_for(5 * SECOND)
-    west = run.world.brokers["west"].node.queues.queues["work"]
+    west = run.world.brokers["west"].node.services["queues"].queues["work"]
     assert west.received.total == 0
     run.world.come_back("worker-west")
     run.finish(TOTAL)
@@ -132,7 +132,9 @@ def test_a_full_disk_at_a_destination_sends_messages_elsewhere(sites):
     run.world.run_for(4 * SECOND)
     run.world.fill_disk("west", full=True)
     run.world.run_for(4 * SECOND)
-    status = status_of(run.world.brokers["home"].node.queues.aliases["orders"], run.world.now)
+    status = status_of(
+        run.world.brokers["home"].node.services["queues"].aliases["orders"], run.world.now
+    )
     assert "the disk is full" in status["why"]
     run.world.fill_disk("west", full=False)
     run.finish(TOTAL)
@@ -170,9 +172,9 @@ def test_the_same_seed_gives_the_same_history(sites):
 def test_brokers_on_the_way_pass_messages_on():
     world = SimWorld(5, checked=True)
     alias = AliasConfig("orders", ("work@far",))
-    world.add_broker(NodeConfig("home", {"middle": 1}, aliases=(alias,)))
-    world.add_broker(NodeConfig("middle", {"home": 1, "far": 1}))
-    world.add_broker(NodeConfig("far", {"middle": 1}, queues=(QueueConfig("work"),)))
+    world.add_broker(node_config("home", {"middle": 1}, aliases=(alias,)))
+    world.add_broker(node_config("middle", {"home": 1, "far": 1}))
+    world.add_broker(node_config("far", {"middle": 1}, queues=(QueueConfig("work"),)))
     world.add_link("home", "middle", LinkModel())
     world.add_link("middle", "far", LinkModel())
     worker = RatedConsumer("worker", "work", lambda now: 5000.0, prefetch=100)

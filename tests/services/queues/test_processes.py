@@ -17,8 +17,9 @@ import penstock
 from penstock.cli.errors import UserError
 from penstock.cli.messaging import queues as commands
 from penstock.cli.operations.why import why
-from penstock.client.queues.queues import Queues, ReceiveRefusedError
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.client.queues.queues import Queues
+from penstock.client.queues.reader import ReceiveRefusedError
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 from penstock.services.queues.parameters import AliasConfig, QueueConfig
@@ -36,7 +37,7 @@ class Cluster:
     def _broker(self, directory: Path, name: str) -> BrokerProcess:
         neighbours = ("east", "west") if name == "home" else ("home",)
         alias = AliasConfig("orders", ("work@east", "work@west"))
-        config = BrokerConfig(
+        config = broker_config(
             name,
             str(directory / name),
             listen=f"127.0.0.1:{self.ports[name]}",
@@ -259,7 +260,5 @@ def test_why_names_what_holds_an_alias_queue_back(
     why("till-7", url=url, json=True)
     document = json.loads(capsys.readouterr().out)
     assert (document["service"], document["name"]) == ("queues", "orders")
-    with pytest.raises(
-        UserError, match=r"nobody here is called 'nowhere'.*alias queues are orders"
-    ):
+    with pytest.raises(UserError, match=r"knows no 'nowhere'.*alias queues are orders"):
         why("nowhere", url=url)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.client.life_cycle import ReaderPhase
 from penstock.client.queues.message import QueueBatch
-from penstock.client.queues.reader import Outcome, Phase, QueueReader
+from penstock.client.queues.reader import Outcome, QueueReader
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.core.limits import MOST_INTERVALS
@@ -25,7 +26,7 @@ def opened(prefetch: int = 4) -> QueueReader:
     reader.connected()
     assert reader.outgoing() == [Receive("c", "work", "n > 1", prefetch)]
     reader.received(Receiving("c"))
-    assert reader.phase is Phase.OPEN
+    assert reader.phase is ReaderPhase.OPEN
     return reader
 
 
@@ -82,7 +83,7 @@ def test_a_refusal_ends_it():
     reader.outgoing()
     reader.received(Receiving("c", "no such queue"))
     assert reader.is_over
-    assert reader.problem == "no such queue"
+    assert str(reader.error) == "cannot receive from 'work': no such queue"
 
 
 def batch_of(reader: QueueReader, *positions: int, tried: tuple[int, ...] = ()) -> QueueBatch:

@@ -1,4 +1,4 @@
-"""Compaction changes the files and nothing else."""
+"""Compaction changes only the files, not the rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 
 def add_file(lake: Lake, run: str, *values: int) -> None:
-    """One more file of a run, as a micro-batch adds one."""
+    """Adds one more file to a run, as a micro-batch does."""
     with lake.staging() as staged:
         path = staged / partition_path(run, "1970-01-01") / "rows.parquet"
         with TelemetryFile(path, run, {}) as file:
@@ -56,16 +56,14 @@ EXPECTED = [
 ]
 
 
-def test_the_rows_stay_and_the_files_become_few(spark: SparkSession, lake: Lake) -> None:
+def test_compaction_merges_files_and_keeps_rows(spark: SparkSession, lake: Lake) -> None:
     assert compact(spark, lake) == Compacted(2, 6, 2, 6, 0)
     assert len(all_files(lake)) == 3
     assert rows_of(spark, lake, all_files(lake)) == EXPECTED
     assert compact(spark, lake) == Compacted(0, 0, 0, 0, 0)
 
 
-def test_a_reader_that_began_before_finishes_with_what_it_began_with(
-    spark: SparkSession, lake: Lake
-) -> None:
+def test_a_running_reader_keeps_its_snapshot(spark: SparkSession, lake: Lake) -> None:
     before = all_files(lake)
     compact(spark, lake)
     assert rows_of(spark, lake, before) == EXPECTED
@@ -74,7 +72,7 @@ def test_a_reader_that_began_before_finishes_with_what_it_began_with(
     assert not any((lake.path / file.path).exists() for file in before if file.run != "single")
 
 
-def test_rows_that_land_meanwhile_stay(
+def test_rows_landed_during_compaction_stay(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = compaction.write_files
@@ -88,7 +86,7 @@ def test_rows_that_land_meanwhile_stay(
     assert rows_of(spark, lake, all_files(lake)) == sorted([*EXPECTED, ("busy", 100.0)])
 
 
-def test_of_two_compactions_at_once_one_does_nothing(
+def test_of_two_concurrent_compactions_one_does_nothing(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = compaction.write_files

@@ -1,4 +1,4 @@
-"""The lake's log: what counts, whoever writes at the same time and whenever somebody is killed."""
+"""The lake's commit log with concurrent writers and killed processes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def land(lake: Lake, run: str, *instants_s: int) -> None:
 
 
 def rows(lake: Lake) -> list[tuple[str, float]]:
-    """Every row that counts, read as anybody would read the files."""
+    """Every visible row, read directly from the files."""
     found = []
     for each in lake.snapshot().files.values():
         table = pq.ParquetFile(lake.path / each.path).read(columns=["value"])
@@ -123,17 +123,17 @@ def test_two_writers_never_take_the_same_number(tmp_path: Path) -> None:
     assert snapshot.batches == {"a": 39, "b": 39, "c": 39}
 
 
-def test_a_file_that_is_gone_cannot_be_replaced(tmp_path: Path) -> None:
+def test_replacing_a_removed_file_is_a_conflict(tmp_path: Path) -> None:
     lake = create_lake(tmp_path / "lake")
     land(lake, "a", 1)
     (path,) = lake.snapshot().files
     lake.commit("compacted", [file("new")], removed=[path])
-    with pytest.raises(CommitConflict, match="taken away"):
+    with pytest.raises(CommitConflict, match="another commit has removed"):
         lake.commit("compacted", [file("newer")], removed=[path])
     assert list(lake.snapshot().files) == ["new"]
 
 
-def test_what_no_commit_names_is_removed_when_it_is_old(tmp_path: Path) -> None:
+def test_old_files_that_no_commit_names_are_deleted(tmp_path: Path) -> None:
     lake = create_lake(tmp_path / "lake")
     land(lake, "a", 1)
     land(lake, "a", 2)
@@ -144,7 +144,9 @@ def test_what_no_commit_names_is_removed_when_it_is_old(tmp_path: Path) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans(), st.booleans()), max_size=20))
-def test_a_whole_commit_says_what_all_before_it_said(changes: list[tuple[int, bool, bool]]) -> None:
+def test_a_complete_commit_equals_all_commits_before_it(
+    changes: list[tuple[int, bool, bool]],
+) -> None:
     """Folding the commits equals folding them with any of them replaced by the state it leaves."""
     plain = folded = lake_module.EMPTY
     for version, (number, removes, whole) in enumerate(changes, start=1):
@@ -159,7 +161,7 @@ def test_a_whole_commit_says_what_all_before_it_said(changes: list[tuple[int, bo
     assert folded == plain
 
 
-def test_a_list_with_a_hole_is_read_again(tmp_path: Path) -> None:
+def test_a_log_listing_with_a_gap_is_read_again(tmp_path: Path) -> None:
     """A directory that changes while it is listed may show a later entry and not an earlier one."""
     lake = create_lake(tmp_path / "lake")
     for number in range(3):
@@ -167,23 +169,23 @@ def test_a_list_with_a_hole_is_read_again(tmp_path: Path) -> None:
     hidden = lake.path / "log" / f"{2:020}.json"
     kept = hidden.read_bytes()
     hidden.unlink()
-    with pytest.raises(LakeError, match="being rewritten"):
+    with pytest.raises(LakeError, match="changes faster"):
         lake.snapshot()
     hidden.write_bytes(kept)
     assert len(lake.snapshot().files) == 3
 
 
-def test_what_is_not_a_lake_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_directory_that_is_no_lake_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LakeError, match=r"there is no lake; `penstock lake --path"):
         open_lake(tmp_path / "nowhere")
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(LakeError, match="there is something else"):
+    with pytest.raises(LakeError, match="not empty and no lake"):
         create_lake(tmp_path)
-    with pytest.raises(LakeError, match="there is something else"):
+    with pytest.raises(LakeError, match="not empty and no lake"):
         create_lake(tmp_path / "notes.txt")
     newer = create_lake(tmp_path / "newer")
     (newer.path / "lake.json").write_text('{"penstock_lake": 99}')
-    with pytest.raises(LakeError, match="a lake of format 99"):
+    with pytest.raises(LakeError, match="the lake has format 99"):
         open_lake(newer.path)
     damaged = create_lake(tmp_path / "damaged")
     damaged.commit("landed", [file("a")])
@@ -192,7 +194,7 @@ def test_what_is_not_a_lake_is_told_in_one_line(tmp_path: Path) -> None:
         damaged.snapshot()
 
 
-def test_a_run_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+def test_an_unknown_run_is_refused_with_a_list_of_runs(tmp_path: Path) -> None:
     lake = create_lake(tmp_path / "lake")
     for number in range(25):
         lake.commit("landed", [file(f"f{number}", run=f"r{number:02}")])

@@ -1,4 +1,4 @@
-"""Micro-batches into the lake: once each, whatever is repeated, with the lag behind the brokers."""
+"""Micro-batches land in the lake once each, whatever is repeated, and report their lag."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MESSAGES = f"{ATTRIBUTES}, payload binary"
 
 
 class Brokers:
-    """Telemetry messages as files that a stream reads, one micro-batch for each."""
+    """Telemetry messages as files that a stream reads, one micro-batch per file."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -79,7 +79,7 @@ def values(spark: SparkSession, lake: Lake) -> list[float]:
     return sorted(row["value"] for row in rows.collect())
 
 
-def test_every_batch_lands_once_and_tells_its_lag(
+def test_every_batch_lands_once_and_reports_its_lag(
     spark: SparkSession, lake: Lake, brokers: Brokers
 ) -> None:
     brokers.publish(1, 2)
@@ -94,7 +94,9 @@ def test_every_batch_lands_once_and_tells_its_lag(
     assert values(spark, lake) == [1, 2, 3, 4]
 
 
-def test_a_row_is_what_the_broker_said(spark: SparkSession, lake: Lake, brokers: Brokers) -> None:
+def test_a_row_holds_the_values_of_the_message(
+    spark: SparkSession, lake: Lake, brokers: Brokers
+) -> None:
     brokers.publish(1.5, at_ns=1_700_000_000 * SECOND + 7)
     land_all(spark, lake, brokers)
     (row,) = read_files(spark, lake, lake.snapshot().files.values()).collect()
@@ -130,7 +132,7 @@ def test_a_batch_that_is_repeated_after_a_crash_is_recognised(
     assert values(spark, lake) == [1, 2, 3]
 
 
-def test_a_job_that_dies_before_its_commit_leaves_nothing_that_counts(
+def test_a_job_that_dies_before_its_commit_leaves_no_visible_rows(
     spark: SparkSession, lake: Lake, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     brokers.publish(1, 2)
@@ -149,7 +151,7 @@ def test_a_job_that_dies_before_its_commit_leaves_nothing_that_counts(
     assert lake.remove_unused(older_than_s=-1) == 1
 
 
-def test_the_job_compacts_as_it_goes(
+def test_the_job_compacts_regularly(
     spark: SparkSession, lake: Lake, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(landing_module, "COMPACT_EVERY", 3)
@@ -160,7 +162,7 @@ def test_the_job_compacts_as_it_goes(
     assert values(spark, lake) == [0, 1, 2, 3]
 
 
-def test_what_is_no_measurement_is_left_out_and_what_has_no_run_gets_a_folder(
+def test_incomplete_measurements_are_dropped_and_rows_without_a_run_get_a_folder(
     spark: SparkSession,
 ) -> None:
     messages = spark.createDataFrame(
@@ -180,17 +182,17 @@ def test_what_is_no_measurement_is_left_out_and_what_has_no_run_gets_a_folder(
     ]
 
 
-def test_what_a_real_broker_publishes_of_itself_lands_once(
+def test_the_telemetry_of_a_real_broker_lands_once(
     spark: SparkSession, lake: Lake, start_broker: Callable[..., BrokerProcess]
 ) -> None:
-    """Broker, guaranteed service, Penstock's own source, lake; and again, from where it stood."""
+    """Broker, guaranteed service, Penstock's source, lake; then once more from the checkpoint."""
     telemetry = '[telemetry]\npublish = true\nrun = "trial"\ninterval_s = 0.1'
     broker = start_broker("watched", telemetry)
     host, port = broker.address
     url = f"penstock://{host}:{port}"
     told: list[Landed] = []
     for _ in range(2):
-        # A stream that has nothing yet is waited for: the broker has just begun to measure.
+        # Wait while the stream is empty: the broker has just begun to measure.
         before = lake.snapshot().rows
         while lake.snapshot().rows == before:
             landing = Landing(spark, lake, told.append)
@@ -200,7 +202,7 @@ def test_what_a_real_broker_publishes_of_itself_lands_once(
     assert len(found) == sum(each.rows for each in told)
     assert {row["run"] for row in found} == {"trial"}
     assert {row["node"] for row in found} == {"watched"}
-    # One pubend is measured once at an instant; readers with the same name are several subjects.
+    # A pubend is measured once per instant; readers with the same name are several subjects.
     own = [(row["at_ns"], row["metric"]) for row in found if row["subject"] == "watched.1"]
     assert len(set(own)) == len(own) > 0
     counted = sorted(row["at_ns"] for row in found if row["metric"] == "published_messages")
@@ -209,7 +211,7 @@ def test_what_a_real_broker_publishes_of_itself_lands_once(
 
 
 def published_up_to(url: str, ends: dict[str, int]) -> Counter[tuple[object, ...]]:
-    """What the brokers published of themselves below these ticks, as rows of the lake."""
+    """The brokers' own telemetry below these ticks, as rows of the lake."""
     with blocking.connect(url) as client:
         bounds = client.streams()
         starts = {pubend: bounds[pubend].earliest for pubend in ends}
@@ -229,7 +231,7 @@ def test_a_landing_job_that_is_killed_lands_everything_once(
     last_batch: Callable[[Path], int],
     tmp_path: Path,
 ) -> None:
-    """``kill -9`` of the command in the middle of a batch; what it left is gone on with."""
+    """``kill -9`` of the command in the middle of a batch; a new job continues the work."""
     broker = start_broker("killed", "[telemetry]\npublish = true\ninterval_s = 0.05")
     url = "penstock://{}:{}".format(*broker.address)
     lake = create_lake(tmp_path / "lake")

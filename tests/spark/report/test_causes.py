@@ -8,9 +8,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.core.clock import SECOND
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading, Reading
-from penstock.services.guaranteed.messages import ThrottleNotice
-from penstock.services.guaranteed.source.publisher_control import _describe
+from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
+from penstock.services.guaranteed.laws.rate_law import AlertReading, Reading
+from penstock.services.guaranteed.source.publisher_control import PublisherControl
+from penstock.services.guaranteed.source.throttle_cause import throttle_cause
 from penstock.services.guaranteed.telemetry import throttle_record
 from penstock.spark.lake.frame import SCHEMA
 from penstock.spark.report.causes import bottlenecks, recoveries
@@ -63,27 +64,39 @@ def test_edges_that_keep_up_have_no_episode(spark: SparkSession) -> None:
     assert collected(recoveries(frame(spark, rows))) == []
 
 
-def throttle(at_s: float, pubend: str, limit: float, cause: str) -> tuple[Any, ...]:
-    """A change of a limit as the service itself writes it."""
-    notice = ThrottleNotice(pubend, limit, 0.0, 0, "decrease", cause)
-    record = throttle_record("pb", notice, round(at_s * SECOND))
+def throttle(at_s: float, pubend: str, limit: float, *worst: Any, recovering: bool = False) -> Any:
+    """A change of a limit as the service itself records it; ``worst`` is what an alert reads."""
+    control = PublisherControl(pubend, CongestionParameters(), 0, 0.0)
+    if worst:
+        reading = AlertReading(*worst)
+        control.cause = throttle_cause(
+            Reading(1, None, reading) if recovering else Reading(1, reading, None)
+        )
+    control.admission.set_rate(limit or None, 0)
+    record = throttle_record("pb", control, round(at_s * SECOND))
     return at_s, record.node, record.subject, record.metric, record.value, record.detail
 
 
 def test_seconds_under_a_limit_are_put_down_to_the_broker_and_link_of_its_cause(
     spark: SparkSession,
 ) -> None:
-    slow = _describe(Reading(1, AlertReading(0.5, "sb1", 0.5, 0, "ib->sb1", 900), None))
-    away = _describe(Reading(1, None, AlertReading(1.5, "sb2", 1.5, 0)))
+    slow = (0.5, "sb1", 0.5, 0, "ib->sb1", 900)
     rows = [
-        throttle(0, "p.1", 100, slow),
-        throttle(4, "p.1", 50, slow),
-        throttle(10, "p.1", 0, ""),
-        throttle(5, "p.2", 80, away),
+        throttle(0, "p.1", 100, *slow),
+        throttle(4, "p.1", 50, *slow),
+        throttle(10, "p.1", 0),
+        throttle(5, "p.2", 80, 1.5, "sb2", 1.5, 0, recovering=True),
         (20.0, "pb", "p.1", "published_messages", 1.0, ""),
     ]
-    first, second = collected(bottlenecks(frame(spark, rows)))  # type: ignore[arg-type]
+    first, second = collected(bottlenecks(frame(spark, rows)))
     assert (first["broker"], first["link"], first["limited_s"]) == ("sb2", "", 15.0)
     assert (second["broker"], second["link"], second["limited_s"]) == ("sb1", "ib->sb1", 10.0)
     assert (second["decisions"], second["pubends"], second["lowest_msgs_per_s"]) == (2, 1, 50.0)
     assert first["share"] == 15 / 25
+
+
+def test_a_record_of_an_earlier_version_has_an_unknown_cause(spark: SparkSession) -> None:
+    old = "match the slowest edge: broker sb1 falls behind at 0.50 ticks/tick"
+    rows = [(0.0, "pb", "p", "throttle", 50.0, old), (4.0, "pb", "p", "log_bytes", 1.0, "")]
+    (found,) = collected(bottlenecks(frame(spark, rows)))
+    assert (found["broker"], found["link"], found["limited_s"]) == ("", "", 4.0)

@@ -1,4 +1,4 @@
-"""Rates, links, queues and fairness, on rows whose answer is known."""
+"""Rates, links, queues and fairness, on rows with known results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def collected(rows: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict() for row in rows.collect()]
 
 
-def test_a_rate_is_the_sum_of_steps_over_the_time_and_a_restart_is_no_step_down(
+def test_a_rate_is_the_sum_of_steps_over_time_and_a_restart_is_no_decrease(
     spark: SparkSession,
 ) -> None:
     values = [0, 10, 20, 5, 15]
@@ -42,14 +42,14 @@ def test_a_rate_is_the_sum_of_steps_over_the_time_and_a_restart_is_no_step_down(
     assert (second["subject"], second["messages"]) == ("q", 0.0)
 
 
-def test_a_peak_is_not_made_by_measurements_that_lie_close_together(spark: SparkSession) -> None:
+def test_measurements_close_together_do_not_make_a_peak(spark: SparkSession) -> None:
     instants = [0, 1, 2, 3, 3.001, 4, 5, 6]
     samples = [(at, "p", "published_messages", 10.0 * at) for at in instants]
     (found,) = collected(rates(frame(spark, samples)))
     assert found["peak_msgs_per_s"] == pytest.approx(10.0, rel=0.21)
 
 
-def test_measurements_of_one_instant_tell_no_rate_and_break_nothing(spark: SparkSession) -> None:
+def test_measurements_of_one_instant_give_no_rate(spark: SparkSession) -> None:
     samples = [(1, "p", "published_messages", 1.0), (1, "p", "published_messages", 5.0)]
     samples += [(1, "a->b", "sent_bytes", 1.0), (1, "a->b", "queue_bytes", 1.0)]
     rows = frame(spark, samples)
@@ -59,7 +59,7 @@ def test_measurements_of_one_instant_tell_no_rate_and_break_nothing(spark: Spark
     assert series(rows.unionByName(rows)) != []
 
 
-def test_a_link_is_measured_against_the_limit_of_the_time(spark: SparkSession) -> None:
+def test_utilisation_uses_the_limit_at_the_time(spark: SparkSession) -> None:
     samples: list[Sample] = []
     limits = [100, 100, 50, 50, 0]
     sent = [0, 50, 150, 200, 900]
@@ -86,7 +86,7 @@ def test_a_link_is_measured_against_the_limit_of_the_time(spark: SparkSession) -
     assert (second["link"], second["utilisation"]) == ("b->a", None)
 
 
-def test_queues_tell_their_largest_and_what_never_held_anything_is_left_out(
+def test_queues_report_their_maximum_and_empty_ones_are_left_out(
     spark: SparkSession,
 ) -> None:
     samples = [(at, "p", "log_bytes", float(at)) for at in range(101)]
@@ -95,7 +95,7 @@ def test_queues_tell_their_largest_and_what_never_held_anything_is_left_out(
     assert (found["largest"], found["p99"], found["mean"], found["last"]) == (100, 99, 50, 100)
 
 
-def test_fairness_is_jains_index_among_those_that_have_any(spark: SparkSession) -> None:
+def test_fairness_is_jains_index_among_members_with_messages(spark: SparkSession) -> None:
     samples = []
     for subject, rate in (("p", 1), ("q", 3), ("idle", 0)):
         samples += [(at, subject, "published_messages", rate * at) for at in range(3)]

@@ -1,4 +1,4 @@
-"""A report on simulated runs agrees with what the lab measures of them without Spark."""
+"""A report on simulated runs agrees with the lab's measurements without Spark."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_outage_and_its_cause_are_found(report: Report) -> None:
     deepest = max(own, key=lambda each: each.furthest_s)
     assert deepest.broker == "sb"
     assert deepest.from_s == pytest.approx(7, abs=1.1)
-    # The outage of 7 s, and what the thin link adds while it catches up, which depends on the seed.
+    # The outage of 7 s plus the catch-up over the thin link, which depends on the seed.
     assert 5.9 <= deepest.furthest_s <= 15
     assert {(each.broker, each.link) for each in report.bottlenecks} <= {
         ("sb", "pb->sb"),
@@ -113,7 +113,7 @@ def test_facts_come_from_the_run_itself(report: Report) -> None:
     assert (facts.scenario, facts.world, facts.seed) == ("thin", "sim", 2)
 
 
-def test_a_curve_adds_up_to_what_was_published(
+def test_the_area_under_a_curve_is_the_number_of_published_messages(
     report: Report, runs: tuple[Path, list[RunResult]]
 ) -> None:
     points = [
@@ -134,7 +134,7 @@ def test_tables_and_page_show_every_run(report: Report) -> None:
     ]
     assert all(len(row) == len(table.columns) for table in made for row in table.rows)
     html = page(report)
-    for name in ("thin-sim-1", "thin-sim-2", "Links", "What can grow"):
+    for name in ("thin-sim-1", "thin-sim-2", "Links", "Queues and buffers"):
         assert name in html
     assert html.count("<svg") == html.count("</svg>") == 5
     assert "http://www.w3.org" in html
@@ -150,14 +150,14 @@ def test_the_tables_of_one_run_do_not_repeat_its_name(report: Report) -> None:
     assert all(len(row) == len(table.columns) for table in details for row in table.rows)
 
 
-def test_names_in_a_page_are_only_text(report: Report) -> None:
+def test_names_are_escaped_in_the_page(report: Report) -> None:
     first = msgspec.structs.replace(report.runs[0], run="<script>alert(1)</script>")
     html = page(msgspec.structs.replace(report, runs=[first, report.runs[1]], series=[], links=[]))
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
 
 
-def test_a_report_survives_json(report: Report) -> None:
+def test_a_report_round_trips_through_json(report: Report) -> None:
     assert msgspec.json.decode(msgspec.json.encode(report), type=Report) == report
 
 
@@ -170,7 +170,7 @@ def test_many_runs_are_one_line_each(report: Report) -> None:
     assert summary.note.startswith("10 more rows")
 
 
-def test_a_pattern_that_nothing_fits_is_refused(runs: tuple[Path, list[RunResult]]) -> None:
+def test_a_pattern_without_a_match_is_refused(runs: tuple[Path, list[RunResult]]) -> None:
     lake = create_lake(runs[0])
     snapshot = lake.snapshot()
     assert matching_runs(lake, snapshot, ["thin-sim-2", "*"]) == ["thin-sim-2", "thin-sim-1"]

@@ -24,7 +24,7 @@ def published(client: blocking.Client, start: int) -> list[dict[str, object]]:
     ]
 
 
-def test_a_batch_is_written_whole_and_under_its_name_once(
+def test_a_batch_is_written_completely_and_once_per_name(
     spark: SparkSession, url: str, client: blocking.Client
 ) -> None:
     start = client.streams()["a.2"].head
@@ -44,7 +44,7 @@ def test_a_batch_is_written_whole_and_under_its_name_once(
     assert found[2]["kind"] == "even"
 
 
-def test_what_cannot_be_written_is_told(spark: SparkSession, url: str) -> None:
+def test_rows_that_cannot_be_written_are_refused(spark: SparkSession, url: str) -> None:
     times = spark.sql("SELECT current_timestamp() AS at").write.format("penstock")
     with pytest.raises(PySparkException, match="column 'at' has type timestamp"):
         times.option("url", url).mode("append").save()
@@ -79,7 +79,7 @@ def test_a_stream_is_written_batch_by_batch(
 # -- without the rest of Spark ----------------------------------------------------------------
 
 
-def test_only_the_attempt_that_won_is_published(url: str, client: blocking.Client) -> None:
+def test_only_the_successful_attempt_is_published(url: str, client: blocking.Client) -> None:
     start = client.streams()["a.2"].head
     options = SinkOptions(url, "a.2")
     sink = client.sink("spark/q", pubend="a.2")
@@ -99,7 +99,7 @@ def test_a_batch_that_failed_leaves_nothing(url: str, client: blocking.Client) -
         commit_stages(options, [Staged("spark/f", 0, "s", 1)])
 
 
-def test_nothing_to_do_needs_no_broker() -> None:
+def test_an_empty_commit_needs_no_broker() -> None:
     nowhere = SinkOptions("penstock://127.0.0.1:1")
     commit_stages(nowhere, [])
     drop_stages(nowhere, [])

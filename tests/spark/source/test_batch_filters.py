@@ -61,7 +61,7 @@ def test_predicates_become_conditions() -> None:
         spark.In(("f",), (1.0, float("inf"))),
     ],
 )
-def test_what_cannot_be_said_is_left_to_spark(each: spark.Filter) -> None:
+def test_predicates_that_selectors_cannot_express_are_left_to_spark(each: spark.Filter) -> None:
     assert narrowing_of([each], SCHEMA) == Narrowing()
 
 
@@ -117,7 +117,7 @@ def predicates(draw: st.DrawFn) -> spark.Filter:
 
 
 def messages_about(each: spark.Filter) -> list[dict[str, Any]]:
-    """One for each value, of whatever type, that the attribute may have, and one without it."""
+    """One message for each value of any type that the attribute may have, and one without it."""
     compared = each.child if isinstance(each, spark.Not) else each
     name = compared.attribute[0]  # type: ignore[attr-defined]
     return [{}, *({name: value} for value in EVERY_VALUE)]
@@ -129,7 +129,7 @@ def in_order(value: Any) -> tuple[bool, Any]:
 
 
 def holds(each: spark.Filter, row: dict[str, Any]) -> bool | None:
-    """What Spark says of a row; None is unknown."""
+    """Spark's result for a row; None means unknown."""
     if isinstance(each, spark.Not):
         inner = holds(each.child, row)
         return None if inner is None else not inner
@@ -165,7 +165,7 @@ def holds(each: spark.Filter, row: dict[str, Any]) -> bool | None:
 
 @settings(deadline=None, max_examples=300)
 @given(predicates())
-def test_what_spark_lets_through_is_the_same_with_and_without_the_condition(
+def test_spark_accepts_the_same_rows_with_and_without_the_condition(
     each: spark.Filter,
 ) -> None:
     messages = messages_about(each)

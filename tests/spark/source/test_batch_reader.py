@@ -38,9 +38,7 @@ def reader_of(url: str, **options: str) -> PenstockBatchReader:
     return PenstockBatchReader(read, default_schema(ATTRIBUTES))
 
 
-def test_everything_is_read_by_a_source_that_nobody_registered(
-    spark: SparkSession, url: str
-) -> None:
+def test_everything_is_read_without_registering_the_source(spark: SparkSession, url: str) -> None:
     rows = load(spark, url, attributes=ATTRIBUTES)
     found = rows.groupBy("pubend").agg(f.count("*"), f.sum("n"), f.sum(f.length("payload")))
     assert sorted(map(tuple, found.collect())) == [
@@ -66,14 +64,16 @@ def test_a_session_that_does_not_push_predicates_down_reads_the_same(
         spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
 
 
-def test_what_is_wrong_is_told_before_anything_is_read(spark: SparkSession, url: str) -> None:
-    with pytest.raises((AnalysisException, PySparkException), match="'n text' is not the name"):
+def test_errors_are_raised_before_anything_is_read(spark: SparkSession, url: str) -> None:
+    with pytest.raises(
+        (AnalysisException, PySparkException), match="'n text' is not a column name"
+    ):
         load(spark, url, attributes="n text")
-    with pytest.raises(PySparkException, match="attribute 'n' is of type"):
+    with pytest.raises(PySparkException, match="attribute 'n' has type"):
         load(spark, url, attributes="n string").collect()
 
 
-def test_pushed_predicates_narrow_what_travels(url: str) -> None:
+def test_pushed_predicates_reduce_the_rows_sent(url: str) -> None:
     options = read_source_options({"url": url}, streaming=False)
     reader = PushdownBatchReader(options, default_schema(ATTRIBUTES))
     filters = [LessThan(("n",), 5), EqualTo(("pubend",), "a.1")]
@@ -93,11 +93,13 @@ def test_pushed_predicates_narrow_what_travels(url: str) -> None:
     ("options", "says"),
     [
         ({"pubends": "b.*"}, r"there is no pubend 'b.\*' \(here: a.1, a.2\)"),
-        ({"startingOffsets": '{"a.1": 5}'}, "startingOffsets gives no tick for pubend 'a.2'"),
+        ({"startingOffsets": '{"a.1": 5}'}, "startingOffsets has no tick for pubend 'a.2'"),
         ({"startingOffsets": '{"a.1": 5}', "pubends": "a.1"}, "the log begins at"),
-        ({"endingOffsets": '{"a.1": 9000000000000000000}', "pubends": "a.1"}, "in its future"),
+        ({"endingOffsets": '{"a.1": 9000000000000000000}', "pubends": "a.1"}, "is in the future"),
     ],
 )
-def test_places_that_are_not_there_are_told(url: str, options: dict[str, str], says: str) -> None:
+def test_invalid_start_and_end_positions_are_refused(
+    url: str, options: dict[str, str], says: str
+) -> None:
     with pytest.raises((ValueError, RuntimeError), match=says):
         reader_of(url, **options).partitions()

@@ -16,7 +16,7 @@ def offset(next_: dict[str, int], start: dict[str, int], *, initial: bool = Fals
     return StreamOffset(next_, start, hosts, initial)
 
 
-def test_an_offset_is_read_as_it_was_written() -> None:
+def test_an_offset_round_trips_through_json() -> None:
     made = offset({"q": 5, "p": 7}, {"q": 1, "p": 2})
     document = json.loads(json.dumps(made.to_json()))
     assert StreamOffset.from_json(document) == made
@@ -28,13 +28,13 @@ def test_a_batch_lies_between_two_offsets() -> None:
     assert offset({"p": 30}, start).lows(offset({"p": 60}, start)) == {"p": 30}
 
 
-def test_a_first_batch_begins_where_its_end_says_that_the_query_began() -> None:
-    # The head moved on between the two times that Spark asked for the initial offset.
+def test_a_first_batch_begins_at_the_start_recorded_in_its_end() -> None:
+    # The head moved between Spark's two requests for the initial offset.
     asked_again = offset({"p": 40}, {"p": 40}, initial=True)
     assert asked_again.lows(offset({"p": 60}, {"p": 30})) == {"p": 30}
 
 
-def test_a_pubend_that_turned_up_is_read_from_its_beginning() -> None:
+def test_a_new_pubend_is_read_from_its_beginning() -> None:
     before = offset({"p": 30}, {"p": 10})
     grown = before.with_new(STREAMS)
     assert grown.next == {"p": 30, "q": 20}
@@ -48,15 +48,17 @@ def test_a_pubend_that_turned_up_is_read_from_its_beginning() -> None:
 @pytest.mark.parametrize(
     "document", [{}, {"offset": 3}, {"next": {"p": "x"}, "start": {}, "hosts": {}}]
 )
-def test_an_offset_of_another_source_is_told(document: dict[str, object]) -> None:
+def test_an_offset_of_another_source_is_refused(document: dict[str, object]) -> None:
     with pytest.raises(WrongCheckpoint, match="not one of the penstock source"):
         StreamOffset.from_json(document)
 
 
-def test_a_checkpoint_of_another_network_is_told() -> None:
+def test_a_checkpoint_of_another_overlay_is_refused() -> None:
     with pytest.raises(WrongCheckpoint, match=r"the pubends r, .* \(here: p, q\)"):
         StreamOffset({"r": 5}, {"r": 5}, {"r": "a"}).check_identity(STREAMS)
-    with pytest.raises(WrongCheckpoint, match="pubend 'p' of broker 'z'; here it is hosted by 'a'"):
+    with pytest.raises(
+        WrongCheckpoint, match="pubend 'p' of broker 'z'; here the pubend is hosted by 'a'"
+    ):
         StreamOffset({"p": 5}, {"p": 5}, {"p": "z"}).check_identity(STREAMS)
     # A broker that cannot be reached at present is waited for.
     StreamOffset({"p": 5, "r": 5}, {}, {"p": "a", "r": "z"}).check_identity(STREAMS)
@@ -64,7 +66,7 @@ def test_a_checkpoint_of_another_network_is_told() -> None:
 
 def test_a_log_that_was_trimmed_before_it_was_read_is_told() -> None:
     offset({"p": 10}, {}).check_kept(STREAMS)
-    with pytest.raises(DataLost, match="read up to tick 9, and the log begins at 10"):
+    with pytest.raises(DataLost, match="read up to tick 9, but the log begins at 10"):
         offset({"p": 9}, {}).check_kept(STREAMS)
 
 
@@ -75,5 +77,5 @@ def test_places_are_resolved_for_every_pubend() -> None:
     assert resolve(Place(ticks={"p": 1, "q": 2}), STREAMS, "o") == {"p": 1, "q": 2}
     with pytest.raises(BadOption, match="option o: there is no pubend 'r'"):
         resolve(Place(ticks={"r": 1}), STREAMS, "o")
-    with pytest.raises(BadOption, match="option o gives no tick for pubend 'q'"):
+    with pytest.raises(BadOption, match="option o has no tick for pubend 'q'"):
         resolve(Place(ticks={"p": 1}), STREAMS, "o")

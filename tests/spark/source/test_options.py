@@ -20,14 +20,14 @@ def read(streaming: bool = True, **options: str) -> SourceOptions:
     return read_source_options({"url": URL, **options}, streaming=streaming)
 
 
-def test_defaults_are_those_that_people_know() -> None:
+def test_defaults_match_those_of_kafka() -> None:
     stream = read_source_options({"URL": URL}, streaming=True)
     assert (stream.starting, stream.fail_on_data_loss) == (Place("latest"), True)
     batch = read_source_options({"url": URL}, streaming=False)
     assert (batch.starting, batch.ending) == (Place("earliest"), Place("latest"))
 
 
-def test_everything_can_be_said() -> None:
+def test_all_options_can_be_set() -> None:
     options = read_source_options(
         {
             "url": URL,
@@ -74,16 +74,19 @@ def test_the_url_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
         ({"startingOffsets": "latest", "startingTimestamp": "5"}, "exclude each other"),
         ({"startingTimestamp": "soon"}, "use milliseconds since 1970"),
         ({"endingOffsets": "latest"}, "for batch queries"),
-        ({"maxRowsPerTrigger": "0"}, "use a whole number above 0"),
+        ({"maxRowsPerTrigger": "0"}, "use an integer above 0"),
         ({"maxTriggerDelay": "15 parsecs"}, "use a duration like"),
         ({"failOnDataLoss": "maybe"}, "use true or false"),
         ({"selector": "n >"}, "option selector='n >'"),
-        ({"pubends": " , "}, "it names nothing"),
+        ({"pubends": " , "}, "give at least one name"),
         ({"typeMismatch": "ignore"}, "use fail or null"),
-        ({"minRowsPerTrigger": "5", "maxRowsPerTrigger": "4"}, "no batch could be both"),
+        (
+            {"minRowsPerTrigger": "5", "maxRowsPerTrigger": "4"},
+            "must not be greater than maxRowsPerTrigger",
+        ),
     ],
 )
-def test_what_is_wrong_is_told(options: dict[str, str], says: str) -> None:
+def test_an_invalid_option_is_refused(options: dict[str, str], says: str) -> None:
     with pytest.raises(BadOption) as raised:
         read(**options)
     assert says in str(raised.value)
@@ -95,7 +98,7 @@ def test_a_batch_query_that_can_read_nothing_is_refused(options: dict[str, str])
         read(streaming=False, **options)
 
 
-def test_a_batch_query_says_where_it_ends_and_how_many_tasks_it_may_have() -> None:
+def test_a_batch_query_has_an_end_and_a_number_of_tasks() -> None:
     ending = {"endingTimestamp": "2000", "minPartitions": "2", "maxPartitions": "3"}
     options = read(streaming=False, **ending)
     assert options.ending == Place(time=2 * SECOND)
@@ -110,10 +113,10 @@ def test_times_and_durations() -> None:
     assert duration("2m") == 2 * MINUTE
 
 
-def test_the_sink_says_what_is_wrong_too() -> None:
+def test_an_invalid_sink_option_is_refused() -> None:
     options = read_sink_options({"url": URL, "sink": "s", "epoch": "3"}, overwrite=False)
     assert (options.sink, options.epoch) == ("s", 3)
-    with pytest.raises(BadOption, match="sink and epoch belong together"):
+    with pytest.raises(BadOption, match="give sink and epoch together"):
         read_sink_options({"url": URL, "sink": "s"}, overwrite=False)
     with pytest.raises(BadOption, match="a stream cannot be overwritten"):
         read_sink_options({"url": URL}, overwrite=True)

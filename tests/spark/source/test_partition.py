@@ -34,7 +34,7 @@ def test_every_tick_is_read_once_by_a_bounded_number_of_tasks(
     assert total == sum(expected.values())
 
 
-def test_one_long_stream_is_cut_for_all_cores() -> None:
+def test_one_long_stream_is_split_for_all_cores() -> None:
     made = partition({"p": 0}, {"p": 10 * SECOND}, least=1, most=2)
     assert [[(piece.low, piece.high) for piece in each.pieces] for each in made] == [
         [(0, 5 * SECOND)],
@@ -42,7 +42,7 @@ def test_one_long_stream_is_cut_for_all_cores() -> None:
     ]
 
 
-def test_silence_at_the_end_is_not_cut() -> None:
+def test_silence_at_the_end_is_not_split() -> None:
     made = partition({"p": 0}, {"p": 100 * SECOND}, least=1, most=2, rows_ends={"p": 10 * SECOND})
     assert [[(piece.low, piece.high) for piece in each.pieces] for each in made] == [
         [(0, 5 * SECOND)],
@@ -50,7 +50,7 @@ def test_silence_at_the_end_is_not_cut() -> None:
     ]
 
 
-def test_a_short_stretch_is_one_task() -> None:
+def test_a_short_interval_is_one_task() -> None:
     assert len(partition({"p": 0}, {"p": SECOND // 100}, least=1, most=8)) == 1
 
 

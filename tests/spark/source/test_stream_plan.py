@@ -11,7 +11,7 @@ from penstock.spark.source.stream_plan import Backlog, Limits
 
 
 class Log:
-    """Streams with rows at given ticks, and an account of what was read."""
+    """Streams with rows at given ticks; records what was read."""
 
     def __init__(self, rows: dict[str, list[int]], frame_rows: int = 3) -> None:
         self.rows = rows
@@ -63,12 +63,12 @@ def test_a_limit_on_rows_cuts_all_pubends_at_one_instant() -> None:
     assert log.count({"p": 0, "q": 0}, ends) == 70
 
 
-def test_a_limit_on_bytes_lets_one_row_pass_whatever_its_size() -> None:
+def test_a_limit_on_bytes_always_allows_one_row() -> None:
     log = Log({"p": consecutive(0, 10)}, frame_rows=1)
     assert Backlog(Limits(max_bytes=1), log.read).ends({"p": 0}, {"p": 50}) == {"p": 1}
 
 
-def test_what_was_counted_is_not_read_again() -> None:
+def test_counted_rows_are_not_read_again() -> None:
     log = Log({"p": consecutive(0, 30)}, frame_rows=10)
     backlog = Backlog(Limits(max_rows=20), log.read)
     assert backlog.ends({"p": 0}, {"p": 50}) == {"p": 20}
@@ -114,7 +114,7 @@ def test_batches_within_the_limit_cover_everything_once(
         ends = backlog.ends(lows, heads)
         assert all(lows[pubend] <= ends[pubend] <= heads[pubend] for pubend in rows)
         assert ends != lows
-        # At one instant every pubend may have a row: those cannot be told apart by a cut.
+        # At one instant every pubend may have a row: a cut cannot separate them.
         assert log.count(lows, ends) <= max(max_rows, len(rows))
         seen += log.count(lows, ends)
         lows = ends

@@ -26,7 +26,7 @@ ATTRIBUTES = "n bigint, symbol string"
 
 
 class Collected:
-    """What each batch of a query held."""
+    """The rows of each batch of a query."""
 
     def __init__(self) -> None:
         self.batches: dict[int, list[int]] = {}
@@ -45,7 +45,7 @@ class Collected:
 
 @pytest.fixture
 def fresh(url: str, client: blocking.Client) -> dict[str, StreamBounds]:
-    """Where the streams stand before a test publishes."""
+    """The bounds of the streams before a test publishes."""
     return client.streams()
 
 
@@ -65,7 +65,7 @@ def stream(spark: SparkSession, url: str, **options: Any) -> DataStreamReader:
 
 
 def run_to_the_end(source: DataStreamReader, checkpoint: str) -> Collected:
-    """What a query reads of what is there, with Trigger.AvailableNow."""
+    """The stored rows that a query reads with Trigger.AvailableNow."""
     collected = Collected()
     query = (
         source.load()
@@ -82,7 +82,7 @@ def heads(streams: dict[str, StreamBounds]) -> str:
     return str({pubend: bounds.head for pubend, bounds in streams.items()}).replace("'", '"')
 
 
-def test_a_query_reads_on_where_it_stopped_within_its_limits(
+def test_a_query_continues_where_it_stopped_within_its_limits(
     spark: SparkSession,
     url: str,
     client: blocking.Client,
@@ -112,11 +112,13 @@ def test_a_checkpoint_of_another_stream_fails_at_the_start(
     run_to_the_end(stream(spark, url, startingOffsets="earliest"), checkpoint)
     other = start_broker("b", 'pubends = ["a.1", "a.2"]')
     host, port = other.address
-    with pytest.raises(StreamingQueryException, match=r"of broker 'a'; here it is\s+hosted by 'b'"):
+    with pytest.raises(
+        StreamingQueryException, match=r"of broker 'a'; here the pubend\s+is\s+hosted by 'b'"
+    ):
         run_to_the_end(stream(spark, f"penstock://{host}:{port}"), checkpoint)
 
 
-def test_a_broker_that_cannot_be_reached_fails_at_the_start(
+def test_an_unreachable_broker_fails_the_query_at_the_start(
     spark: SparkSession, checkpoint: str
 ) -> None:
     source = stream(spark, "penstock://127.0.0.1:1", timeout="1s")
@@ -130,7 +132,7 @@ def test_a_broker_that_cannot_be_reached_fails_at_the_start(
 
 
 class Driver:
-    """What Spark does with the copy of the reader beside the driver."""
+    """Calls the driver's copy of the reader as Spark does."""
 
     def __init__(self, url: str, **options: str) -> None:
         self.reader = PenstockStreamReader(
@@ -160,22 +162,20 @@ def driver(url: str) -> Any:
         each.reader.stop()
 
 
-def test_a_first_batch_that_is_repeated_reads_the_same(
-    client: blocking.Client, driver: Any
-) -> None:
+def test_a_repeated_first_batch_reads_the_same_rows(client: blocking.Client, driver: Any) -> None:
     first = driver(startingOffsets="latest")
     start = first.reader.initialOffset()
     publish(client, "a.1", range(10))
     assert first.reader.initialOffset() == start
     end = first.latest(start)
     assert first.read(start, end) == list(range(10))
-    # The process is gone, and Spark asks another one for the initial offset, then repeats batch 0.
+    # The process has exited; Spark asks another for the initial offset, then repeats batch 0.
     publish(client, "a.1", range(10, 20))
     second = driver(startingOffsets="latest")
     assert second.read(second.reader.initialOffset(), end) == list(range(10))
 
 
-def test_silence_is_no_new_batch(client: blocking.Client, driver: Any) -> None:
+def test_silence_makes_no_batch(client: blocking.Client, driver: Any) -> None:
     reader = driver(startingOffsets="latest")
     publish(client, "a.1", range(1))
     start = reader.latest(reader.reader.initialOffset())
@@ -185,9 +185,7 @@ def test_silence_is_no_new_batch(client: blocking.Client, driver: Any) -> None:
     assert reader.latest(start) == start
 
 
-def test_a_batch_waits_for_enough_rows_but_not_for_ever(
-    client: blocking.Client, driver: Any
-) -> None:
+def test_a_batch_waits_for_enough_rows_up_to_a_limit(client: blocking.Client, driver: Any) -> None:
     patient = driver(startingOffsets="latest", minRowsPerTrigger="10", maxTriggerDelay="1h")
     start = patient.reader.initialOffset()
     publish(client, "a.1", range(9))
@@ -212,7 +210,7 @@ def test_a_time_can_be_the_start(client: blocking.Client, driver: Any) -> None:
     assert set(reader.read(start, reader.latest(start))) == {99}
 
 
-def test_the_cursor_follows_what_was_committed(client: blocking.Client, driver: Any) -> None:
+def test_the_cursor_follows_the_commits(client: blocking.Client, driver: Any) -> None:
     reader = driver(startingOffsets="latest", cursor="follows")
     start = reader.reader.initialOffset()
     publish(client, "a.1", range(3))
@@ -222,7 +220,7 @@ def test_the_cursor_follows_what_was_committed(client: blocking.Client, driver: 
     client.delete_cursor("follows")
 
 
-def test_a_log_that_was_trimmed_is_loss_and_silence_is_not(
+def test_a_trimmed_log_is_loss_and_silence_is_not(
     start_broker: Callable[..., BrokerProcess], tmp_path: Path
 ) -> None:
     broker = start_broker(
@@ -237,7 +235,7 @@ def test_a_log_that_was_trimmed_is_loss_and_silence_is_not(
         publish(client, "p", range(2000))
         while client.streams()["p"].earliest <= first:
             publish(client, "p", range(2000, 2050))
-        publish(client, "p", range(9999, 10000))  # The newest row is kept whatever was trimmed.
+        publish(client, "p", range(9999, 10000))  # The newest row is never trimmed.
         offset = f'{{"p": {first}}}'
         strict = Driver(url, startingOffsets=offset)
         with pytest.raises(DataLost, match="the log begins at"):
@@ -248,9 +246,9 @@ def test_a_log_that_was_trimmed_is_loss_and_silence_is_not(
         numbers = lenient.read(start, lenient.latest(start))
         assert 0 not in numbers
         assert 9999 in numbers
-        # A batch that was planned before the log was trimmed under it.
+        # A batch that was planned before the log was trimmed.
         end = lenient.latest(start)
-        with pytest.raises(DataLost, match="no longer keeps the ticks"):
+        with pytest.raises(DataLost, match="no longer stores the ticks"):
             Driver(url, startingOffsets="latest").read(start, end)
         lenient.reader.stop()
 

@@ -1,4 +1,4 @@
-"""The points of a sweep, and that every mistake is found before anything runs."""
+"""The points of a sweep; every error is found before anything runs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_values_are_lists_and_ranges(text: str, values: list[Any]) -> None:
 
 
 @given(st.integers(-50, 50), st.integers(0, 40), st.integers(1, 9))
-def test_a_range_of_whole_numbers_is_what_python_says(first: int, length: int, step: int) -> None:
+def test_a_range_of_integers_equals_that_of_python(first: int, length: int, step: int) -> None:
     _, found = parse_parameter(f"x={first}:{first + length}:{step}")
     assert found == list(range(first, first + length + 1, step))
 
@@ -78,15 +78,15 @@ def test_a_range_of_whole_numbers_is_what_python_says(first: int, length: int, s
         ("x=", "write PATH="),
         ("x=1:2", "first:last:step, three numbers"),
         ("x=a:b:c", "three numbers"),
-        ("x=1:5:0", "the step is more than 0"),
+        ("x=1:5:0", "the step must be positive"),
         ("x=5:1:1", "the last not before the first"),
-        ("x=1:nan:1", "the step is more than 0"),
-        ("x=0:1:0.00001", "10000 runs at most"),
-        ("x=1,1", "stands twice"),
+        ("x=1:nan:1", "the step must be positive"),
+        ("x=0:1:0.00001", "at most 10000 runs"),
+        ("x=1,1", "given twice"),
         ("x=1,,2", "empty"),
     ],
 )
-def test_what_is_no_parameter_is_refused(text: str, told: str) -> None:
+def test_an_invalid_parameter_is_refused(text: str, told: str) -> None:
     with pytest.raises(SweepError, match=told):
         parse_parameter(text)
 
@@ -138,14 +138,12 @@ def test_tables_are_chosen_by_name_by_ends_and_by_number(path: Path) -> None:
         ("links.1.loss=0.1", "there is no '1'"),
         ("faults.3.at_s=1", "there is no '3'; there are: 0 to 0"),
         ("publishers=3", "publishers: expected array"),
-        ("publishers.p=3", "say which one and which key"),
-        ("duration_s.x=3", "'duration_s' is a value and has nothing inside"),
+        ("publishers.p=3", "name one table and a key"),
+        ("duration_s.x=3", "'duration_s' is a value, not a table"),
         ("subscribers.s.broker=b,c", "there is no broker 'c'"),
     ],
 )
-def test_a_point_that_makes_no_scenario_is_refused_with_its_parameter(
-    path: Path, text: str, told: str
-) -> None:
+def test_an_invalid_point_is_refused_with_its_parameter(path: Path, text: str, told: str) -> None:
     with pytest.raises(SweepError, match=rf"--param .*{told}"):
         build_grid(path, [text])
 
@@ -170,17 +168,17 @@ def test_files_of_other_services_have_points_too(file: str, texts: list[str], po
     grid = build_grid(SHIPPED / f"{file}.toml", texts)
     assert len(grid.points) == points
     assert grid.service == file.partition("-")[0]
-    assert grid.name == file, "what the papers call it may be no name for a run"
+    assert grid.name == file, "a paper's title may be no valid run name"
 
 
-def test_a_value_is_put_into_a_list_of_values() -> None:
+def test_a_value_in_a_list_is_replaced() -> None:
     grid = build_grid(SHIPPED / "queues-unbalanced.toml", ["consumer_shares.1=0.125"])
     run = service_run_at("queues", grid.raw, grid.points[0], 1)
     assert isinstance(run, QueueRun)
     assert run.scenario.consumer_shares[1] == 0.125
 
 
-def test_every_scenario_that_is_shipped_can_be_swept() -> None:
+def test_every_shipped_scenario_can_be_swept() -> None:
     files = sorted(SHIPPED.glob("*.toml"))
     swept = {path.stem: build_grid(path, []) for path in files}
     assert len(swept) > 20
@@ -198,19 +196,17 @@ def test_every_scenario_that_is_shipped_can_be_swept() -> None:
         ("multicast-1", "links.B-X.mbit_per_s=1", "there are: A-B, B-C"),
         ("multicast-1", "senders.acfg.client=1", "unknown key; did you mean 'clients'"),
         ("gossip-dynamic", "parameters.bufer_events=9", "did you mean 'buffer_events'"),
-        ("gossip-dynamic", "changes.0=1", "say which one and which key"),
+        ("gossip-dynamic", "changes.0=1", "name one table and a key"),
         ("gossip-dynamic", "loss=1.5", "loss: expected float < 1.0"),
     ],
 )
-def test_a_point_that_makes_no_scenario_of_a_service_is_refused(
-    file: str, text: str, told: str
-) -> None:
+def test_an_invalid_point_of_a_service_scenario_is_refused(file: str, text: str, told: str) -> None:
     with pytest.raises(SweepError, match=rf"--param .*{told}"):
         build_grid(SHIPPED / f"{file}.toml", [text])
 
 
-def test_a_file_that_nobody_runs_by_itself_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_an_unknown_service_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "turbines.toml"
     path.write_text('service = "turbines"\nname = "x"\n')
-    with pytest.raises(ScenarioError, match="service: no single scenario of 'turbines' can be run"):
+    with pytest.raises(ScenarioError, match="a scenario of 'turbines' cannot be run by itself"):
         build_grid(path, [])

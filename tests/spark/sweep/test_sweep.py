@@ -1,7 +1,7 @@
-"""A short version of the Gryphon paper's E4 as a sweep: simulated by Spark tasks, reduced by Spark.
+"""A short version of the Gryphon paper's E4 as a sweep, simulated and aggregated by Spark.
 
 The outage is 10 s instead of 120 s, rates, link and the relays' cache are smaller in proportion,
-and two thresholds stand for twelve.
+and two thresholds replace twelve.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_every_run_is_in_the_lake_with_its_point(lake: Lake) -> None:
 
 
 def test_a_task_simulates_what_the_lab_does(grid: Grid, summary: SweepSummary) -> None:
-    """The recovery of the paper's own table, which knows when the link was mended."""
+    """Compares with the recovery in the paper's table, which knows the time of the repair."""
     for point, estimate in zip(grid.points, of(summary, "recovery_s"), strict=True):
         assert estimate.parameters == point
         assert estimate.seeds == SEEDS
@@ -78,11 +78,11 @@ def test_a_task_simulates_what_the_lab_does(grid: Grid, summary: SweepSummary) -
             kept = keep(PaperJob("", "", seed), run(scenario, SimRun(scenario, seed)))
             expected.append(recovery_s(kept.lag_s["sb2"], MENDED_S))
         assert estimate.low <= estimate.median <= estimate.high
-        assert min(expected) > 5.0, "there is something to recover"
+        assert min(expected) > 5.0, "there is no recovery to measure"
         assert estimate.median == pytest.approx(sum(expected) / 2, abs=2.0)
 
 
-def test_medians_are_taken_over_the_seeds_of_a_point(summary: SweepSummary) -> None:
+def test_medians_are_over_the_seeds_of_a_point(summary: SweepSummary) -> None:
     assert summary.runs == 4
     assert summary.failed == {}
     assert [each.median for each in of(summary, "violations")] == [0.0, 0.0]
@@ -110,7 +110,7 @@ def small(tmp_path: Path) -> Grid:
     return build_grid(path, [])
 
 
-def test_a_simulation_that_fails_is_told_with_the_others(
+def test_a_failed_simulation_is_reported_with_the_others(
     spark: SparkSession, tmp_path: Path, small: Grid
 ) -> None:
     made = create_lake(tmp_path / "lake")
@@ -126,7 +126,7 @@ def test_a_simulation_that_fails_is_told_with_the_others(
 GOSSIP = E4.with_name("gossip-plain.toml")
 
 
-def test_a_scenario_of_another_service_is_swept_with_what_it_measures(
+def test_a_scenario_of_another_service_is_swept_with_its_own_measures(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     buffers = "parameters.buffer_events=30,90"
@@ -146,10 +146,10 @@ def test_a_scenario_of_another_service_is_swept_with_what_it_measures(
         ]
         assert estimate.median == pytest.approx(sum(measured) / 2)
     small, large = of(found, "receivers")
-    assert small.median < large.median, "events stay longer where there is room"
+    assert small.median < large.median, "events must stay longer in a larger buffer"
 
 
-def test_a_run_that_is_not_there_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_unknown_run_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(LakeError, match=r"there is no run 'x\.p000\.s01'"):
         summarise(spark, create_lake(tmp_path / "lake"), "x", ["x.p000.s01"])
 

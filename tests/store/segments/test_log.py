@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from penstock.store.interface import LogBounds
-from penstock.store.segments.log import SegmentLog
 from penstock.store.segments.passing_cache import STEP_BYTES, PassingCache
 
 KILOBYTE = bytes(1024)
@@ -158,34 +157,6 @@ def test_trimmed_files_are_used_again(
     log = at.open(trimmed_below=19, verify="all")
     assert [tick for tick, _ in everything(log)] == list(range(19, 26))
     log.close()
-
-
-def test_a_reader_whose_segment_is_recycled_starts_again(
-    tmp_path: Path, log_directory: Any, record: Any
-) -> None:
-    """The reader has chosen its segment and opened the file when the trim overtakes it."""
-    at = log_directory(tmp_path, segment_bytes=8192)
-    log = at.open()
-    fill(log, record, range(20))
-    log.close()
-
-    class OvertakenLog(SegmentLog):
-        attempts = 0
-
-        def _open_extent(self, *arguments: Any) -> Any:
-            extent = super()._open_extent(*arguments)
-            self.attempts += 1
-            if self.attempts == 1:
-                self.trim(10)
-                self.drop_trimmed()
-                fill(self, record, range(20, 30))
-            return extent
-
-    overtaken = OvertakenLog(tmp_path / "log", "prices", segment_bytes=8192, spares=at.spares)
-    part = overtaken.read(0, 20, 10**6)
-    assert [found.low for found in part.records] == list(range(10, 20))
-    assert part.complete_from == 10
-    overtaken.close()
 
 
 def descriptor_of(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""``penstock lake``: the job that lands telemetry, and what looks after the files."""
+"""``penstock lake``: the job that writes telemetry to the lake, and maintenance of its files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.client.addresses import parse_addresses
 from penstock.client.blocking import client as blocking
 from penstock.client.errors import InvalidAddress, PenstockError
 from penstock.core.clock import SECOND, in_seconds
-from penstock.net.broker.config import telemetry_pubend
+from penstock.core.trace import telemetry_stream as telemetry_pubend
 from penstock.spark.lake.lake import (
     REMOVED_STAY_S,
     Lake,
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
     from penstock.spark.lake.landing import Landed
 
-lake = App(name="lake", help="Land telemetry in a lake of Parquet files, and look after it.")
+lake = App(name="lake", help="Write brokers' telemetry to a lake of Parquet files; maintain it.")
 
 ANSWER_WITHIN_S: Final = 30.0
-"""How long a broker may take to say which streams there are."""
+"""Deadline for a broker's answer to the question which streams exist."""
 
 LOOK_EVERY_S: Final = 0.5
-"""How soon a signal is noticed: Python hears it only between two calls of the JVM."""
+"""How soon a signal is noticed: Python handles signals only between two calls into the JVM."""
 
 
 @lake.default
@@ -55,29 +55,29 @@ def land(
     json: bool = False,
     master: str = "local[*]",
 ) -> None:
-    """Land what brokers publish of themselves (telemetry.publish = true) until Ctrl-C.
+    """Write the telemetry that brokers publish (telemetry.publish = true) until Ctrl-C.
 
-    The job goes on where it stood: every row is in the lake exactly once.
+    A restarted job continues where it stopped: every row is in the lake exactly once.
 
     Parameters
     ----------
     path
-        The lake's directory; made if it does not exist.
+        The lake's directory; created if it does not exist.
     url
-        A broker of the overlay, penstock://host:port; PENSTOCK_URL without it.
+        Any broker of the overlay, penstock://host:port (default: PENSTOCK_URL).
     once
-        Land what there is now, and end.
+        Write what the brokers have now, then exit.
     every
-        Seconds from one micro-batch to the next.
+        Seconds between two micro-batches.
     skip_lost
-        Go on behind rows that the brokers no longer keep, instead of failing.
+        Skip rows that the brokers no longer keep, instead of failing.
     json
-        Print a line of JSON for each micro-batch.
+        Print one line of JSON for each micro-batch.
     master
-        Where Spark runs.
+        The Spark master.
     """
     if every <= 0:
-        raise UserError("--every is more than 0", MISUSED)
+        raise UserError("--every must be greater than 0", MISUSED)
     need_spark("lake")
     with told_in_one_line(InvalidAddress, status=MISUSED):
         where = "penstock://" + ",".join(map(str, parse_addresses(url)))
@@ -95,11 +95,11 @@ def land(
             _wait(query)
         if not json:
             rows = opened.snapshot().rows
-            print(f"{landing.total_rows:,} rows landed; {path} holds {rows:,}")
+            print(f"{landing.total_rows:,} rows written; {path} holds {rows:,}")
 
 
 def _check_published(url: str) -> None:
-    """Ask before Spark starts whether there is anything to land."""
+    """Check before Spark starts that there is telemetry to write."""
     with (
         told_in_one_line(PenstockError),
         blocking.connect(url, deadline_s=ANSWER_WITHIN_S) as client,
@@ -107,13 +107,13 @@ def _check_published(url: str) -> None:
         streams = client.streams()
     if not any(fnmatchcase(pubend, telemetry_pubend("*")) for pubend in streams):
         raise UserError(
-            f"no broker that {url} knows publishes telemetry; set publish = true in [telemetry] "
-            "of its configuration"
+            f"no broker reachable from {url} publishes telemetry; set publish = true in "
+            "[telemetry] of a broker's configuration"
         )
 
 
 def _wait(query: StreamingQuery) -> None:
-    """Until the query ends by itself, fails, or somebody wants it to stop."""
+    """Wait until the query ends, fails or is interrupted."""
     stopping = False
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -142,18 +142,18 @@ def _print_line(landed: Landed) -> None:
 
 @lake.command
 def compact(*, path: Path, json: bool = False, master: str = "local[*]") -> None:
-    """Make few files of many small ones; readers notice nothing.
+    """Merge many small files into few; running readers are not affected.
 
-    Files that are out of use are deleted when nobody can be reading them any more.
+    Files that are no longer used are deleted once no reader can still have them open.
 
     Parameters
     ----------
     path
         The lake's directory.
     json
-        Print what was done as JSON.
+        Print the result as JSON.
     master
-        Where Spark runs.
+        The Spark master.
     """
     opened = _opened(path)
     with (
@@ -168,22 +168,22 @@ def compact(*, path: Path, json: bool = False, master: str = "local[*]") -> None
         print(msgspec.json.encode(done).decode())
         return
     print(
-        f"{done.files_before} files of {done.folders} folders became {done.files_after} "
-        f"({done.rows:,} rows); {done.unused_removed} unused files removed "
-        f"(they stay for {REMOVED_STAY_S / 60:.0f} minutes)"
+        f"{done.files_before} files in {done.folders} folders were merged into {done.files_after} "
+        f"({done.rows:,} rows); {done.unused_removed} unused files deleted "
+        f"(unused files are kept for {REMOVED_STAY_S / 60:.0f} minutes)"
     )
 
 
 @lake.command
 def runs(*, path: Path, json: bool = False) -> None:
-    """List the runs in a lake; this needs no Spark.
+    """List the runs in a lake; does not need Spark.
 
     Parameters
     ----------
     path
         The lake's directory.
     json
-        Print them as JSON.
+        Print the list as JSON.
     """
     snapshot = _opened(path).snapshot()
     listed = [_run(snapshot, run) for run in snapshot.runs()]

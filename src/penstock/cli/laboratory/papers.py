@@ -1,4 +1,4 @@
-"""``penstock papers``: every experiment of the papers, one table."""
+"""``penstock papers``: runs every experiment of the papers and prints one table."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ def papers(
     out: Path = Path("out/papers"),
     json: bool = False,
 ) -> None:
-    """Run the papers' experiments and print what they report beside what we measure.
+    """Run the papers' experiments; print the published results beside our measurements.
 
     Parameters
     ----------
     service
-        One service (guaranteed, multicast, datagram, gossip, queues); all of them without it.
+        Only this service: guaranteed, multicast, datagram, gossip or queues (default: all).
     world
         sim for the simulator, net for processes on this machine.
     seeds
-        How many times each simulated run is repeated, and the datagram service's live ones, at
-        most three times; medians are shown.
+        How often each simulated run is repeated (and each live run of the datagram service, at
+        most three times); the table shows medians.
     out
-        Where the figures go.
+        Directory for the figures.
     json
         Print the rows as JSON.
     """
     services = installed_services()
     if service and service not in services:
         known = ", ".join(services)
-        raise UserError(f"--service {service!r}: it is one of {known}", MISUSED)
+        raise UserError(f"--service {service!r}: must be one of {known}", MISUSED)
     if seeds < 1:
-        raise UserError(f"--seeds {seeds}: it is at least 1", MISUSED)
+        raise UserError(f"--seeds {seeds}: must be at least 1", MISUSED)
     rows: list[PaperRow] = []
     for name in [service] if service else services:
         rows += _run(name, world, seeds, out)

@@ -1,7 +1,7 @@
-"""The data pipeline of ``penstock up``: ``penstock lake`` as a process of its own.
+"""The data pipeline of ``penstock up``: runs ``penstock lake`` as a separate process.
 
-Spark takes seconds to start and a core while it does; in its own process the view is there at once,
-and whatever happens to it happens to nobody else.
+Spark takes seconds and one core to start.  In its own process it does not delay the live view, and
+its failures do not affect the brokers or the view.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from penstock.core.clock import in_seconds
 COMMAND: Final = (sys.executable, "-c", "from penstock.cli.main import run; run()", "lake")
 
 EVERY_S: Final = 2.0
-"""From one micro-batch to the next: the view should be seen to move."""
+"""Time between micro-batches: short, so that the live view visibly changes."""
 
 STOP_WITHIN_S: Final = 10.0
-"""A micro-batch that is under way may finish; then the process is killed, with its JVM."""
+"""Time for the current micro-batch to finish; then the process is killed together with its JVM."""
 
 
 GONE_GRAIN_S: Final = 0.02
-"""A killed process takes about so long to go; nobody tells when a grandchild has."""
+"""Time for a killed process to disappear; the kernel does not report the end of a grandchild."""
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """What the job says of a micro-batch; the fields are those of ``penstock lake --json``."""
+    """The report on one micro-batch; the fields are those of ``penstock lake --json``."""
 
     total_rows: int
     newest_ns: int
 
 
 class Pipeline:
-    """A landing job that runs while the block does."""
+    """A landing job that runs for the duration of the ``async with`` block."""
 
     def __init__(self, url: str, lake: Path) -> None:
-        """Telemetry of the overlay at ``url`` goes to ``lake``."""
+        """Write the telemetry of the overlay at ``url`` to ``lake``."""
         self.rows = 0
         self.newest_ns = 0
         self.problem = ""
@@ -55,7 +55,7 @@ class Pipeline:
         self._landed = asyncio.Event()
 
     async def __aenter__(self) -> Self:
-        """Start the process; it is ready some seconds later."""
+        """Start the process; Spark is ready some seconds later."""
         pipe = asyncio.subprocess.PIPE
         self._process = await asyncio.create_subprocess_exec(
             *COMMAND,
@@ -63,7 +63,7 @@ class Pipeline:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=pipe,
             stderr=pipe,
-            # Ctrl-C at a terminal reaches all processes in front of it: this one is stopped by us.
+            # Ctrl-C at a terminal signals the whole foreground group; we stop this one ourselves.
             start_new_session=True,
         )
         self._watching = asyncio.create_task(self._watch())
@@ -75,7 +75,7 @@ class Pipeline:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop it, and leave nothing of it running."""
+        """Stop the process and everything that it started."""
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
         with contextlib.suppress(TimeoutError):
@@ -86,7 +86,7 @@ class Pipeline:
         await asyncio.gather(self._watching, return_exceptions=True)
 
     async def _process_group_gone(self) -> None:
-        """Kill what is left, the JVM above all, and wait until the system has let go of it."""
+        """Kill the rest of the process group, above all the JVM, and wait until it is gone."""
         with contextlib.suppress(ProcessLookupError, TimeoutError):
             os.killpg(self._process.pid, signal.SIGKILL)
             await self._process.wait()
@@ -97,24 +97,24 @@ class Pipeline:
 
     @property
     def lag_s(self) -> float | None:
-        """How far the newest row in the lake is behind the clock; None before the first."""
+        """Age of the newest row in the lake; None before the first row."""
         return in_seconds(max(0, time.time_ns() - self.newest_ns)) if self.newest_ns else None
 
     @property
     def state(self) -> str:
-        """In a word, or what is wrong."""
+        """One word, or the error."""
         if self._ended:
             return f"ended: {self.problem}" if self.problem else "ended"
         return "running" if self.rows else "starting"
 
     async def landed(self) -> None:
-        """Wait for the next micro-batch with rows, or the end of the process."""
+        """Wait for the next micro-batch with rows, or for the end of the process."""
         self._landed.clear()
         if not self._ended:
             await self._landed.wait()
 
     async def _watch(self) -> None:
-        """Hear everything that the process says, until it is gone."""
+        """Read the process's output until it exits."""
         await asyncio.gather(self._read_progress(), self._read_errors())
         await self._process.wait()
         self._ended = True
@@ -129,7 +129,7 @@ class Pipeline:
             self._landed.set()
 
     async def _read_errors(self) -> None:
-        """The last line tells what is wrong, if anything is; the rest is the JVM's talk."""
+        """Keep the last line, which holds the error if there is one; the rest is JVM output."""
         assert self._process.stderr is not None
         async for line in self._process.stderr:
             self.problem = line.decode(errors="replace").strip() or self.problem

@@ -1,4 +1,4 @@
-"""``penstock report``: what Spark computes of the runs in a telemetry lake."""
+"""``penstock report``: the Spark report on runs in a telemetry lake."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def report(
 ) -> None:
     """Report on runs: rates, utilisation, loss, fairness, recovery, queues, bottlenecks.
 
-    Several runs are compared with the first.
+    Several runs are compared with the first one.
 
     Parameters
     ----------
     runs
-        The runs' names, or patterns such as "e4-*".
+        Names of runs, or patterns such as "e4-*".
     lake
-        The telemetry lake that they landed in.
+        The telemetry lake that holds the runs.
     html
-        Also write a page with figures, which needs nothing else.
+        Also write a self-contained page with figures.
     json
-        Print everything as JSON.
+        Print the whole report as JSON.
     master
-        Where Spark runs.
+        The Spark master.
     """
     need_spark("report")
     from penstock.spark.report.build import build_report, matching_runs

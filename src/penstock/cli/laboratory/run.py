@@ -1,4 +1,4 @@
-"""``penstock run``: a scenario, in the simulator or as processes on this machine."""
+"""``penstock run``: runs a scenario in the simulator or as processes on this machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(
     lake: Path | None = None,
     json: bool = False,
 ) -> int:
-    """Run a scenario, print what happened, and fail if an expectation of it failed.
+    """Run a scenario, print the outcome, and fail if one of its expectations failed.
 
     Parameters
     ----------
@@ -47,11 +47,11 @@ def run(
     world
         sim for virtual time, net for real processes on this machine.
     seed
-        What a simulated run depends on.
+        The seed of a simulated run; the same seed gives the same run.
     out
-        A directory for the telemetry (Parquet).
+        Directory for the telemetry (Parquet).
     lake
-        A telemetry lake to land the run in, for penstock report; made if it does not exist.
+        A telemetry lake to write the run to, for penstock report; created if it does not exist.
     json
         Print the outcome as JSON.
     """
@@ -79,7 +79,7 @@ def run(
     else:
         _show(result, verdicts, out)
         if lake is not None:
-            Console().print(f"landed; look at it with: penstock report {name} --lake {lake}")
+            Console().print(f"written to the lake; see: penstock report {name} --lake {lake}")
     return 0 if all(verdict.held for verdict in verdicts) else EXPECTATION_FAILED
 
 
@@ -108,7 +108,7 @@ def _show(result: RunResult, verdicts: list[Verdict], out: Path | None) -> None:
     console.print(
         f"[bold]{result.scenario.name}[/] in the {result.world} world, seed {result.seed}: "
         f"{result.history.delivered} messages delivered, {judgement.lost} lost, "
-        f"{judgement.duplicated} twice, {judgement.out_of_order} out of order"
+        f"{judgement.duplicated} duplicated, {judgement.out_of_order} out of order"
     )
     if verdicts:
         console.print(verdict_table(verdicts))

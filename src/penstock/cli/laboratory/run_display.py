@@ -1,4 +1,4 @@
-"""How a run is shown to the person who waits for it: its progress, then its verdicts."""
+"""Displays a run on the terminal: its progress, then its verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 def with_progress(
     name: str, duration_s: float, run: Callable[[Callable[[float], None]], Result]
 ) -> Result:
-    """Call ``run`` with a function that hears at which second the run is, and show that."""
+    """Call ``run`` with a progress callback (elapsed seconds of the run) and display it."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(name, total=duration_s)
@@ -25,7 +25,7 @@ def with_progress(
 
 
 def verdict_table(verdicts: Iterable[Verdict]) -> Table:
-    """Every expectation beside what was measured."""
+    """A table of every expectation beside its measured value."""
     table = Table("expectation", "bound", "measured", "")
     for verdict in verdicts:
         measured = "–" if verdict.value is None else f"{verdict.value:g}"

@@ -1,4 +1,4 @@
-"""``penstock run`` for the scenarios of services that have a form of their own."""
+"""``penstock run`` for services that have their own scenario format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.spark.lake.writer import RunLanding
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """What a command line asks for."""
+    """The options of one command line."""
 
     world: str
     seed: int
@@ -30,7 +30,7 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 def run_service(service: str, scenario: Path, wish: Wish) -> int:
-    """Run a scenario file of this service, print what happened, and give the exit status."""
+    """Run a scenario file of this service, print the outcome and return the exit status."""
     with told_in_one_line(ScenarioError, status=MISUSED):
         prepared = prepare(service, scenario, wish.world, wish.seed)
     with told_in_one_line(LakeError, OSError):

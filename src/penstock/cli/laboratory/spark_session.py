@@ -1,4 +1,4 @@
-"""A Spark session for a command, with what goes wrong told in one line."""
+"""A Spark session for one command; reports Spark's errors in one line."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 HINT: Final = "pip install 'penstock[spark]'"
 
 MAX_TOLD: Final = 300
-"""A message of the JVM brings its stack along; its beginning tells what is wrong."""
+"""Characters of a JVM message that are kept: the cause comes first, then the JVM's stack."""
 
 OUR_ERROR: Final = re.compile(r"penstock\.[\w.]+: (.*?)(?: SQLSTATE|$)")
-"""What our own code said, inside a message in which Spark quotes the whole traceback."""
+"""Our own error message, inside a Spark message that quotes the whole traceback."""
 
 
 def need_spark(command: str) -> None:
-    """Say what to install if Spark is missing."""
+    """Raise ``UserError`` with the install command if Spark is missing."""
     if find_spec("pyspark") is None:
         raise UserError(f"penstock {command} needs Spark, which is not installed: {HINT}")
 
 
 @contextmanager
 def spark_session(command: str, master: str) -> Iterator[SparkSession]:
-    """A session that ends with the command; what Spark says while it starts is kept quiet."""
+    """A session that ends with the command; Spark's output while it starts is suppressed."""
     need_spark(command)
-    # Spark logs what it raises, with the stack of its JVM; the command tells it in one line.
+    # Spark logs every exception with the JVM's stack; the command reports it in one line instead.
     logging.getLogger("DataFrameQueryContextLogger").disabled = True
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
@@ -48,23 +48,23 @@ def spark_session(command: str, master: str) -> Iterator[SparkSession]:
     except NoJava as error:
         raise UserError(str(error)) from None
     except Exception as error:
-        # Spark's own errors of every kind: a master that is not understood or cannot be reached.
+        # Any Spark error: a master URL that is invalid or that cannot be reached.
         raise UserError(f"--master {master}: Spark does not start: {_cause(error)}") from None
     try:
         yield session
     except Exception:
         if _has_ended(session):
-            # Whatever was asked of it last says only that nobody answers.
+            # Calls to a JVM that is gone fail with "connection refused", which hides the cause.
             raise UserError("Spark's JVM has ended: it was stopped, or ran out of memory") from None
         raise
     finally:
-        # A JVM that is gone has stopped already, and must not hide why the command ends.
+        # Stopping a JVM that is gone fails, and must not hide why the command ends.
         with suppress(OSError, Py4JError):
             session.stop()
 
 
 def _has_ended(session: SparkSession) -> bool:
-    """Whether the JVM that this process started is gone."""
+    """Whether the JVM that this process started has exited."""
     gateway = session.sparkContext._gateway
     process = getattr(gateway, "proc", None)
     return process is not None and process.poll() is not None
@@ -72,7 +72,7 @@ def _has_ended(session: SparkSession) -> bool:
 
 @contextmanager
 def spark_told_in_one_line() -> Iterator[None]:
-    """Turn what Spark raises into the one line that tells the cause."""
+    """Convert Spark's exceptions into a ``UserError`` that names the cause."""
     from pyspark.errors import PySparkException
 
     try:
@@ -89,9 +89,9 @@ def _cause(error: Exception) -> str:
 
 @contextmanager
 def _standard_error_kept() -> Iterator[None]:
-    """Send what the starting JVM writes to standard error nowhere.
+    """Discard what the starting JVM writes to standard error.
 
-    It announces its modules and log settings there before any log level is in force.
+    It prints its modules and log settings there before any log level takes effect.
     """
     sys.stderr.flush()
     kept = os.dup(2)

@@ -1,4 +1,4 @@
-"""``penstock sweep``: a scenario at many points and seeds, simulated by Spark."""
+"""``penstock sweep``: simulates a scenario at many points and seeds on Spark."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN: Final = (
     "pubend_jain",
     "violations",
 )
-"""The measures of brokers that are printed, and of another service its own; the JSON has all."""
+"""The measures printed for a scenario of brokers; other services name their own.  JSON has all."""
 
 
 def sweep(
@@ -44,9 +44,9 @@ def sweep(
     out: Path = Path("out/sweeps"),
     json: bool = False,
 ) -> None:
-    """Simulate a scenario at every combination of parameters, with several seeds, by Spark.
+    """Simulate a scenario at every combination of parameters and with several seeds, on Spark.
 
-    Medians over the seeds are printed and drawn; the telemetry of every run is in the lake.
+    Prints and draws medians over the seeds; the lake holds the telemetry of every run.
 
     Parameters
     ----------
@@ -56,19 +56,19 @@ def sweep(
         PATH=a,b,c or PATH=first:last:step, such as congestion.recovering_threshold=0:2:0.5; may
         be given several times (docs/reference/lake.md).
     seeds
-        How many times each point is run.
+        How many seeds each point is run with.
     master
-        Where Spark runs: local[*] for this machine, spark://host:port for a cluster.
+        The Spark master: local[*] for this machine, spark://host:port for a cluster.
     lake
-        The telemetry lake that the runs land in; made if it does not exist.
+        The telemetry lake to write the runs to; created if it does not exist.
     name
-        What the sweep is called; the scenario's name with "-sweep" without it.
+        The sweep's name (default: the scenario's name with "-sweep").
     measure
-        What is drawn; recovery_s without it, or what a service's scenario is about.
+        The measure to draw (default: recovery_s, or the main measure of the scenario's service).
     out
-        Where the figure goes.
+        Where to write the figure.
     json
-        Print everything as JSON.
+        Print the whole result as JSON.
     """
     with told_in_one_line(ScenarioError, SweepError, status=MISUSED):
         grid = build_grid(scenario, param)
@@ -93,7 +93,7 @@ def sweep(
 
 
 def _run(lake: Lake, called: str, grid: Grid, seeds: int, master: str) -> SweepSummary:
-    """Simulate and reduce, with a bar that counts the runs."""
+    """Simulate and aggregate, with a progress bar over the runs."""
     from penstock.spark.sweep.summary import summarise
     from penstock.spark.sweep.sweep import jobs_of, run_sweep
 
@@ -118,21 +118,21 @@ def _run(lake: Lake, called: str, grid: Grid, seeds: int, master: str) -> SweepS
 
 
 def _check(called: str, seeds: int, measure: str, grid: Grid) -> None:
-    """What can be wrong before Spark starts, apart from the parameters themselves."""
+    """Check before Spark starts everything except the parameters themselves."""
     if not NAME.fullmatch(called):
         raise UserError(f"--name {called}: use letters, digits, dots, dashes, underscores", MISUSED)
     if seeds < 1:
-        raise UserError(f"--seeds {seeds}: it is at least 1", MISUSED)
+        raise UserError(f"--seeds {seeds}: must be at least 1", MISUSED)
     count = len(grid.points) * seeds
     if count > MAX_RUNS:
         raise UserError(
-            f"{len(grid.points)} points × {seeds} seeds are {count} runs; {MAX_RUNS} at most: "
-            "give fewer values or seeds",
+            f"{len(grid.points)} points × {seeds} seeds are {count} runs; at most {MAX_RUNS} are "
+            "allowed: give fewer values or seeds",
             MISUSED,
         )
     known = grid.measures()
     if measure not in known:
-        raise UserError(f"--measure {measure}: it is one of {', '.join(known)}", MISUSED)
+        raise UserError(f"--measure {measure}: must be one of {', '.join(known)}", MISUSED)
 
 
 def _show(summary: SweepSummary, grid: Grid, figures: list[Path]) -> None:
@@ -155,7 +155,7 @@ def _show(summary: SweepSummary, grid: Grid, figures: list[Path]) -> None:
         cells = [str(point[path]) for path in varied]
         table.add_row(*cells, *(_cell(own.get(measure)) for measure in measures))
     console.print(table)
-    console.print("[dim]medians (from … to 5 and 95 % of the seeds)[/]")
+    console.print("[dim]median (5th … 95th percentile over the seeds)[/]")
     if fixed:
         console.print(f"[dim]everywhere: {', '.join(fixed)}[/]")
     for figure in figures:

@@ -1,4 +1,4 @@
-"""Attributes as they are written on a command line: ``name=text`` or ``name:type=value``."""
+"""Parses attributes on a command line: ``name=text`` or ``name:type=value``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.content.rows.columns import AttributeValue
 
 def _boolean(text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise ValueError("it is true or false")
+        raise ValueError("must be true or false")
     return text.lower() == "true"
 
 
@@ -30,7 +30,7 @@ TYPES: Final[dict[str, Callable[[str], AttributeValue]]] = {
 
 
 def parse_attributes(words: Iterable[str]) -> dict[str, AttributeValue]:
-    """Read ``--attr`` words; raises ``UserError``."""
+    """Parse the values of ``--attr``; raises ``UserError``."""
     attributes: dict[str, AttributeValue] = {}
     for word in words:
         left, equals, text = word.partition("=")
@@ -50,5 +50,5 @@ def parse_attributes(words: Iterable[str]) -> dict[str, AttributeValue]:
 
 
 def shown(value: AttributeValue) -> Any:
-    """An attribute as JSON has it; bytes become base64."""
+    """An attribute value for JSON; bytes become base64."""
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value

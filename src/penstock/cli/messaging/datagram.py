@@ -13,8 +13,8 @@ from penstock.client.client import connect
 from penstock.client.datagram.subscription import DatagramMessage
 
 SETTLING_S = 0.5
-"""A publisher that has just come is announced to the overlay and hears who wants what; a message
-sent before that goes nowhere, and the command sends nothing twice."""
+"""How long a new publisher waits before it sends: it must be announced to the overlay and learn the
+subscriptions.  A message sent earlier reaches no subscriber, and the command never retries."""
 
 
 async def publish(
@@ -27,7 +27,7 @@ async def publish(
     async with connect(url, deadline_s=deadline_s) as client, client.datagram(name) as datagrams:
         await asyncio.sleep(SETTLING_S)
         lines = iter(rows)
-        # Standard input may keep us waiting; the control and ``penstock why`` must not wait too.
+        # Reading standard input may block; the rate control and ``penstock why`` must go on.
         while (row := await asyncio.to_thread(next, lines, None)) is not None:
             await datagrams.publish(*row, deadline_s=deadline_s)
 
@@ -40,7 +40,7 @@ async def print_messages(
     deadline_s: float,
     show: Callable[[DatagramMessage], str],
 ) -> None:
-    """Print messages until there were enough."""
+    """Print messages until the limit is reached."""
     async with (
         connect(url, deadline_s=deadline_s) as client,
         client.datagram(publishes=False) as datagrams,
@@ -58,14 +58,14 @@ async def print_messages(
 
 
 def text(message: DatagramMessage) -> str:
-    """A message as a line for people."""
+    """A message as a line of text."""
     attributes = " ".join(f"{name}={value!r}" for name, value in message.attributes.items())
     body = message.payload.decode(errors="replace")
     return f"{message.time:%H:%M:%S.%f} {message.publisher} {attributes} | {body}"
 
 
 def json_line(body: Callable[[bytes], dict[str, str]]) -> Callable[[DatagramMessage], str]:
-    """How a message is written as a line of JSON; ``body`` writes its payload."""
+    """Formats a message as a line of JSON; ``body`` formats its payload."""
 
     def write(message: DatagramMessage) -> str:
         document = {
@@ -78,26 +78,3 @@ def json_line(body: Callable[[bytes], dict[str, str]]) -> Callable[[DatagramMess
         return msgspec.json.encode(document).decode()
 
     return write
-
-
-def explanation_text(document: dict[str, Any]) -> str:
-    """A publisher's account of its flows, for people."""
-    name, rate = document["publisher"], document["publish_rate_msgs_per_s"]
-    flows = document["flows"]
-    if not flows:
-        return f"{name}: nothing slows it down; it publishes {rate:.0f} msg/s"
-    lines = [
-        f"{name}: publishes {rate:.1f} msg/s; {len(flows)} of its flows are controlled",
-        f"  rule: {document['rule']}",
-    ]
-    return "\n".join([*lines, *map(_flow_text, flows)])
-
-
-def _flow_text(flow: dict[str, Any]) -> str:
-    return (
-        f"  {flow['selector'] or 'everything'}: {flow['quota_msgs_per_s']:.1f} msg/s for "
-        f"{flow['limiting_receiver']}, which receives {flow['reception_msgs_per_s']:.1f} at a loss "
-        f"event rate of {flow['loss_event_rate']:.2g} and a round trip of "
-        f"{1000 * flow['round_trip_s']:.0f} ms; {flow['waiting_messages']} messages wait, "
-        f"controlled for {flow['controlled_for_s']:.0f} s"
-    )

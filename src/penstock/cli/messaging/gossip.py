@@ -1,4 +1,4 @@
-"""``penstock gossip``: this terminal becomes a peer; and why its publications wait."""
+"""``penstock gossip``: runs a gossip peer in this terminal, and explains why publications wait."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from cyclopts import Parameter
 from penstock.cli.errors import MISUSED, told_in_one_line
 from penstock.cli.messaging.attributes import parse_attributes, shown
 from penstock.client.errors import PenstockError
+from penstock.client.gossip.endpoint import parse_address
 from penstock.client.gossip.gossip import DEFAULT_BUFFER_EVENTS, GossipGroup, GossipPeer
-from penstock.client.gossip.why import ask_why
 from penstock.client.publishing.row import Attributes
 from penstock.lab.telemetry.telemetry import TelemetryDirectory
-from penstock.net.udp.datagrams import parse_address
-from penstock.services.gossip.messages import Event, Why
+from penstock.services.gossip.messages import Event
 from penstock.services.gossip.parameters import GossipParameters
 
 
@@ -42,38 +41,38 @@ def gossip(
     telemetry: Path | None = None,
     json: bool = False,
 ) -> None:
-    """Be a peer of a gossip group: publish the lines of standard input, print what arrives.
+    """Join a gossip group as a peer: publish the lines of standard input, print received events.
 
     Parameters
     ----------
     listen
-        Where to listen, host:port with a numeric host; port 0 takes any.
+        Address to listen on, host:port with a numeric host; port 0 takes any free port.
     peer
         A member of the group, host:port; may be given several times.
     group
-        Which group to join.
+        The group to join.
     advertise
-        The address by which others reach this peer, if it is not the one it listens on.
+        The address at which other peers reach this one, if it differs from --listen.
     buffer
-        How many events this peer keeps to pass them on; the group adapts to the poorest.
+        Events that this peer buffers for forwarding; the group adapts to the smallest buffer.
     period
         Seconds between two rounds of gossip; the same at every peer.
     fanout
-        How many members each round's gossip goes to; the same at every peer.
+        Members that each round's gossip is sent to; the same at every peer.
     law
         How senders adapt their rate; the same at every peer.
     datagram_bytes
-        No datagram is larger.
+        Largest datagram that is sent.
     attr
         An attribute of every published event: name=text or name:type=value.
     count
-        Stop after so many received events.
+        Stop after this many received events.
     deadline
-        Stop after so many seconds.
+        Stop after this many seconds.
     telemetry
-        A directory for what this peer records of itself (Parquet).
+        Directory for this peer's telemetry (Parquet).
     json
-        Print events as JSON, one in a line.
+        Print each event as one line of JSON.
     """
     parameters = GossipParameters(
         group=group, law=law, fanout=fanout, buffer_events=buffer, datagram_bytes=datagram_bytes
@@ -113,7 +112,7 @@ async def _be_a_peer(
         publishing = asyncio.create_task(_publish_lines(joined, attributes))
         printing = asyncio.create_task(_print_events(joined, count, as_json=as_json))
         try:
-            # The end of standard input ends the publishing; the peer goes on passing on.
+            # At the end of standard input publishing ends; the peer continues to forward.
             done, _ = await asyncio.wait(
                 (publishing, printing), return_when=asyncio.FIRST_EXCEPTION
             )
@@ -128,7 +127,7 @@ async def _be_a_peer(
 async def _publish_lines(group: GossipGroup, attributes: Attributes) -> None:
     mode = os.fstat(sys.stdin.fileno()).st_mode
     if not (S_ISFIFO(mode) or S_ISSOCK(mode) or sys.stdin.isatty()):
-        # A file, or /dev/null, can be read at any time, and not be waited for.
+        # A regular file or /dev/null is always readable, and cannot be registered with the loop.
         for line in sys.stdin.buffer:
             await group.publish(attributes, line.rstrip(b"\r\n"))
         return
@@ -153,7 +152,7 @@ async def _print_events(group: GossipGroup, count: int | None, *, as_json: bool)
 
 
 class _EnoughError(TimeoutError):
-    """As many events came as were asked for."""
+    """The requested number of events has arrived."""
 
 
 def _event_text(event: Event, *, as_json: bool) -> str:
@@ -165,32 +164,3 @@ def _event_text(event: Event, *, as_json: bool) -> str:
         "attributes": {name: shown(value) for name, value in event.attributes.items()},
     }
     return msgspec.json.encode(document).decode()
-
-
-async def explain_peer(
-    address: str, group: str, deadline_s: float
-) -> tuple[dict[str, object], str]:
-    """What a peer on this machine says holds its publications back; for people too."""
-    answer = await ask_why(address, group, deadline_s=deadline_s)
-    document = msgspec.structs.asdict(answer)
-    del document["token"]
-    return document, why_text(answer)
-
-
-def why_text(answer: Why) -> str:
-    """The answer for people."""
-    lines = [
-        f"{answer.peer} in group {answer.group!r}: may publish "
-        f"{answer.allowed_rate_msgs_per_s:.3g} msg/s and publishes "
-        f"{answer.published_rate_msgs_per_s:.3g}; {answer.waiting} publications wait",
-        f"  cause:    {answer.cause}",
-        f"  buffers:  the poorest has {answer.minimum_buffer} events, this one {answer.own_buffer}",
-        f"  age:      {answer.average_age:.2f} at the drops of the poorest; marks "
-        f"{answer.low_age_mark:.1f} and {answer.high_age_mark:.1f}",
-        f"  tokens:   {answer.average_tokens:.1f} of {answer.bucket_tokens} on average",
-        f"  copies:   {answer.copies_for_each_event:.2f} for each event, "
-        f"{answer.copies_target:.2f} wanted",
-        f"  receipt:  {answer.receipt:.1%} of the events reach a peer",
-        f"  group:    about {answer.group_size:.0f} peers, {answer.members_known} known here",
-    ]
-    return "\n".join(lines)

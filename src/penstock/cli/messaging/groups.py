@@ -1,4 +1,4 @@
-"""``penstock join`` and the part of ``penstock send`` that is for groups."""
+"""``penstock join``, and the half of ``penstock send`` that sends to groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.cli.errors import told_in_one_line
 from penstock.cli.messaging.attributes import shown
 from penstock.client.client import connect
 from penstock.client.errors import DeadlineExceeded, InvalidAttribute, PenstockError
-from penstock.client.groups.groups import Group
+from penstock.client.groups.group import Group
 from penstock.client.groups.message import GroupMessage
 from penstock.content.rows.columns import AttributeValue
 
@@ -32,30 +32,30 @@ def join(
     wait_s: float | None = None,
     views: bool = True,
     url: Annotated[
-        str | None, Parameter(help="Where the broker is, penstock://host:port; or PENSTOCK_URL.")
+        str | None, Parameter(help="The broker, penstock://host:port (default: PENSTOCK_URL).")
     ] = None,
-    json: Annotated[bool, Parameter(help="Print JSON, one document a line.")] = False,
+    json: Annotated[bool, Parameter(help="Print one line of JSON for each item.")] = False,
 ) -> None:
-    """Join groups, and print who is in them and what they are sent, until interrupted.
+    """Join groups; print their members and their messages until interrupted.
 
     Parameters
     ----------
     group
-        The groups; one that does not exist is created.
+        The groups; a group that does not exist is created.
     name
-        What this member is called; made up without it.
+        This member's name (default: generated).
     inbox
-        Also print what is sent to this client alone (penstock send --group @NAME).
+        Also print messages sent to this client alone (penstock send --group @NAME).
     count
-        Stop after so many messages; 0 goes on for ever.
+        Stop after this many messages; 0 means no limit.
     wait_s
-        Stop when nothing came for so long.
+        Stop when no message has arrived for this many seconds.
     views
-        Whether changes of the membership are printed.
+        Whether to print changes of the membership.
     """
     if not group and not inbox:
         with told_in_one_line(ValueError):
-            raise ValueError("name a group to join, or use --inbox")
+            raise ValueError("name at least one group to join, or use --inbox")
     _run(_join(group, name, inbox, count, wait_s, views, url, json))
 
 
@@ -92,19 +92,19 @@ async def _join(
 
 
 def _is_late(error: PenstockError) -> bool:
-    """Whether nothing came for as long as was asked to wait, which is an end and no mistake."""
+    """Whether the ``--wait-s`` limit has passed, which ends the command without an error."""
     return isinstance(error, DeadlineExceeded)
 
 
 class _Printer:
-    """Prints messages and views of several groups."""
+    """Prints messages and membership views of several groups."""
 
     def __init__(self, count: int, json: bool) -> None:
         self._left = count
         self._json = json
 
     async def messages(self, group: Group, wait_s: float | None) -> None:
-        """Print what a group is sent, until enough has come."""
+        """Print a group's messages until the limit is reached."""
         waiting = {} if wait_s is None else {"deadline_s": wait_s}
         async for message in group.messages(**waiting):
             self._show(message, group.name)
@@ -113,7 +113,7 @@ class _Printer:
                 return
 
     async def views(self, group: Group) -> None:
-        """Print who is in a group, whenever that changes."""
+        """Print a group's members whenever they change."""
         async for view in group.views():
             if self._json:
                 document = {"group": group.name, "view": view.view, "members": view.members}
@@ -147,7 +147,7 @@ async def send_to_groups(
     url: str | None,
     json: bool,
 ) -> None:
-    """Send one message, or every line of the standard input, to groups."""
+    """Send one message, or every line of standard input, to groups."""
     async with connect(url) as client:
         sender = client.groups.sender(*groups, must_exist=must_exist)
         count = 0
@@ -164,34 +164,3 @@ async def send_to_groups(
     noun = "message" if count == 1 else "messages"
     document = {"groups": groups, "sent": count}
     print(msgspec.json.encode(document).decode() if json else f"{count} {noun} sent to {where}")
-
-
-def why_text(found: list[dict[str, Any]]) -> str:
-    """What holds a client's group senders back, for people."""
-    lines = []
-    for each in found:
-        account = each["account"]
-        rate = account.get("rate_packets_per_s")
-        may = f", may send {rate:g} packets/s" if rate is not None else ""
-        lines += [
-            f"{each['sender']} to {', '.join(each['groups']) or 'nobody yet'}: "
-            f"{each['waiting_messages']} messages wait, the first for "
-            f"{each['waiting_for_s']:.1f} s",
-            f"  law:     {each['law']}, benefit {each['benefit']}",
-            f"  balance: {account['balance']:g} {account['balance_unit']}{may}; "
-            f"waits for {_cause(each)}",
-            f"  price:   {each['price']:.4g} a packet"
-            + (f"; the dearest link is {each['dearest_link']}" if each["dearest_link"] else ""),
-        ]
-        lines += [f"  tree:    {link['link']} {link['price']:.4g}" for link in each["tree"]]
-    return "\n".join(lines)
-
-
-def _cause(each: dict[str, Any]) -> str:
-    if not each["waiting_messages"]:
-        return "nothing"
-    return (
-        "confirmations (its window is full)"
-        if each["window_full"]
-        else each["account"]["waits_for"]
-    )

@@ -20,7 +20,7 @@ from penstock.client.errors import PenstockError
 from penstock.content.rows.columns import AttributeValue, InvalidAttribute
 
 LINES_AT_ONCE = 512
-"""Lines that are published together; their receipts are awaited together too."""
+"""Lines that are published as one batch; their receipts are awaited together."""
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -43,7 +43,7 @@ def pub(
 ) -> None:
     """Publish a message and wait until it is durable.
 
-    Without a payload, standard input is read: one JSON object a line, with "attributes" and
+    Without a payload, reads standard input: one JSON object per line, with "attributes" and
     "payload" (text) or "payload_base64".
 
     Parameters
@@ -53,17 +53,17 @@ def pub(
     attr
         An attribute: name=text, or name:type=value with int, float, bool, str or bytes (base64).
     pubend
-        The stream to publish to; the broker chooses without it.
+        The stream to publish to (default: the broker chooses).
     service
-        guaranteed waits until the message is durable; datagram sends it once, without any promise.
+        guaranteed waits until the message is durable; datagram sends it once, best effort.
     name
-        With datagram: the publisher's name, for ``penstock why``.
+        With --service datagram: the publisher's name, for penstock why.
     url
-        Where the broker is, penstock://host:port; PENSTOCK_URL without it.
+        The broker, penstock://host:port (default: PENSTOCK_URL).
     deadline
         Seconds to wait for the broker.
     json
-        Print a receipt for each message as a line of JSON.
+        Print one line of JSON for each receipt.
     """
     attributes = parse_attributes(attr)
     with told_in_one_line(PenstockError, InvalidAttribute, ValueError):

@@ -1,7 +1,7 @@
 """Work queues on the command line: ``send``, ``receive`` and ``queue ls|show|purge|add|retire``.
 
 The main program mounts ``send`` and ``receive`` as commands and ``queue`` as a group of commands.
-Every command takes ``--url``, or the broker from ``PENSTOCK_URL``.
+Every command takes ``--url``, or reads ``PENSTOCK_URL``.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from penstock.content.rows.columns import AttributeValue
 from penstock.services.queues.messages import DEFAULT_PRIORITY
 
 Url = Annotated[
-    str | None, Parameter(help="Where the broker is, penstock://host:port; or PENSTOCK_URL.")
+    str | None, Parameter(help="The broker, penstock://host:port (default: PENSTOCK_URL).")
 ]
-Json = Annotated[bool, Parameter(help="Print JSON, one document a line.")]
+Json = Annotated[bool, Parameter(help="Print one line of JSON for each item.")]
 
-queue = App(name="queue", help="Look at queues and alias queues, and change them.")
+queue = App(name="queue", help="List, show, purge and change queues and alias queues.")
 
 
 @asynccontextmanager
@@ -42,7 +42,7 @@ async def _queues(url: str | None) -> AsyncIterator[Queues]:
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run to the end; what goes wrong is told in one line."""
+    """Run to completion; reports errors in one line."""
     with told_in_one_line(PenstockError, InvalidAttribute, ValueError):
         asyncio.run(work)
 
@@ -60,41 +60,41 @@ def send(
     url: Url = None,
     json: Json = False,
 ) -> None:
-    """Send to a queue or an alias queue (name or name@broker); wait until it is durable.
+    """Send to a queue or an alias queue (NAME or NAME@BROKER); wait until it is durable.
 
-    With --group, send to groups, and wait until every broker with members has it; what stands first
-    is then the message.
+    With --group, send to groups, and wait until every broker with members has it; the first
+    argument is then the message.
 
     Parameters
     ----------
     queue
-        Where to.
+        A queue or an alias queue, NAME or NAME@BROKER; with --group, the message.
     payload
-        The message; "-" or nothing reads it from the standard input.
+        The message; "-" or nothing reads it from standard input.
     group
-        A group; several may be named, and @NAME is the inbox of one client.
+        A group; may be given several times. @NAME is the inbox of one client.
     must_exist
-        Fail if a group has no members, instead of sending to nobody.
+        Fail if a group has no members.
     attr
         An attribute: name=text, or name:type=value with int, float, bool, str or bytes (base64).
     priority
-        0 to 9; 9 is handed out first.
+        0 to 9; 9 is delivered first.
     ttl_s
-        After so many seconds the message expires.
+        The message expires after this many seconds.
     lines
-        Every line of the standard input is a message of its own.
+        Send every line of standard input as a message.
     """
     attributes = parse_attributes(attr)
     if group:
         if payload is not None:
-            raise UserError("with --group the message stands first, and nothing after it", MISUSED)
+            raise UserError("with --group the message is the only positional argument", MISUSED)
         from penstock.cli.messaging.groups import send_to_groups
 
         options = {"must_exist": must_exist, "lines": lines, "json": json}
         _run(send_to_groups(group, queue, attributes, url=url, **options))
         return
     if queue is None:
-        raise UserError("name a queue, or groups with --group", MISUSED)
+        raise UserError("name a queue, or name groups with --group", MISUSED)
     _run(_send(queue, payload, attributes, priority, ttl_s, lines, url, json))
 
 
@@ -141,22 +141,22 @@ def receive(
     url: Url = None,
     json: Json = False,
 ) -> None:
-    """Receive from a queue, printing and acknowledging each message.
+    """Receive from a queue; print and acknowledge each message.
 
     Parameters
     ----------
     queue
-        Where from.
+        The queue.
     selector
         Only messages whose attributes match.
     count
-        Stop after so many; 0 goes on for ever.
+        Stop after this many messages; 0 means no limit.
     wait_s
-        Stop when nothing came for so long.
+        Stop when no message has arrived for this many seconds.
     prefetch
-        How many may be on their way to us and not acknowledged.
+        How many messages may be in flight to this client, unacknowledged.
     browse
-        Look at what waits, and take nothing.
+        Print the messages that are queued without taking them.
     """
     if browse:
         _run(_browse(queue, selector, count or 100, url, json))
@@ -225,7 +225,7 @@ async def _browse(queue: str, selector: str, limit: int, url: str | None, json: 
 
 @queue.command(name="ls")
 def list_queues(*, url: Url = None, json: Json = False) -> None:
-    """All queues and alias queues of a broker, with their depth and rates."""
+    """List all queues and alias queues of a broker, with depth and rates."""
     _run(_list_queues(url, json))
 
 
@@ -256,7 +256,7 @@ async def _list_queues(url: str | None, json: bool) -> None:
 
 @queue.command(name="show")
 def show_queue(name: str, *, url: Url = None, json: Json = False) -> None:
-    """Everything that is known of one queue or alias queue."""
+    """Show the state of one queue or alias queue."""
     _run(_show_queue(name, url, json))
 
 
@@ -291,7 +291,7 @@ async def _purge_queue(name: str, url: str | None, json: bool) -> None:
 
 @queue.command(name="add")
 def add_destination(alias: str, destination: str, *, url: Url = None, json: Json = False) -> None:
-    """Give an alias queue one more destination (queue@broker), while it runs."""
+    """Add a destination (QUEUE@BROKER) to a running alias queue."""
     _run(_change(alias, destination, url, json, retire=False))
 
 
@@ -299,7 +299,7 @@ def add_destination(alias: str, destination: str, *, url: Url = None, json: Json
 def retire_destination(
     alias: str, destination: str, *, url: Url = None, json: Json = False
 ) -> None:
-    """Take a destination (queue@broker) from an alias queue, while it runs."""
+    """Remove a destination (QUEUE@BROKER) from a running alias queue."""
     _run(_change(alias, destination, url, json, retire=True))
 
 
@@ -309,4 +309,4 @@ async def _change(
     async with _queues(url) as queues:
         change = queues.retire if retire else queues.add_destination
         left = await change(alias, destination)
-    _say(json, {"alias": alias, "destinations": left}, f"{alias} -> {', '.join(left) or 'nobody'}")
+    _say(json, {"alias": alias, "destinations": left}, f"{alias} -> {', '.join(left) or 'none'}")

@@ -1,4 +1,4 @@
-"""``penstock sub``: print messages as they come."""
+"""``penstock sub``: prints messages as they arrive."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ def sub(
     deadline: float = 30.0,
     json: bool = False,
 ) -> None:
-    """Print the messages that match a selector, as they come.
+    """Print the messages that match a selector, as they arrive.
 
     Parameters
     ----------
     selector
-        Which messages, for instance "symbol = 'ACME' AND price > 100"; all of them without it.
+        For instance "symbol = 'ACME' AND price > 100" (default: every message).
     pubend
-        Only this stream, or those that match a pattern with *; several times for several. What
-        brokers publish of themselves is printed only if it is named: 'telemetry@*'.
+        Only this stream, or streams that match a pattern with *; may be given several times.
+        Brokers' own telemetry is printed only if it is named: 'telemetry@*'.
     durable
-        The name of a subscription that the broker keeps: it goes on where it stopped.
+        The name of a subscription that the broker keeps: it continues where it stopped.
     start
         now, earliest, or a time such as 2026-11-15T12:00:00.
     count
-        Stop after so many messages.
+        Stop after this many messages.
     for_
-        Stop after so many seconds.
+        Stop after this many seconds.
     service
-        guaranteed delivers everything, once and in order; datagram what arrives, without delay.
+        guaranteed delivers every message once and in order; datagram is best effort, low delay.
     url
-        Where the broker is, penstock://host:port; PENSTOCK_URL without it.
+        The broker, penstock://host:port (default: PENSTOCK_URL).
     deadline
         Seconds to wait for the broker.
     json
-        Print each message as a line of JSON.
+        Print each message as one line of JSON.
     """
     if count is not None and count < 1:
-        raise UserError(f"--count {count}: it is at least 1", MISUSED)
+        raise UserError(f"--count {count}: must be at least 1", MISUSED)
     wish = _start(start)
     with told_in_one_line(PenstockError, ValueError):
         if service == "datagram":
@@ -104,7 +104,7 @@ async def _print(
             async with asyncio.timeout(None if math.isinf(for_s) else for_s):
                 async for message in subscription:
                     print(_json(message) if json else _text(message), flush=True)
-                    # What is printed is done, the last message too.
+                    # A printed message is processed: acknowledge the last one too.
                     message.ack()
                     left -= 1
                     if left <= 0:

@@ -1,1 +1,1 @@
-"""Commands that run and look after brokers."""
+"""Commands that run and operate brokers."""

@@ -1,13 +1,13 @@
-"""``penstock bench``: what the user's own broker gives to one publisher and one subscriber.
+"""``penstock bench``: measures a broker with one publisher and one subscriber.
 
-1. Throughput: messages are published as fast as the broker confirms them, and received over a
-   second connection, for a few seconds.  The clock runs until the last one was received.
-2. Latency: messages go at a steady rate, well below the first figure, from the call to the arrival.
-   One that was held up before it was sent counts from when it was due.
+1. Throughput: messages are published as fast as the broker confirms them and received over a
+   second connection, for a few seconds.  The clock runs until the last message has arrived.
+2. Latency: messages are sent at a steady rate well below the throughput, and timed from the call
+   to the arrival.  A message that is sent late is timed from the instant at which it was due.
 
-Publisher and subscriber are this one process, so they share a core.  The messages carry a topic of
-their own and are durable: they stand in the broker's log until it is trimmed, and whoever
-subscribes to everything gets them too.
+Publisher and subscriber run in this one process and share a core.  The messages have a topic of
+their own and are durable: they stay in the broker's log until it is trimmed, and subscriptions to
+everything receive them too.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from penstock.client.guaranteed.subscription import Subscription
 from penstock.client.publishing.publisher import Publisher
 
 STAMP_BYTES: Final = 8
-"""The payload begins with the instant from which a message's delay counts."""
+"""The payload begins with the instant from which a message's delay is counted."""
 
 STEP_S: Final = 0.001
-"""How often messages that are due are sent: as fine as an event loop's timers are."""
+"""How often due messages are sent: the resolution of an event loop's timers."""
 
 CALLS_AT_ONCE: Final = 256
-"""Calls between two looks at the clock."""
+"""Calls between two readings of the clock."""
 
 UNREAD_BYTES: Final = 4 << 20
-"""Payload that may be under way: a broker disconnects a subscriber that lets 16 MB pile up, and in
-one process the publisher could outrun its own subscriber so far."""
+"""In-flight payload: a broker disconnects a subscriber with a backlog of 16 MB, and within one
+process the publisher could get that far ahead of its own subscriber."""
 
 Positive = Annotated[float, Parameter(validator=Number(gt=0))]
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What was found out; delays in milliseconds."""
+    """The result; delays in milliseconds."""
 
     payload_bytes: int
     throughput_msgs_per_s: float
@@ -54,11 +54,11 @@ class Measured(msgspec.Struct, frozen=True):
     p99_ms: float
     p999_ms: float
     held_back: str
-    """What the broker said when it made the publisher slower; empty if it did not."""
+    """The broker's reason for throttling the publisher; empty if it did not."""
 
 
 class Way(msgspec.Struct, frozen=True):
-    """From the publisher through the broker to the subscriber, and what goes along it."""
+    """The path from the publisher through the broker to the subscriber, and its messages."""
 
     publisher: Publisher
     subscription: Subscription
@@ -78,24 +78,24 @@ def bench(
     deadline: Positive = 30.0,
     json: bool = False,
 ) -> None:
-    """Measure the throughput and the latency of a broker; its log keeps the messages.
+    """Measure the throughput and the latency of a broker; the messages stay in its log.
 
     Parameters
     ----------
     seconds
         How long each of the two measurements publishes.
     size
-        Bytes of a payload.
+        Payload size in bytes.
     rate
-        Messages a second of the measurement of latency.
+        Messages per second in the latency measurement.
     pubend
-        The stream to publish to; the broker chooses without it.
+        The stream to publish to (default: the broker chooses).
     url
-        Where the broker is, penstock://host:port; PENSTOCK_URL without it.
+        The broker, penstock://host:port (default: PENSTOCK_URL).
     deadline
         Seconds to wait for the broker.
     json
-        Print the figures as a line of JSON.
+        Print the figures as one line of JSON.
     """
     with told_in_one_line(PenstockError, ValueError):
         measured = asyncio.run(_bench(seconds, size, rate, pubend, url, deadline))
@@ -111,7 +111,7 @@ def bench(
         f"p99.9 {measured.p999_ms:.2f} ms from the call to the arrival"
     )
     if measured.held_back:
-        print(f"the publisher was held back: {measured.held_back}")
+        print(f"the publisher was throttled: {measured.held_back}")
 
 
 async def _bench(
@@ -142,7 +142,7 @@ def _publisher(client: Client, pubend: str, notices: list[str]) -> Publisher:
 
 
 async def _throughput(way: Way) -> float:
-    """Messages a second, from the first call to the last arrival."""
+    """Messages per second, from the first call to the last arrival."""
     payload = bytes(way.payload_bytes)
     room = max(CALLS_AT_ONCE, UNREAD_BYTES // way.payload_bytes)
     received = 0
@@ -185,7 +185,7 @@ async def _delays(way: Way, rate: float) -> list[float]:
             due = min(count, int((now_ns - began_ns) * rate / 1e9))
             for number in range(sent, due):
                 due_ns = began_ns + round(number * 1e9 / rate)
-                # A timer may be late by a step; more than that is the broker holding us up.
+                # A timer may be one step late; a longer delay means that the broker held us up.
                 late = now_ns - due_ns > 2 * STEP_S * 1e9
                 stamp = (due_ns if late else now_ns).to_bytes(STAMP_BYTES, "little")
                 await way.publisher.send(way.attributes, stamp + rest)
@@ -209,7 +209,7 @@ async def _delays(way: Way, rate: float) -> list[float]:
 
 
 async def _next(way: Way, publishing: asyncio.Task[int]) -> list[bytes]:
-    """The payloads that came next; raises what went wrong with publishing, if nothing comes."""
+    """The next payloads; if none arrive, raises the error of the publishing task."""
     arriving = asyncio.ensure_future(way.subscription.next_batch(deadline_s=way.deadline_s))
     try:
         await asyncio.wait((arriving, publishing), return_when=asyncio.FIRST_COMPLETED)

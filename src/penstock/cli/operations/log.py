@@ -1,6 +1,6 @@
-"""The logs of a broker that is stopped: ``log check``, ``log trim`` and ``log salvage``.
+"""``log check``, ``log trim`` and ``log salvage``: the logs of a stopped broker.
 
-They work on a data directory, and refuse one that a broker has open.
+The commands work on a data directory, and refuse one that a broker has open.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from penstock.store.repair.salvage import (
     trim_log,
 )
 
-log = App(name="log", help="Check, trim and mend the logs of a broker that is stopped.")
+log = App(name="log", help="Check, trim and repair the logs of a stopped broker.")
 
 DataDirectory = Annotated[Path, Parameter(help="The broker's data_dir.")]
 
 COST_OF_VALUES: Final = {
-    "durable/": "the durable subscription is gone: make it anew, and say where it is to start",
-    "cursor/": "the cursor is gone: whoever uses it must move it again",
-    "pubend/": "the pubend reads what it can from its log; messages that a producer repeats and "
-    "that were trimmed may be stored twice",
-    "queue/": "messages that a producer repeats may be stored twice",
-    "alias/": "messages that a producer repeats may be stored twice, and destinations are those of "
-    "the configuration",
+    "durable/": "the durable subscription is gone: create it again, with its start position",
+    "cursor/": "the cursor is gone: its user must move it again",
+    "pubend/": "the pubend recovers what it can from its log; trimmed messages that a producer "
+    "publishes again may be stored twice",
+    "queue/": "messages that a producer sends again may be stored twice",
+    "alias/": "messages that a producer sends again may be stored twice, and the destinations are "
+    "those of the configuration",
     "sink/": "an epoch that was being committed may be published again or not at all",
 }
-"""What an operator should know when a value of the state is dropped, by the start of its key."""
+"""What the loss of a state value means for the operator, by the prefix of its key."""
 
 COST_OF_STATE: Final = (
-    "durable subscriptions and cursors are gone, trimmed messages may come back, and messages that "
-    "producers repeat may be stored twice"
+    "durable subscriptions and cursors are gone, trimmed messages may reappear, and messages that "
+    "producers send again may be stored twice"
 )
 
 
 @log.command(name="check")
 def check(data_dir: DataDirectory) -> int:
-    """Read everything in a data directory, and say what is damaged or missing.
+    """Read everything in a data directory, and print what is damaged or missing.
 
-    It changes nothing.  The status is 1 if anything is wrong.
+    Changes nothing.  The exit status is 1 if anything is damaged.
     """
     with told_in_one_line(StoreError, OSError), held(data_dir):
         findings = inspect_store(data_dir)
@@ -59,23 +59,23 @@ def check(data_dir: DataDirectory) -> int:
         for problem in [*each.all_problems(), *notes]:
             print(f"  {problem}")
         for low, high in each.account.lost:
-            print(f"  [{low}, {high}) was lost before")
+            print(f"  [{low}, {high}) is recorded as lost")
     if findings.is_sound:
-        print("nothing is damaged")
+        print("no damage found")
         return 0
-    print(f"to mend what can be mended: penstock log salvage {data_dir}")
+    print(f"to repair: penstock log salvage {data_dir}")
     return FAILED
 
 
 @log.command(name="trim")
 def trim(
     data_dir: DataDirectory,
-    name: Annotated[str, Parameter(help="The log, as check prints it: pubend/NAME, for instance.")],
+    name: Annotated[str, Parameter(help="The log as check prints it, for instance pubend/NAME.")],
     below: Annotated[int, Parameter(help="The first tick that is kept.")],
 ) -> None:
-    """Give up everything that a log holds below a tick.
+    """Discard everything below a tick in a log.
 
-    Readers that have not come that far are told of the loss.
+    Readers whose position is below that tick receive DataLoss.
     """
     with told_in_one_line(StoreError, OSError), held(data_dir):
         print(_summary(trim_log(data_dir, name, below)))
@@ -83,14 +83,14 @@ def trim(
 
 @log.command(name="salvage")
 def salvage(data_dir: DataDirectory, *, new_state: bool = False) -> None:
-    """Make damaged logs and a damaged state readable again, without what is lost.
+    """Make damaged logs and a damaged state readable again, without the lost parts.
 
     The damaged files are kept in the directory `damaged` of the data directory.
 
     Parameters
     ----------
     new_state
-        Begin a new state if the old one is missing or cannot be read.
+        Start an empty state if the old one is missing or unreadable.
     """
     with told_in_one_line(StoreError, OSError), held(data_dir):
         findings = inspect_store(data_dir)
@@ -100,7 +100,7 @@ def salvage(data_dir: DataDirectory, *, new_state: bool = False) -> None:
             done.append(f"  {COST_OF_STATE}")
         for each in inspect_store(data_dir).logs if done else findings.logs:
             done += salvage_log(data_dir, each)
-    print("\n".join(done) if done else "nothing had to be mended")
+    print("\n".join(done) if done else "nothing to repair")
 
 
 def _print_state(findings: StoreFindings) -> None:
@@ -117,4 +117,4 @@ def _cost(key: str) -> str:
     for start, cost in COST_OF_VALUES.items():
         if key.startswith(start):
             return cost
-    return "the broker begins anew what it kept there"
+    return "the broker starts this part of its state empty"

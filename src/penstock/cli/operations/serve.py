@@ -1,4 +1,4 @@
-"""``penstock serve``: one broker, in this process."""
+"""``penstock serve``: runs one broker in this process."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 def serve(
     config: Path, /, *, log_level: Literal["debug", "info", "warning", "error"] = "info"
 ) -> None:
-    """Run a broker until it is told to stop (Ctrl-C or SIGTERM).
+    """Run a broker until it is stopped (Ctrl-C or SIGTERM).
 
-    When it listens it prints one line of JSON with its address; its log goes to standard error.
-    After an internal error it restarts from its log; if that happens too often it ends with
-    status 70.
+    Prints one line of JSON with its address when it listens, and logs to standard error.
+    After an internal error the broker restarts from its log; after too many errors the command
+    exits with status 70.
 
     Parameters
     ----------
     config
         BROKER.toml (docs/reference/broker-config.md).
     log_level
-        How much is logged.
+        The lowest level that is logged.
     """
     logging.basicConfig(stream=sys.stderr, level=log_level.upper(), format=LOG_FORMAT)
     with told_in_one_line(ConfigError, status=MISUSED):

@@ -1,7 +1,7 @@
-"""``penstock subscriptions``: the durable subscriptions of a broker, and how to delete one.
+"""``penstock subscriptions``: lists a broker's durable subscriptions, and deletes one.
 
-A durable subscription without a reader keeps the logs of everything that it reads.  One that nobody
-needs any more would fill the disk: this command shows those that reach back furthest first.
+A durable subscription without a reader keeps the logs of everything that it reads.  A forgotten one
+would fill the disk, so the list starts with those that are furthest behind.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ def subscriptions(
     deadline: float = 10.0,
     json: bool = False,
 ) -> None:
-    """List the durable subscriptions of a broker, with a reader or without, or delete one.
+    """List a broker's durable subscriptions, with or without a reader, or delete one.
 
     Parameters
     ----------
     delete
-        Delete the subscription of this name: its position is forgotten, and the logs are released.
+        Delete the subscription of this name: its position is discarded and the logs are released.
     url
-        Where the broker is, penstock://host:port; PENSTOCK_URL without it.
+        The broker, penstock://host:port (default: PENSTOCK_URL).
     deadline
         Seconds to wait for the answer.
     json
-        Print everything that is known as JSON.
+        Print everything as JSON.
     """
     with told_in_one_line(PenstockError, OSError, ValueError):
         found = asyncio.run(_ask(delete, url, deadline))
@@ -54,13 +54,14 @@ async def _ask(delete: str | None, url: str | None, deadline_s: float) -> list[d
         if delete is not None:
             if delete not in {each["name"] for each in found}:
                 names = ", ".join(sorted(each["name"] for each in found)) or "none"
-                raise UserError(f"the broker keeps no durable subscription {delete!r}: {names}")
+                raise UserError(f"the broker has no durable subscription {delete!r}: {names}")
             await client.delete_subscription(delete)
         return found
 
 
 async def _durable(client: Client) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await client.status())["durable_subscriptions"]
+    service = (await client.status())["services"]["guaranteed"]
+    found: list[dict[str, Any]] = service["durable_subscriptions"]
     return found
 
 
@@ -73,6 +74,6 @@ def _show(found: list[dict[str, Any]]) -> None:
             each["selector"],
             each["session"] or absent,
             f"{each['behind_s']:.0f} s",
-            "yes" if each["holds_logs"] else "no, it was away for too long",
+            "yes" if each["holds_logs"] else "no, it was away too long",
         )
     Console().print(table if found else "no durable subscriptions")

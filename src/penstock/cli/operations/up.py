@@ -1,4 +1,4 @@
-"""``penstock up``: a small overlay with a sample workload, and a live view of it."""
+"""``penstock up``: starts a small overlay with a sample workload and a live view."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from penstock.cli.errors import MISUSED, UserError, told_in_one_line
 from penstock.cli.laboratory.pipeline import Pipeline
 from penstock.cli.laboratory.spark_session import need_spark
 from penstock.client.errors import PenstockError
+from penstock.core.trace import is_own_stream
 from penstock.lab.worlds.local_overlay import (
     BROKERS,
     SELECTIVE,
@@ -31,11 +32,10 @@ from penstock.lab.worlds.local_overlay import (
     SampleWorkload,
 )
 from penstock.net.process import BrokerFailed
-from penstock.services.guaranteed.links import is_own_stream
 
 REFRESH_S = 0.5
 RATE_OVER_S = 3.0
-"""Rates are shown over the last few seconds, or they would flicker."""
+"""Rates are averaged over the last few seconds; shorter intervals would flicker."""
 
 
 def up(
@@ -48,24 +48,24 @@ def up(
 ) -> None:
     """Start three brokers in a row on this machine, with a sample workload and a live view.
 
-    The brokers' telemetry flows through Spark into a lake, if Spark is installed. Ctrl-C stops
+    The brokers' telemetry goes through Spark into a lake, if Spark is installed. Ctrl-C stops
     everything. The view shows the addresses for penstock pub, sub and why.
 
     Parameters
     ----------
     for_
-        Stop after so many seconds.
+        Stop after this many seconds.
     rate
-        Messages a second that the sample publishers offer.
+        Messages per second that the sample publishers offer.
     spark
-        Whether to run the Spark pipeline; without this, if Spark is installed.
+        Whether to run the Spark pipeline (default: if Spark is installed).
     lake
-        A lake to keep the telemetry in, for penstock report; otherwise it is removed at the end.
+        A lake to keep the telemetry in, for penstock report (default: deleted at the end).
     json
-        No view; print one object at the end.
+        Print one JSON object at the end instead of the view.
     """
     if for_ <= 0 or rate <= 0:
-        raise UserError("--for and --rate are more than 0", MISUSED)
+        raise UserError("--for and --rate must be greater than 0", MISUSED)
     if spark or lake is not None:
         need_spark("up --spark")
     with_spark = lake is not None or (find_spec("pyspark") is not None if spark is None else spark)
@@ -81,7 +81,7 @@ def up(
         except KeyboardInterrupt:
             Console(stderr=True).print("stopping")
     if lake is not None and not json:
-        print(f"look at it with: penstock report {run} --lake {lake}")
+        print(f"see: penstock report {run} --lake {lake}")
 
 
 async def _watch(
@@ -120,7 +120,7 @@ def _view(
 ) -> Group:
     (before_at, before), (at, counts) = samples[0], samples[-1]
     elapsed = max(at - before_at, 1e-9)
-    # Tables without boxes: all of it fits the 24 lines that every terminal has.
+    # Tables without boxes: the whole view fits into 24 lines, the size of a standard terminal.
 
     def rate(name: str) -> str:
         return f"{(getattr(counts, name) - getattr(before, name)) / elapsed:,.0f}"

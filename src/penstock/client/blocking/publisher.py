@@ -15,7 +15,9 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Final, Self
 
+from penstock.client.blocking.classes import Publication
 from penstock.client.blocking.loop_thread import LoopThread
+from penstock.client.blocking.proxy import Proxy, stands_for
 from penstock.client.errors import Disconnected, PenstockError
 from penstock.client.publishing import publisher as asynchronous
 from penstock.client.publishing.receipts import BatchReceipt, Receipt
@@ -29,56 +31,53 @@ MAX_QUEUED_ROWS: Final = 4096
 """Eight batches: enough that neither thread waits for the other at every batch."""
 
 
-class Publication:
-    """A message that was taken in."""
-
-    def __init__(self, thread: LoopThread, publication: asynchronous.Publication) -> None:
-        """Made by ``try_publish``."""
-        self._thread = thread
-        self._publication = publication
-
-    @property
-    def settled(self) -> bool:
-        """Whether ``receipt`` would not wait."""
-        return self._publication.settled
-
-    def receipt(self, *, deadline_s: float | None = None) -> Receipt:
-        """Wait until the message is durable, or raise what went wrong."""
-        return self._thread.call(self._publication.receipt(deadline_s=deadline_s))
-
-
-class Publisher:
+@stands_for(asynchronous.Publisher)
+class Publisher(Proxy):
     """Publishes to one pubend, in order.  Made by ``Client.publisher``."""
 
-    def __init__(self, thread: LoopThread, publisher: asynchronous.Publisher) -> None:
-        """``publisher`` lives in the thread's loop."""
-        self._thread = thread
-        self._publisher = publisher
-        self.closed = False
+    _mirrors = asynchronous.Publisher
+    _asyncio: asynchronous.Publisher
+
+    def __init__(self, thread: LoopThread, asyncio_object: asynchronous.Publisher) -> None:
+        """``asyncio_object`` lives in the thread's loop."""
+        super().__init__(thread, asyncio_object)
+        self._closed = False
         self._rows: deque[tuple[dict[str, AttributeValue], bytes]] = deque()
         self._woken = False
         self._mover: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
+        thread.publishers = [each for each in thread.publishers if not each.closed]
+        thread.publishers.append(self)
 
     @property
     def name(self) -> str:
         """The name under which the pubend knows it."""
-        return self._publisher.name
+        return self._asyncio.name
 
     @property
     def pubend(self) -> str:
         """Where the messages go; empty until the broker has said so."""
-        return self._publisher.pubend
+        return self._asyncio.pubend
 
     @property
     def next_sequence(self) -> int:
         """The number of the next message to be sent; known once the publisher is open."""
-        return self._publisher.next_sequence
+        return self._asyncio.next_sequence
 
     @property
     def throttle(self) -> ThrottleNotice | None:
         """How fast the pubend may be published to at present, and why; None without a limit."""
-        return self._publisher.throttle
+        return self._asyncio.throttle
+
+    @property
+    def unconfirmed_bytes(self) -> int:
+        """What was taken in and has no receipt yet; rows that cross the threads do not count."""
+        return self._asyncio.unconfirmed_bytes
+
+    @property
+    def closed(self) -> bool:
+        """Whether it publishes no more."""
+        return self._closed
 
     def __enter__(self) -> Self:
         """Open at the broker, so that ``pubend`` and ``next_sequence`` are known."""
@@ -100,19 +99,19 @@ class Publisher:
 
     def open(self, *, deadline_s: float | None = None) -> None:
         """Wait until the broker has said where the messages go."""
-        self._thread.call(self._publisher.open(deadline_s=deadline_s))
+        self._thread.call(self._asyncio.open(deadline_s=deadline_s))
 
     def close(self, *, deadline_s: float | None = None) -> None:
-        """Flush, and publish no more."""
-        if self.closed:
+        """Flush, and publish no more; closing again does nothing."""
+        if self._closed or self._thread.stopped:
             return
-        self.closed = True
+        self._closed = True
 
         async def close() -> None:
             try:
                 await self._moved(math.inf if deadline_s is None else deadline_s)
             finally:
-                await self._publisher.close(deadline_s=deadline_s)
+                await self._asyncio.close(deadline_s=deadline_s)
 
         self._thread.call(close())
 
@@ -127,7 +126,7 @@ class Publisher:
 
         async def publish() -> Receipt:
             await self._moved(math.inf if deadline_s is None else deadline_s)
-            return await self._publisher.publish(attributes, payload, deadline_s=deadline_s)
+            return await self._asyncio.publish(attributes, payload, deadline_s=deadline_s)
 
         return self._thread.call(publish())
 
@@ -138,7 +137,7 @@ class Publisher:
 
         async def publish() -> list[BatchReceipt]:
             await self._moved(math.inf if deadline_s is None else deadline_s)
-            return await self._publisher.publish_batch(rows, deadline_s=deadline_s)
+            return await self._asyncio.publish_batch(rows, deadline_s=deadline_s)
 
         return self._thread.call(publish())
 
@@ -147,28 +146,45 @@ class Publisher:
         attributes: Attributes | None = None,
         payload: Buffer = b"",
         *,
-        deadline_s: float = math.inf,
+        deadline_s: float | None = None,
     ) -> None:
-        """Take one message in; waits only while too much is without a receipt."""
-        if self.closed:
+        """Take one message in; waits only while too much is without a receipt.
+
+        Without ``deadline_s`` it waits as long as that takes.
+        """
+        if self._closed:
             raise Disconnected(f"publisher {self.name!r} was closed")
         rows = self._rows
         if len(rows) >= MAX_QUEUED_ROWS:
-            self._thread.call(self._moved(deadline_s))
+            self._thread.call(self._moved(math.inf if deadline_s is None else deadline_s))
         rows.append((as_dict(attributes), payload if type(payload) is bytes else as_bytes(payload)))
-        # The mover clears this before it looks: whoever finds it set will be seen by it.
+        # The mover clears this before it looks at the rows, so a row that finds it set is seen.
         if not self._woken:
             self._woken = True
             self._thread.post(self._start_moving)
 
-    def flush(self, *, deadline_s: float | None = None) -> None:
-        """Wait until everything that was sent so far is durable; raises what went wrong."""
+    def try_publish(
+        self, attributes: Attributes | None = None, payload: Buffer = b""
+    ) -> Publication | None:
+        """Take one message in behind those that were sent, or None if there is no room for it."""
+        if self._closed:
+            raise Disconnected(f"publisher {self.name!r} was closed")
+        publication: Publication | None = self._wrap(
+            self._thread.run(self._try_publish, as_dict(attributes), as_bytes(payload))
+        )
+        return publication
 
-        async def flush() -> None:
+    def flush(self, *, deadline_s: float | None = None) -> list[BatchReceipt]:
+        """Wait until everything that was sent so far is durable; raises what went wrong.
+
+        Returns the receipts of what had none when the rows had crossed the threads.
+        """
+
+        async def flush() -> list[BatchReceipt]:
             await self._moved(math.inf if deadline_s is None else deadline_s)
-            await self._publisher.flush(deadline_s=deadline_s)
+            return await self._asyncio.flush(deadline_s=deadline_s)
 
-        self._thread.call(flush())
+        return self._thread.call(flush())
 
     # -- in the loop's thread ---------------------------------------------------------------
 
@@ -177,9 +193,19 @@ class Publisher:
         if self._mover is None or self._mover.done():
             self._mover = asyncio.get_running_loop().create_task(self._move())
 
+    def _try_publish(
+        self, attributes: dict[str, AttributeValue], payload: bytes
+    ) -> asynchronous.Publication | None:
+        rows = self._rows
+        while rows:
+            if self._asyncio.try_publish(*rows[0]) is None:
+                return None
+            rows.popleft()
+        return self._asyncio.try_publish(attributes, payload)
+
     async def _move(self) -> None:
         """Empty the queue into the publisher, which holds us back when it has enough."""
-        rows, send = self._rows, self._publisher.send
+        rows, send = self._rows, self._asyncio.send
         try:
             while rows:
                 attributes, payload = rows.popleft()
@@ -201,5 +227,5 @@ class Publisher:
     def _describe(self) -> str:
         return (
             f"{len(self._rows)} messages wait for publisher {self.name!r}, which has "
-            f"{self._publisher.unconfirmed_bytes} bytes without a receipt"
+            f"{self._asyncio.unconfirmed_bytes} bytes without a receipt"
         )

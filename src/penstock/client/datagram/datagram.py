@@ -41,16 +41,13 @@ from penstock.client.errors import (
     SubscribeRefusedError,
 )
 from penstock.client.publishing.row import Attributes, as_bytes
-from penstock.client.session import DATAGRAMS, Session
+from penstock.client.session import Session
 from penstock.client.waiting import deadline
 from penstock.content.rows.columns import Buffer
 from penstock.core.clock import NEVER, Instant, seconds
 from penstock.core.machine import Effect
-from penstock.services.datagram.messages import (
-    Attribute,
-    CloseDatagram,
-    Publication,
-)
+from penstock.core.message import DATAGRAMS
+from penstock.services.datagram.messages import Attribute, CloseDatagram, Publication
 from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.datagram.peer import (
     DatagramPeer,
@@ -69,7 +66,7 @@ TURN_MESSAGES: Final = 256
 
 
 class DatagramsRefused(PenstockError):
-    """The broker does not let the client use the service; ``reason`` is its word."""
+    """The broker refused the client, and said why."""
 
     def __init__(self, name: str, reason: str) -> None:
         """``name`` is the one that was asked for."""
@@ -80,6 +77,11 @@ class DatagramsRefused(PenstockError):
 
 class Datagrams:
     """One client of the service; use it as an ``async with`` block."""
+
+    name: str
+    address: str
+    """What subscribers see as the publisher: ``name@broker``; empty until it is open."""
+    parameters: DatagramParameters
 
     def __init__(
         self,
@@ -111,12 +113,22 @@ class Datagrams:
         self._subscriptions: dict[int, DatagramSubscription] = {}
         self._settling: dict[int, asyncio.Future[bool]] = {}
         self._places: deque[asyncio.Future[None]] = deque()
+        self._joined = False
         self._last_filter = 0
         self._last_token = 0
         self._ended: PenstockError | None = None
 
     async def __aenter__(self) -> Self:
         """Open the service at the broker; raises ``DatagramsRefused``."""
+        await self.open()
+        return self
+
+    async def open(self, *, deadline_s: float | None = None) -> None:
+        """Wait until the broker has opened the service; raises ``DatagramsRefused``."""
+        self._raise_if_ended()
+        if self._joined:
+            await self._wait_open(deadline_s)
+            return
         try:
             self._session.join(DATAGRAMS, self._driver)
         except ValueError:
@@ -124,11 +136,17 @@ class Datagrams:
                 "this client uses the datagram service already: close that use, or connect another "
                 "client"
             ) from None
-        async with deadline(
-            self._deadline_s, lambda: f"datagrams are not open; {self._session.describe()}"
-        ):
+        self._joined = True
+        try:
+            await self._wait_open(deadline_s)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _wait_open(self, deadline_s: float | None) -> None:
+        limit_s = self._deadline_s if deadline_s is None else deadline_s
+        async with deadline(limit_s, lambda: f"datagrams are not open; {self._session.describe()}"):
             await asyncio.shield(self._opened)
-        return self
 
     async def __aexit__(
         self,
@@ -136,14 +154,19 @@ class Datagrams:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Leave."""
+        """Close it."""
         await self.close()
 
-    async def close(self) -> None:
-        """Stop publishing and receiving; the name is free again."""
+    async def close(self, *, deadline_s: float | None = None) -> None:
+        """Stop publishing and receiving; the name is free again.
+
+        Nothing is waited for: what is best effort has nothing to finish.
+        """
         if self._ended is not None:
             return
         self._end(Disconnected(f"datagram client {self.name!r} is closed"))
+        if not self._joined:
+            return
         self._driver.say(CloseDatagram())
         # The farewell is collected at the end of this turn of the loop.
         await asyncio.sleep(0)
@@ -288,7 +311,7 @@ class Datagrams:
         self._driver.carry_out(effects)
         return subscription
 
-    # -- what the machine and the session bring --------------------------------------------------
+    # -- effects of the machine, and the end of the session ----------------------------------
 
     def _end(self, error: PenstockError) -> None:
         if self._ended is not None:
@@ -296,11 +319,11 @@ class Datagrams:
         self._ended = error
         self._driver.close()
         for subscription in self._subscriptions.values():
-            subscription.end(error)
+            subscription._end(error)
         for future in (self._opened, *self._in_force.values(), *self._places):
             if not future.done():
                 future.set_exception(error)
-                # Nobody may be waiting for it.
+                # It may have no waiter, and asyncio logs exceptions that are never retrieved.
                 future.exception()
         for settling in self._settling.values():
             if not settling.done():
@@ -347,7 +370,7 @@ class Datagrams:
         for filter_id, messages in told.items():
             subscription = self._subscriptions.get(filter_id)
             if subscription is not None:
-                subscription.deliver(messages)
+                subscription._deliver(messages)
 
     def _settled(self, token: int, sent: bool) -> None:
         waiting = self._settling.pop(token, None)
@@ -374,7 +397,7 @@ class Datagrams:
             refused = SubscribeRefusedError(f"filter {filter_id}", problem)
             subscription = self._subscriptions.pop(filter_id, None)
             if subscription is not None:
-                subscription.end(refused)
+                subscription._end(refused)
             if in_force is not None and not in_force.done():
                 in_force.set_exception(refused)
                 in_force.exception()

@@ -15,13 +15,13 @@ from typing import Any, Final
 
 from penstock.client.datagram.socket import ClientDatagramSocket
 from penstock.client.errors import PenstockError
-from penstock.client.session import DATAGRAMS, Session
+from penstock.client.session import Session
 from penstock.core.clock import NEVER, Instant, in_seconds
 from penstock.core.datagrams import ReceivedTogether, SendBestEffort
 from penstock.core.machine import DeadlineReached, Effect, Fact, LinkDown, LinkUp, Received, Send
-from penstock.core.message import Message
+from penstock.core.message import DATAGRAMS, Message
 from penstock.net.wall_clock import WallClock
-from penstock.services.datagram.messages import DatagramSocketOffer, DatagramSocketRequest
+from penstock.overlay.messages import DatagramSocketOffer, DatagramSocketRequest
 from penstock.services.datagram.peer import BROKER, DatagramPeer
 
 LEAST_WAIT_S: Final = 0.0005

@@ -15,11 +15,17 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from penstock.content.codec.envelope import MalformedMessage
+from penstock.content.codec.datagram import (
+    DatagramDecoder,
+    DatagramPacker,
+    datagram_of,
+    encode_message,
+)
+from penstock.content.codec.malformed import MalformedMessage
 from penstock.core.message import Message
 from penstock.net.udp.drained_socket import DrainedSocket, SocketAddress, connected_socket
-from penstock.net.udp.packing import Packer, Unpacker, datagram_of, encode_message
-from penstock.services.datagram.messages import AddressBound, BindAddress, DatagramSocketOffer
+from penstock.overlay.messages import AddressBound, BindAddress, DatagramSocketOffer
+from penstock.overlay.wire import datagram_messages
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +49,8 @@ class ClientDatagramSocket:
         """Messages that were sent since the event loop had its last turn."""
         self._offer = offer
         self._on_messages = on_messages
-        self._unpacker = Unpacker()
-        self._packer = Packer(datagram_bytes, self._transmit)
+        self._decoder = DatagramDecoder(datagram_messages())
+        self._packer = DatagramPacker(datagram_bytes, self._transmit)
         self._arrived: list[Message] = []
         self._socket: DrainedSocket | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -95,7 +101,7 @@ class ClientDatagramSocket:
     def _datagram(self, data: memoryview, address: SocketAddress) -> None:
         """A datagram came."""
         try:
-            messages = self._unpacker.unpacked(data)
+            messages = self._decoder.decode(data)
         except MalformedMessage as error:
             self.malformed_datagrams += 1
             logger.debug("a datagram is no message: %s", error)

@@ -44,6 +44,10 @@ class DatagramMessage(msgspec.Struct, frozen=True, gc=False):
 class DatagramSubscription:
     """A subscription, from the moment it is in force until it is closed."""
 
+    selector: str
+    missed: int
+    """Messages that were dropped because they were not read in time."""
+
     def __init__(
         self,
         selector: str,
@@ -55,7 +59,6 @@ class DatagramSubscription:
         """Made by ``Datagrams.subscribe``."""
         self.selector = selector
         self.missed = 0
-        """Messages that were dropped because nobody read them in time."""
         self._in_force = in_force
         self._close = close
         self._unread: deque[DatagramMessage] = deque()
@@ -76,7 +79,7 @@ class DatagramSubscription:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End it."""
+        """Close it."""
         await self.close()
 
     async def open(self, *, deadline_s: float | None = None) -> None:
@@ -85,10 +88,10 @@ class DatagramSubscription:
         async with deadline(limit_s, lambda: f"subscription {self.selector!r} is not in force"):
             await asyncio.shield(self._in_force)
 
-    async def close(self) -> None:
-        """End it; what is unread can still be read."""
+    async def close(self, *, deadline_s: float | None = None) -> None:
+        """End it without waiting; what is unread can still be read."""
         if self._ended is None:
-            self.end(Disconnected(f"subscription {self.selector!r} is closed"))
+            self._end(Disconnected(f"subscription {self.selector!r} is closed"))
             await self._close()
 
     async def next(self, *, deadline_s: float = math.inf) -> DatagramMessage:
@@ -124,15 +127,13 @@ class DatagramSubscription:
             except Disconnected:
                 return
 
-    def deliver(self, messages: Sequence[DatagramMessage]) -> None:
-        """Messages came."""
+    def _deliver(self, messages: Sequence[DatagramMessage]) -> None:
         self._unread.extend(messages)
         while len(self._unread) > self._unread_limit:
             self._unread.popleft()
             self.missed += 1
         self._readers.wake()
 
-    def end(self, error: PenstockError) -> None:
-        """No message follows."""
+    def _end(self, error: PenstockError) -> None:
         self._ended = error
         self._readers.wake()

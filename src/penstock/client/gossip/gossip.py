@@ -8,7 +8,7 @@
 
 1. ``publish`` waits until the group's rate allows the event; ``try_publish`` does not wait.  Both
    raise ``EventRefused`` with the reason.  An event that was published is on its way to
-   almost everybody: gossip acknowledges nothing.
+   almost every peer: gossip acknowledges nothing.
 2. Events arrive once each.  What the application does not read in time is bounded: beyond
    ``unread_events`` the oldest is dropped and counted in ``missed``.
 3. A process in several groups divides its buffers among them.
@@ -26,19 +26,19 @@ from typing import Final, Self
 import msgspec
 
 from penstock.client.errors import DeadlineExceeded, Disconnected, PenstockError
+from penstock.client.gossip.endpoint import GossipEndpoint
 from penstock.client.publishing.row import Attributes, as_bytes, as_dict
 from penstock.content.rows.columns import Buffer
 from penstock.core.machine import Effect
 from penstock.net.broker.telemetry import TraceSink
-from penstock.net.udp.datagrams import GossipEndpoint
 from penstock.services.gossip.facts import (
     DeliverEvents,
     InGroup,
-    JoinGroup,
+    JoinGossipGroup,
     Leave,
     PublicationRefused,
-    Publish,
     Published,
+    PublishEvent,
 )
 from penstock.services.gossip.messages import Event, EventId, Why, check_attributes
 from penstock.services.gossip.parameters import GossipParameters
@@ -51,10 +51,10 @@ DEFAULT_BUFFER_EVENTS: Final = 90
 
 
 class EventRefused(PenstockError):
-    """An event will not be sent; ``reason`` says why."""
+    """An event will not be sent, and why."""
 
     def __init__(self, group: str, reason: str) -> None:
-        """``reason`` is the peer's word."""
+        """``reason`` is the peer's text."""
         super().__init__(f"group {group!r}: {reason}")
         self.group = group
         self.reason = reason
@@ -63,6 +63,10 @@ class EventRefused(PenstockError):
 class GossipGroup:
     """Membership in one group."""
 
+    name: str
+    missed: int
+    """Events that were dropped because they were not read in time."""
+
     def __init__(
         self, endpoint: GossipEndpoint, parameters: GossipParameters, unread_events: int
     ) -> None:
@@ -70,13 +74,25 @@ class GossipGroup:
         self.name = parameters.group
         self.missed = 0
         self._endpoint = endpoint
-        self._parameters = parameters
         self._unread: deque[Event] = deque()
         self._unread_limit = unread_events
         self._arrived = asyncio.Event()
         self._closed = False
         self._last_token = 0
         self._answers: dict[int, asyncio.Future[EventId]] = {}
+
+    async def __aenter__(self) -> Self:
+        """A member already."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Leave the group."""
+        await self.close()
 
     async def publish(
         self,
@@ -105,9 +121,7 @@ class GossipGroup:
         peer = self._endpoint.host.peers.get(self.name)
         if self._closed or peer is None:
             raise Disconnected(f"this process has left group {self.name!r}: join it again")
-        now_allowed = not peer.waiting and (
-            self._parameters.law == "none" or self.why().tokens >= 1
-        )
+        now_allowed = not peer.waiting and (not peer.limits_rate or self.why().tokens >= 1)
         if not now_allowed:
             return False
         future = self._submit(attributes, payload)
@@ -144,11 +158,16 @@ class GossipGroup:
             except Disconnected:
                 return
 
-    async def leave(self) -> None:
-        """Say farewell; what waits to be published is refused."""
+    async def close(self, *, deadline_s: float | None = None) -> None:
+        """Leave the group without waiting; what waits to be published is refused."""
         if not self._closed:
             self._endpoint.tell(InGroup(self.name, Leave()))
-            self._close()
+            self._closed = True
+            self._arrived.set()
+
+    async def leave(self, *, deadline_s: float | None = None) -> None:
+        """Another name for ``close``."""
+        await self.close(deadline_s=deadline_s)
 
     def _submit(self, attributes: Attributes | None, payload: Buffer) -> asyncio.Future[EventId]:
         if self._closed:
@@ -157,7 +176,7 @@ class GossipGroup:
         check_attributes(checked)
         self._last_token += 1
         token = self._last_token
-        publication = Publish(token, as_bytes(payload), checked)
+        publication = PublishEvent(token, as_bytes(payload), checked)
         future: asyncio.Future[EventId] = asyncio.get_running_loop().create_future()
         self._answers[token] = future
         self._endpoint.tell(InGroup(self.name, publication))
@@ -178,10 +197,6 @@ class GossipGroup:
             future = self._answers.pop(effect.token)
             if not future.done():
                 future.set_exception(EventRefused(self.name, effect.reason))
-
-    def _close(self) -> None:
-        self._closed = True
-        self._arrived.set()
 
 
 class GossipPeer:
@@ -208,9 +223,19 @@ class GossipPeer:
         self._on_trace = on_trace
         self._groups: dict[str, GossipGroup] = {}
         self._endpoint: GossipEndpoint | None = None
+        self._closed = False
 
     async def __aenter__(self) -> Self:
         """Open the socket."""
+        await self.open()
+        return self
+
+    async def open(self) -> None:
+        """Open the socket; raises ``OSError`` if it cannot listen."""
+        if self._closed:
+            raise Disconnected("the gossip peer was closed: make another one")
+        if self._endpoint is not None:
+            return
         self._endpoint = await GossipEndpoint.open(
             self._listen,
             self._buffer_events,
@@ -220,7 +245,6 @@ class GossipPeer:
             loss=self._loss,
             on_trace=self._on_trace,
         )
-        return self
 
     async def __aexit__(
         self,
@@ -229,9 +253,17 @@ class GossipPeer:
         traceback: TracebackType | None,
     ) -> None:
         """Leave every group and close the socket."""
-        for group in list(self._groups.values()):
-            await group.leave()
-        self._open_endpoint().close()
+        await self.close()
+
+    async def close(self, *, deadline_s: float | None = None) -> None:
+        """Leave every group and close the socket, without waiting; closing again does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        for group in self._groups.values():
+            await group.close()
+        if self._endpoint is not None:
+            self._endpoint.close()
 
     @property
     def address(self) -> str:
@@ -240,7 +272,7 @@ class GossipPeer:
 
     @property
     def malformed_datagrams(self) -> int:
-        """How many datagrams were no messages of ours."""
+        """How many datagrams could not be decoded."""
         return self._open_endpoint().malformed_datagrams
 
     async def join(
@@ -255,10 +287,12 @@ class GossipPeer:
         ``parameters`` must be the same at every peer of the group (but for the buffers).  Raises
         ``ValueError`` for what is out of range, and for a group that was joined already.
         """
+        if self._closed:
+            raise Disconnected("the gossip peer was closed: make another one")
         chosen = msgspec.structs.replace(parameters or GossipParameters(), group=group).checked()
         endpoint = self._open_endpoint()
         joined = GossipGroup(endpoint, chosen, unread_events)
-        endpoint.tell(JoinGroup(chosen, self._contacts))
+        endpoint.tell(JoinGossipGroup(chosen, self._contacts))
         self._groups[group] = joined
         return joined
 

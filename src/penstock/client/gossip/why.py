@@ -10,11 +10,13 @@ import asyncio
 from secrets import randbits
 from typing import Any
 
+import msgspec
+
 from penstock.client.errors import DeadlineExceeded
-from penstock.content.codec.envelope import MalformedMessage
-from penstock.content.codec.wire import Decoder, encode
+from penstock.client.gossip.endpoint import parse_address
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.stream import Decoder, encode_joined
 from penstock.core.message import Message
-from penstock.net.udp.datagrams import parse_address
 from penstock.services.gossip.messages import GOSSIP_MESSAGES, Why, WhyRequest
 
 
@@ -48,7 +50,7 @@ async def ask_why(peer: str, group: str = "default", *, deadline_s: float = 2.0)
         lambda: _Question(token, answer), remote_addr=parse_address(peer)
     )
     try:
-        transport.sendto(b"".join(encode(WhyRequest(group, token))))
+        transport.sendto(encode_joined(WhyRequest(group, token)))
         return await asyncio.wait_for(answer, deadline_s)
     except TimeoutError:
         raise DeadlineExceeded(
@@ -59,3 +61,10 @@ async def ask_why(peer: str, group: str = "default", *, deadline_s: float = 2.0)
         raise DeadlineExceeded(f"nobody listens at {peer}: is the peer running?") from None
     finally:
         transport.close()
+
+
+async def peer_document(address: str, group: str, *, deadline_s: float) -> dict[str, Any]:
+    """The same as a document, with the name of the service that explains it."""
+    document = msgspec.structs.asdict(await ask_why(address, group, deadline_s=deadline_s))
+    del document["token"]
+    return {"service": "gossip", **document}

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from penstock.client.errors import PenstockError, PublishRefusedError
+from penstock.client.life_cycle import ProducerPhase
 from penstock.client.publishing.limits import PublishLimits
 from penstock.client.publishing.parcel import Shipment
-from penstock.client.publishing.producer import Phase, Producer
+from penstock.client.publishing.producer import Producer
 from penstock.client.publishing.receipts import BatchReceipt
 from penstock.core.clock import Instant
 from penstock.core.message import Message
@@ -75,7 +76,7 @@ class GroupProducer(Producer):
 
     def farewell(self) -> list[Message]:
         """What to say when nothing more will be sent."""
-        return [CloseGroupSender(self.name)] if self.phase is Phase.OPEN else []
+        return [CloseGroupSender(self.name)] if self.phase is ProducerPhase.OPEN else []
 
     def _to_groups(self, message: Message) -> Message:
         if isinstance(message, Publish):

@@ -9,9 +9,12 @@
 from __future__ import annotations
 
 from collections import deque
-from enum import Enum
 from typing import Any, Final
 
+from penstock.client.errors import PenstockError
+from penstock.client.life_cycle import ReaderEvent, ReaderPhase
+from penstock.client.pure_reader import PureReader
+from penstock.core.clock import Instant
 from penstock.core.message import Message
 from penstock.services.multicast.messages import (
     GroupDelivery,
@@ -26,38 +29,34 @@ from penstock.services.multicast.messages import (
 WINDOW_BYTES: Final = 4 << 20
 """What a member takes in advance; the broker cuts it to its own limit."""
 
-
 UNREAD_VIEWS: Final = 1000
-"""Views that a program may leave unread; beyond, the oldest are forgotten."""
+"""Views that a program may leave unread; beyond, the oldest are dropped."""
 
 
-class Phase(Enum):
-    """How far the member has come with its broker."""
+class JoinRefusedError(PenstockError):
+    """The broker refused to let this client join a group, and said why."""
 
-    AWAY = "no connection"
-    UNJOINED = "connected, nothing asked yet"
-    JOINING = "asked, no answer yet"
-    JOINED = "a member"
-    LEAVING = "asked to leave, no answer yet"
-    OVER = "has left, or was refused"
+    def __init__(self, group: str, reason: str) -> None:
+        """``reason`` is the broker's text."""
+        super().__init__(f"cannot join group {group!r}: {reason}")
+        self.group = group
+        self.reason = reason
 
 
-class GroupReader:
+class GroupReader(PureReader):
     """One client's membership in one group."""
 
     def __init__(self, member: str, group: str, window_bytes: int = WINDOW_BYTES) -> None:
-        """Nothing was asked yet."""
+        """``member`` is the client's name; at most ``window_bytes`` wait here unread."""
+        super().__init__()
         self.member = member
         self.group = group
-        self.phase = Phase.AWAY
-        self.problem = ""
         self.view: GroupView | None = None
         self.views: deque[GroupView] = deque(maxlen=UNREAD_VIEWS)
         self.deliveries: deque[GroupDelivery] = deque()
         self.joins = 0
         self._window_bytes = window_bytes
         self._taken_bytes = 0
-        self._closing = False
 
     # -- the application's side -------------------------------------------------------------
 
@@ -72,61 +71,49 @@ class GroupReader:
         """Whether the broker should hear of what was taken."""
         return 4 * self._taken_bytes >= self._window_bytes
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the member has left, or was refused."""
-        return self.phase is Phase.OVER
-
     def close(self) -> None:
         """Leave; what was not taken counts as taken."""
-        self._closing = True
+        super().close()
         while self.deliveries:
             self.take()
-        if self.phase in (Phase.AWAY, Phase.UNJOINED):
-            self.phase = Phase.OVER
 
     # -- the connection's side --------------------------------------------------------------
 
-    def connected(self) -> None:
-        """A broker is there."""
-        if self.phase is not Phase.OVER:
-            self.phase = Phase.UNJOINED
-
-    def disconnected(self) -> None:
-        """The connection is gone, and with it the membership; what came stays."""
+    def disconnected(self, reason: str = "", *, taken_over: str = "") -> None:
+        """The connection has ended, and with it the membership; what arrived can be read."""
         self._taken_bytes = 0
-        if self.phase is not Phase.OVER:
-            self.phase = Phase.OVER if self._closing else Phase.AWAY
+        super().disconnected()
 
-    def outgoing(self) -> list[Message]:
-        """What to send now."""
+    def outgoing(self, now: Instant = 0) -> list[Message]:
+        """What to send now; the time does not matter."""
         out: list[Message] = []
-        if self.phase is Phase.UNJOINED and not self._closing:
-            self.phase = Phase.JOINING
+        if self.phase is ReaderPhase.UNASKED:
+            self._happens(ReaderEvent.REQUESTED)
             out.append(JoinGroup(self.member, self.group, self._window_bytes))
-        elif self.phase is Phase.JOINED and self._closing:
-            self.phase = Phase.LEAVING
+        elif self.phase is ReaderPhase.CLOSING:
+            self._happens(ReaderEvent.ANNOUNCED)
             out.append(LeaveGroup(self.member, self.group))
-        if self._taken_bytes and (self.owes_word or self.phase is Phase.OVER):
+        if self._taken_bytes and (self.owes_word or self.is_over):
             # Also of what came while leaving: the client's other groups share the window.
             out.append(GroupTaken(self.member, self._taken_bytes))
             self._taken_bytes = 0
         return out
 
     def received(self, message: Any) -> None:
-        """The broker speaks."""
+        """Handle a message of the broker."""
         match message:
             case GroupDelivery():
-                if self._closing:
-                    self._taken_bytes += message.batch.wire_size
-                else:
+                if self.phase in (ReaderPhase.ASKED, ReaderPhase.OPEN):
                     self.deliveries.append(message)
+                else:
+                    self._taken_bytes += message.batch.wire_size
             case GroupView():
                 self.view = message
                 self.views.append(message)
-            case GroupJoined(_, _, problem):
-                self.problem = problem
-                self.phase = Phase.OVER if problem else Phase.JOINED
-                self.joins += not problem
+            case GroupJoined(_, _, problem) if problem:
+                self.fail(JoinRefusedError(self.group, problem), ReaderEvent.REFUSED)
+            case GroupJoined():
+                self._happens(ReaderEvent.ACCEPTED)
+                self.joins += 1
             case GroupLeft():
-                self.phase = Phase.OVER
+                self._happens(ReaderEvent.ENDED)

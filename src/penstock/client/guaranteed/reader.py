@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from enum import Enum
 from operator import length_hint
 from typing import Final
 
@@ -37,6 +36,8 @@ from penstock.client.errors import (
 from penstock.client.guaranteed.acknowledgement import Ledger, Piece
 from penstock.client.guaranteed.message import Acknowledge, Message, MessageBatch
 from penstock.client.guaranteed.start import Start
+from penstock.client.life_cycle import ANNOUNCING, ReaderEvent, ReaderPhase
+from penstock.client.pure_reader import PureReader
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import MILLISECOND, Duration, Instant
 from penstock.core.intervals import IntervalSet, Tick
@@ -66,11 +67,15 @@ handed out, because their account takes memory here and a place in the log at th
 TAKEN_SHARE: Final = 4
 """Room is returned a quarter of the window at a time: few messages, and no stall."""
 
-TAKEN_OVER: Final = "subscription {name!r} was taken over by another connection"
-"""How an edge says goodbye to the reader of a durable subscription that has another one now."""
-
 MAX_LOSSES: Final = 1000
 """How many separate lost intervals are remembered; the oldest are forgotten first."""
+
+
+RECEIVING: Final = frozenset((ReaderPhase.ASKED, ReaderPhase.OPEN))
+"""Phases in which room and positions are told."""
+
+DELIVERABLE: Final = RECEIVING | {ReaderPhase.ASKED_CLOSING, ReaderPhase.CLOSING}
+"""Phases in which what arrives is kept for the application."""
 
 
 class ReaderOptions(msgspec.Struct, frozen=True):
@@ -88,18 +93,7 @@ class ReaderOptions(msgspec.Struct, frozen=True):
     max_unfinished: int = MAX_UNFINISHED
 
 
-class Phase(Enum):
-    """How far the subscription has come with its broker."""
-
-    AWAY = "no connection"
-    UNASKED = "connected, nothing asked yet"
-    ASKED = "asked, no answer yet"
-    IN_FORCE = "everything from its positions on is being delivered"
-    LEAVING = "its end was announced"
-    OVER = "ended or refused"
-
-
-class Reader:
+class Reader(PureReader):
     """One subscription."""
 
     def __init__(
@@ -110,11 +104,10 @@ class Reader:
         options: ReaderOptions,
     ) -> None:
         """``acknowledge_through`` may be set to have messages acknowledge in another way."""
+        super().__init__()
         self.name = name
         self.selector = selector
         self.options = options
-        self.phase = Phase.AWAY
-        self.error: PenstockError | None = None
         self.lost: dict[str, IntervalSet] = {}
         self.ahead_ns: dict[str, Duration] = {}
         self.acknowledge_through: Acknowledge = self.acknowledge
@@ -130,8 +123,6 @@ class Reader:
         self._told: dict[str, Tick] = {}
         self._tell_at: Instant | None = None
         self._moved = False
-        self._closing = False
-        self._forget = False
 
     # -- the application's side -------------------------------------------------------------
 
@@ -155,7 +146,7 @@ class Reader:
                 self._current_rows = None
                 return self._current
         if self._start.ends and self._has_all():
-            self._closing = True
+            self._happens(ReaderEvent.CLOSED)
         return None
 
     def _has_all(self) -> bool:
@@ -196,11 +187,6 @@ class Reader:
         """Whether it reads intervals and is over then."""
         return bool(self._start.ends)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more will come: it was ended or refused, or has failed."""
-        return self.phase is Phase.OVER
-
     def positions(self) -> dict[str, Tick]:
         """For each pubend the end of what the application is done with."""
         self._note_progress()
@@ -208,37 +194,28 @@ class Reader:
 
     def close(self, *, forget: bool = False) -> None:
         """End the subscription; ``forget`` also deletes a durable one."""
-        self._closing = True
-        self._forget = forget
-        if self.phase is Phase.AWAY and not forget:
-            self.phase = Phase.OVER
+        self._happens(ReaderEvent.DELETED if forget else ReaderEvent.CLOSED)
 
     # -- the connection's side --------------------------------------------------------------
 
-    def connected(self) -> None:
-        """A broker is there."""
-        if self.phase is not Phase.OVER:
-            self.phase = Phase.UNASKED
-
-    def disconnected(self, reason: str) -> None:
-        """The connection is gone, and what was not taken with it."""
-        if self.options.durable and reason == TAKEN_OVER.format(name=self.name):
+    def disconnected(self, reason: str = "", *, taken_over: str = "") -> None:
+        """The connection has ended; what was not taken is dropped and asked for again."""
+        if self.options.durable and taken_over == self.name:
             # To take it back would only make the two connections push each other out for ever.
             self.fail(Disconnected(f"{reason}; give each reader a durable name of its own"))
-        if self.phase is not Phase.OVER:
-            self.phase = Phase.OVER if self._closing and not self._forget else Phase.AWAY
+        super().disconnected()
         self._queue.clear()
         self._arrived.clear()
         self._room_due_bytes = 0
         self._told.clear()
 
-    def outgoing(self, now: Instant) -> list[WireMessage]:
+    def outgoing(self, now: Instant = 0) -> list[WireMessage]:
         """What to send now, in order."""
-        if self._closing:
+        if self.phase in ANNOUNCING:
             return self._farewell()
-        if self.phase is Phase.UNASKED:
+        if self.phase is ReaderPhase.UNASKED:
             return [self._subscribe()]
-        if self.phase not in (Phase.ASKED, Phase.IN_FORCE):
+        if self.phase not in RECEIVING:
             return []
         out: list[WireMessage] = []
         due = self._room_due_bytes
@@ -254,7 +231,7 @@ class Reader:
 
     def next_deadline(self) -> Instant | None:
         """When the room and the position should be told again."""
-        if self._closing or self.phase not in (Phase.ASKED, Phase.IN_FORCE):
+        if self.phase not in RECEIVING:
             return None
         return self._tell_at if self._may_move or self._room_due_bytes else None
 
@@ -265,24 +242,24 @@ class Reader:
                 self._deliver(pubend, frame)
             case Subscribed(positions=positions, since=since, ahead_ns=ahead_ns):
                 self.ahead_ns = ahead_ns
-                self._in_force(positions, since)
+                self._accepted(positions, since)
             case SubscribeRefused(reason=reason, uncertain=uncertain):
-                self.fail(SubscribeRefusedError(self.name, reason, uncertain=uncertain))
+                refusal = SubscribeRefusedError(self.name, reason, uncertain=uncertain)
+                self.fail(refusal, ReaderEvent.REFUSED)
             case Unsubscribed(problem=problem, uncertain=uncertain):
-                self.phase = Phase.OVER
+                self._happens(ReaderEvent.ENDED)
                 if problem:
                     self.error = UnsubscribeFailed(self.name, problem, uncertain=uncertain)
 
-    def fail(self, error: PenstockError) -> None:
-        """The subscription is over, and why."""
-        self.phase = Phase.OVER
-        self.error = error
+    def fail(self, error: PenstockError, event: ReaderEvent = ReaderEvent.ENDED) -> None:
+        """End the subscription with an error; what was not taken is dropped."""
+        super().fail(error, event)
         self._queue.clear()
 
     # -- inside -----------------------------------------------------------------------------
 
     def _subscribe(self) -> Subscribe:
-        self.phase = Phase.ASKED
+        self._happens(ReaderEvent.REQUESTED)
         start = self._start
         positions = {**start.positions, **self._resume_positions()}
         self._arrived = dict(positions)
@@ -304,8 +281,8 @@ class Reader:
             return self.positions()
         return {pubend: ledger.taken for pubend, ledger in self._ledgers.items()}
 
-    def _in_force(self, positions: dict[str, Tick], since: Tick) -> None:
-        self.phase = Phase.IN_FORCE
+    def _accepted(self, positions: dict[str, Tick], since: Tick) -> None:
+        self._happens(ReaderEvent.ACCEPTED)
         self._since = self._since or since
         self._moved = True
         for pubend, tick in positions.items():
@@ -314,7 +291,7 @@ class Reader:
                 self._ledgers[pubend] = Ledger(tick)
 
     def _deliver(self, pubend: str, frame: Frame) -> None:
-        if self.phase not in (Phase.ASKED, Phase.IN_FORCE):
+        if self.phase not in DELIVERABLE:
             return
         end = self._arrived.get(pubend, frame.low)
         if frame.low < end:
@@ -360,7 +337,7 @@ class Reader:
     @property
     def _may_move(self) -> bool:
         """Whether the position may be another one than the broker knows."""
-        if not self.options.durable or self.phase is not Phase.IN_FORCE:
+        if not self.options.durable or self.phase is not ReaderPhase.OPEN:
             return False
         return self._moved or (self._current is not None and not self.options.explicit)
 
@@ -375,10 +352,9 @@ class Reader:
             out.append(Consumed(self.name, changed))
 
     def _farewell(self) -> list[WireMessage]:
+        deletes = self.phase is ReaderPhase.DELETE_UNSENT
         out: list[WireMessage] = []
-        if self.phase in (Phase.AWAY, Phase.LEAVING, Phase.OVER):
-            return out
-        if self.phase is Phase.IN_FORCE and self.options.durable:
+        if self.phase is ReaderPhase.CLOSING and self.options.durable:
             self._tell(out)
-        self.phase = Phase.LEAVING
-        return [*out, Unsubscribe(self.name, self._forget)]
+        self._happens(ReaderEvent.ANNOUNCED)
+        return [*out, Unsubscribe(self.name, deletes)]

@@ -1,4 +1,4 @@
-"""Publishing in steps that happen whole or not at all, once, whoever repeats them.
+"""Publishing in steps that happen whole or not at all, and once, even if they are repeated.
 
     sink = client.sink("daily totals")
     stage = sink.stage(epoch=17, name="part-0")
@@ -14,19 +14,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
-from penstock.client.errors import AnswerLost, OutcomeUncertain, PenstockError
-from penstock.client.questions import Question
+from penstock.client.errors import AnswerLost, Disconnected, OutcomeUncertain, PenstockError
 from penstock.client.waiting import deadline
 from penstock.content.rows.batch import Batch, Row
+from penstock.core.message import Request
 from penstock.services.guaranteed.staging.messages import CommitStages, DropStages, StageRows
 
 COMMIT_WITHIN_S: Final = 600.0
 """How long a commit may take unless told otherwise: the rate that the pubend allows its publishers
 holds for it too."""
 
-Ask = Callable[[Question, float], Awaitable[Any]]
+Ask = Callable[[Request, float], Awaitable[Any]]
 
 
 class SinkRefusedError(PenstockError):
@@ -43,6 +44,11 @@ class SinkUncertain(OutcomeUncertain):
 class Sink:
     """One sink of a client.  Made by ``Client.sink``."""
 
+    name: str
+    """How the broker knows it."""
+    pubend: str
+    """Where it publishes; empty if the broker chooses."""
+
     def __init__(
         self, ask: Ask, turn: asyncio.Lock, name: str, pubend: str, *, deadline_s: float
     ) -> None:
@@ -52,6 +58,24 @@ class Sink:
         self._ask = ask
         self._turn = turn
         self._deadline_s = deadline_s
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        """Open already."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        await self.close()
+
+    async def close(self, *, deadline_s: float | None = None) -> None:
+        """Stage and commit no more; what was staged stays, to be committed by another sink."""
+        self._closed = True
 
     def stage(self, epoch: int, name: str) -> Stage:
         """One writer's part of an epoch; a name is used once."""
@@ -60,23 +84,25 @@ class Sink:
     async def commit(
         self, epoch: int, stages: Mapping[str, int], *, deadline_s: float = COMMIT_WITHIN_S
     ) -> int:
-        """Publish these stages with so many rows each; returns how many rows that were.
+        """Publish these stages, given with the rows of each; returns how many rows that were.
 
         0 if the epoch was committed before.  Raises ``SinkRefusedError`` if a stage is not there
         any more, and ``DeadlineExceeded`` if it takes too long; then it may yet happen, and
         committing again is safe.
         """
         question = CommitStages(self.name, epoch, tuple(sorted(stages.items())), self.pubend)
-        answer = await self.ask_until_answered(question, deadline_s)
+        answer = await self._ask_until_answered(question, deadline_s)
         rows: int = answer.rows
         return rows
 
     async def drop(self, epoch: int) -> None:
-        """Nobody will commit what was staged for this epoch."""
-        await self.ask_until_answered(DropStages(self.name, epoch), self._deadline_s)
+        """Discard what was staged for this epoch."""
+        await self._ask_until_answered(DropStages(self.name, epoch), self._deadline_s)
 
-    async def ask_until_answered(self, question: Question, deadline_s: float | None = None) -> Any:
+    async def _ask_until_answered(self, question: Request, deadline_s: float | None = None) -> Any:
         """Ask, again after every lost connection: whatever a sink says may be repeated."""
+        if self._closed:
+            raise Disconnected(f"sink {self.name!r} was closed")
         limit_s = self._deadline_s if deadline_s is None else deadline_s
         async with deadline(limit_s, lambda: f"sink {self.name!r}: no answer"), self._turn:
             while True:
@@ -99,6 +125,13 @@ class Sink:
 class Stage:
     """Rows of one writer for one epoch."""
 
+    name: str
+    """What the commit calls it."""
+    rows: int
+    """How many rows it holds."""
+    is_committed: bool
+    """Whether the epoch was committed before, so that nothing needs to be written."""
+
     def __init__(self, sink: Sink, epoch: int, name: str) -> None:
         """Empty at first."""
         self.name = name
@@ -117,7 +150,7 @@ class Stage:
         if not len(batch) or self.is_committed:
             return
         question = StageRows(self._sink.name, self._epoch, self.name, self.rows, batch)
-        answer = await self._sink.ask_until_answered(question)
+        answer = await self._sink._ask_until_answered(question)
         self.is_committed = answer.decided
         if not answer.decided:
             self.rows = answer.rows

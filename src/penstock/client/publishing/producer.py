@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from enum import Enum
 
 from penstock.client.errors import (
     Disconnected,
@@ -31,6 +30,7 @@ from penstock.client.errors import (
     PublishRefusedError,
     PublishUncertain,
 )
+from penstock.client.life_cycle import PRODUCER, ProducerEvent, ProducerPhase
 from penstock.client.publishing.limits import BUSY_BATCHES, PublishLimits
 from penstock.client.publishing.parcel import NO_ROWS, Parcel, Shipment, ship_batch, ship_rows
 from penstock.client.publishing.receipts import BatchReceipt
@@ -53,15 +53,6 @@ from penstock.services.guaranteed.messages import (
 )
 
 
-class Phase(Enum):
-    """How far the producer has come with its broker."""
-
-    AWAY = "no connection"
-    UNOPENED = "connected, nothing asked yet"
-    OPENING = "asked, no answer yet"
-    OPEN = "may publish"
-
-
 class Producer:
     """One numbered sequence of rows for one pubend."""
 
@@ -81,7 +72,7 @@ class Producer:
         self.name = name
         self.instance = instance
         self.pubend = pubend
-        self.phase = Phase.AWAY
+        self.phase = ProducerPhase.AWAY
         self.refusal: PublishRefusedError | None = None
         self.wants_room = False
         """Whether ``outgoing`` left something behind for lack of room."""
@@ -192,12 +183,12 @@ class Producer:
 
     def connected(self) -> None:
         """A broker is there; nothing that was said to another one counts with it."""
-        self.phase = Phase.UNOPENED
+        self._happens(ProducerEvent.CONNECTED)
         self._gave_up_in_flight = False
 
     def disconnected(self) -> None:
         """The connection is gone; what was in flight may be stored or not."""
-        self.phase = Phase.AWAY
+        self._happens(ProducerEvent.DISCONNECTED)
         self.throttle = None
         self._resend.clear()
         self._linger_until = None
@@ -209,11 +200,11 @@ class Producer:
             # No use to be asked again by time: room comes first.
             self._linger_until = None
             return []
-        if self.phase is Phase.UNOPENED and self._has_work:
-            self.phase = Phase.OPENING
+        if self.phase is ProducerPhase.UNOPENED and self._has_work:
+            self._happens(ProducerEvent.REQUESTED)
             resumes = self._opened_at == self.pubend
             return [OpenProducer(self.name, self.pubend, self.instance, resumes)]
-        if self.phase is not Phase.OPEN:
+        if self.phase is not ProducerPhase.OPEN:
             return []
         out: list[Message] = []
         while self._resend and room_bytes > 0:
@@ -288,12 +279,12 @@ class Producer:
         """Nothing is taken or sent any more, and every row without an outcome gets one."""
         self._abandon_in_flight(reason)
         self._abandon_unsent(Disconnected(f"not published: {reason}"))
-        self.phase = Phase.AWAY
+        self._happens(ProducerEvent.CLOSED)
         self._window_bytes = 0
 
     def farewell(self) -> list[Message]:
         """What to say when nothing more will be published, so that the broker forgets it."""
-        return [CloseProducer(self.name)] if self.phase is Phase.OPEN else []
+        return [CloseProducer(self.name)] if self.phase is ProducerPhase.OPEN else []
 
     def check_invariants(self) -> None:
         """The bytes held are those of the rows held, and numbers ascend without overlap."""
@@ -309,6 +300,9 @@ class Producer:
             raise InvariantBroken(f"producer {self.name}: {at} is beyond {self._next_sequence}")
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _happens(self, event: ProducerEvent) -> None:
+        self.phase = PRODUCER.after(self.phase, event)
 
     @property
     def _has_work(self) -> bool:
@@ -347,14 +341,14 @@ class Producer:
             )
         self.pubend = message.pubend
         self._opened_at = message.pubend
-        self.phase = Phase.OPEN
+        self._happens(ProducerEvent.OPENED)
         self.refusal = None
         if not self._numbered_by_caller:
             self._next_sequence = max(self._next_sequence, message.next_sequence)
         self._resend = deque(self._in_flight.values())
 
     def _refused(self, reason: str) -> None:
-        self.phase = Phase.UNOPENED
+        self._happens(ProducerEvent.REFUSED)
         self._abandon_in_flight(reason)
         if self.pubend and not self._pinned:
             self.pubend = ""
@@ -363,7 +357,7 @@ class Producer:
 
     def _replaced(self, reason: str) -> None:
         """Another publisher has the name.  Whoever tries again is told so again."""
-        self.phase = Phase.UNOPENED
+        self._happens(ProducerEvent.REFUSED)
         self._abandon_in_flight(reason)
         self._give_up(PublisherTakenOver(self.pubend, -1, self._unsent_rows, reason))
 

@@ -12,45 +12,40 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, Self
 
 import msgspec
 
-from penstock.client.errors import Disconnected, PenstockError
+from penstock.client.errors import Disconnected, InvalidAttribute, PenstockError
+from penstock.client.life_cycle import ProducerPhase
+from penstock.client.publishing.driver import OnThrottle, ProducerDriver
 from penstock.client.publishing.parcel import Parcel
-from penstock.client.publishing.producer import Phase, Producer
+from penstock.client.publishing.producer import Producer
 from penstock.client.publishing.receipts import BatchReceipt, Receipt
 from penstock.client.publishing.row import Attributes
-from penstock.client.session import Session, publisher_key
-from penstock.client.waiting import deadline
+from penstock.client.session import Session
 from penstock.content.rows.batch import Batch, Row
-from penstock.content.rows.columns import Buffer, InvalidAttribute
-from penstock.core.clock import Instant
-from penstock.core.message import Message
-from penstock.services.guaranteed.messages import ProducerOpened, ProducerRefused, ThrottleNotice
+from penstock.content.rows.columns import Buffer
+from penstock.services.guaranteed.messages import ThrottleNotice
 
 logger = logging.getLogger(__name__)
-
-OnThrottle: TypeAlias = Callable[[ThrottleNotice], object]
-"""Called with the pubend's word whenever the rate that it allows changes; a rate of 0 is none."""
 
 
 class Publication(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A message that was taken in; awaiting it gives its receipt, or raises what went wrong."""
 
-    publisher: Publisher
-    parcel: Parcel
-    row: int
+    _driver: ProducerDriver
+    _parcel: Parcel
+    _row: int
 
     @property
     def settled(self) -> bool:
         """Whether awaiting it would not wait."""
-        return self.parcel.settled
+        return self._parcel.settled
 
     def __await__(self) -> Generator[Any, None, Receipt]:
         """Wait for the receipt, at most for the client's default deadline."""
@@ -58,9 +53,9 @@ class Publication(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     async def receipt(self, *, deadline_s: float | None = None) -> Receipt:
         """The same with a deadline of its own."""
-        if not self.parcel.settled:
-            await self.publisher.wait_settled([self.parcel], deadline_s, claims=1)
-        return self.parcel.receipt(self.row)
+        if not self._parcel.settled:
+            await self._driver.wait_settled([self._parcel], deadline_s, claims=1)
+        return self._parcel.receipt(self._row)
 
 
 class Publisher:
@@ -76,18 +71,13 @@ class Publisher:
         on_throttle: OnThrottle | None = None,
     ):
         """``deadline_s`` holds for every call that is not given another one."""
-        self._session = session
         self._producer = producer
         self._batch_rows = batch_rows
-        self._deadline_s = deadline_s
-        self._key = publisher_key(producer.name)
-        self._waiters: dict[Parcel, list[tuple[asyncio.Future[None], int]]] = {}
-        self._turns: deque[asyncio.Event] = deque()
-        self._open_waiters: list[asyncio.Future[None]] = []
-        self._failure: PenstockError | InvalidAttribute | None = None
-        self._end: PenstockError | None = None
-        self._on_throttle = on_throttle
-        session.join(self._key, self)
+        self._closed = False
+        self._driver = ProducerDriver(
+            session, producer, deadline_s=deadline_s, on_throttle=on_throttle, close=self.close
+        )
+        self._turns = self._driver.turns
 
     @property
     def name(self) -> str:
@@ -103,6 +93,11 @@ class Publisher:
     def next_sequence(self) -> int:
         """The number of the next message to be sent; known once the publisher is open."""
         return self._producer.next_sequence
+
+    @property
+    def closed(self) -> bool:
+        """Whether it publishes no more."""
+        return self._closed
 
     @property
     def unconfirmed_bytes(self) -> int:
@@ -129,13 +124,13 @@ class Publisher:
         if parcel is None:
             add = partial(producer.add, attributes, payload)
             started = asyncio.get_running_loop().time()
-            parcel = await self._add_when_room(add, deadline_s)
+            parcel = await self._driver.add_when_room(add, deadline_s)
             waited_s = asyncio.get_running_loop().time() - started
-            deadline_s = max(0.0, self._limit_s(deadline_s) - waited_s)
+            deadline_s = max(0.0, self._driver.limit_s(deadline_s) - waited_s)
         row = len(parcel.rows) - 1
         if row == 0:
-            self._session.wake(self._key)
-        await self.wait_settled([parcel], deadline_s, claims=1)
+            self._driver.wake()
+        await self._driver.wait_settled([parcel], deadline_s, claims=1)
         return parcel.receipt(row)
 
     async def send(
@@ -150,14 +145,14 @@ class Publisher:
         parcel = None if self._turns else producer.add(attributes, payload)
         if parcel is None:
             add = partial(producer.add, attributes, payload)
-            parcel = await self._add_when_room(add, deadline_s)
+            parcel = await self._driver.add_when_room(add, deadline_s)
         row = len(parcel.rows) - 1
         if row == 0:
-            self._session.wake(self._key)
+            self._driver.wake()
             if producer.has_batches_to_send:
                 # Let the loop send them while the next batch is being filled.
                 await asyncio.sleep(0)
-        return Publication(self, parcel, row)
+        return Publication(self._driver, parcel, row)
 
     def try_publish(
         self, attributes: Attributes | None = None, payload: Buffer = b""
@@ -165,12 +160,12 @@ class Publisher:
         """Take one message in, or None at once if there is no room for it."""
         parcel = None if self._turns else self._producer.add(attributes, payload)
         if parcel is None:
-            self._check_usable()
+            self._driver.check_usable()
             return None
         row = len(parcel.rows) - 1
         if row == 0:
-            self._session.wake(self._key)
-        return Publication(self, parcel, row)
+            self._driver.wake()
+        return Publication(self._driver, parcel, row)
 
     async def publish_batch(
         self, rows: Batch | Iterable[Row], *, deadline_s: float | None = None
@@ -188,11 +183,11 @@ class Publisher:
             parcel = None if self._turns else self._producer.add_batch(batch)
             if parcel is None:
                 add = partial(self._producer.add_batch, batch)
-                parcel = await self._add_when_room(add, deadline_s)
+                parcel = await self._driver.add_when_room(add, deadline_s)
             parcels.append(parcel)
-            self._session.wake(self._key)
+            self._driver.wake()
             await asyncio.sleep(0)
-        await self.wait_settled(parcels, deadline_s, claims=None)
+        await self._driver.wait_settled(parcels, deadline_s, claims=None)
         return [receipt for parcel in parcels for receipt in parcel.receipts()]
 
     def _batches(self, rows: Iterable[Row]) -> Iterator[Batch]:
@@ -208,16 +203,16 @@ class Publisher:
         """
         parcels = self._producer.unsettled()
         self._producer.flush()
-        self._session.wake(self._key)
-        await self.wait_settled(parcels, deadline_s, claims=0)
-        failure, self._failure = self._failure, None
+        self._driver.wake()
+        await self._driver.wait_settled(parcels, deadline_s, claims=0)
+        failure = self._driver.take_failure()
         if failure is not None:
             raise failure.with_traceback(None)
         return [receipt for parcel in parcels for receipt in parcel.receipts()]
 
     # -- opening and closing ----------------------------------------------------------------
 
-    async def __aenter__(self) -> Publisher:
+    async def __aenter__(self) -> Self:
         """Open at the broker, so that ``pubend`` and ``next_sequence`` are known."""
         await self.open()
         return self
@@ -231,184 +226,23 @@ class Publisher:
         """Flush; an exception that is under way is not replaced by one of the flush."""
         try:
             await self.close()
-        except PenstockError as problem:
+        except (PenstockError, InvalidAttribute) as problem:
             if kind is None:
                 raise
             logger.error("publisher %r: %s", self.name, problem)
 
     async def open(self, *, deadline_s: float | None = None) -> None:
         """Wait until the broker has said where the messages go."""
-        self._check_usable()
-        if self._producer.phase is Phase.OPEN:
-            return
-        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._open_waiters.append(opened)
-        self._producer.want()
-        self._session.wake(self._key)
-        async with deadline(
-            self._limit_s(deadline_s), lambda: self._describe("no broker opened it")
-        ):
-            await opened
+        self._driver.check_usable()
+        if self._producer.phase is not ProducerPhase.OPEN:
+            await self._driver.wait_open(deadline_s)
 
     async def close(self, *, deadline_s: float | None = None) -> None:
-        """Flush, and publish no more."""
+        """Flush, and publish no more; closing again does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         try:
             await self.flush(deadline_s=deadline_s)
         finally:
-            self._session.say(self._producer.farewell())
-            self._session.leave(self._key)
-            self.ended(Disconnected(f"publisher {self.name!r} was closed"))
-
-    async def farewell(self, deadline_s: float | None) -> None:
-        """Wait for the receipts of what was published."""
-        await self.close(deadline_s=deadline_s)
-
-    # -- the session's calls ----------------------------------------------------------------
-
-    def connected(self) -> None:
-        """A connection begins."""
-        self._producer.connected()
-
-    def disconnected(self, reason: str) -> None:
-        """The connection has ended."""
-        self._producer.disconnected()
-
-    def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
-        """What to send now."""
-        out = self._producer.outgoing(now, room_bytes)
-        self._settle()
-        return out
-
-    @property
-    def wants_room(self) -> bool:
-        """Whether something waits for room on the connection."""
-        return self._producer.wants_room
-
-    def next_deadline(self) -> Instant | None:
-        """When to ask again."""
-        return self._producer.next_deadline()
-
-    def received(self, message: Any) -> None:
-        """An answer, or the reason for a delay."""
-        if isinstance(message, ThrottleNotice):
-            if self._producer.throttled(message) and self._on_throttle is not None:
-                self._tell_application(self._on_throttle, message)
-            return
-        self._producer.received(message)
-        self._settle()
-        if isinstance(message, ProducerOpened | ProducerRefused):
-            self._resolve_open()
-
-    def _tell_application(self, on_throttle: OnThrottle, notice: ThrottleNotice) -> None:
-        """Its own mistakes must not end the connection."""
-        try:
-            on_throttle(notice)
-        except Exception:
-            logger.exception("publisher %r: on_throttle failed", self.name)
-
-    def ended(self, error: PenstockError) -> None:
-        """No connection follows any more."""
-        self._end = self._end or error
-        self._producer.close(str(error))
-        self._settle()
-        for waiter in self._open_waiters:
-            if not waiter.done():
-                waiter.set_exception(error)
-
-    # -- waiting ----------------------------------------------------------------------------
-
-    async def wait_settled(
-        self, parcels: Iterable[Parcel], deadline_s: float | None, *, claims: int | None
-    ) -> None:
-        """Wait until every row of these parcels has its outcome.
-
-        ``claims`` is the number of rows in each whose failure the caller will raise; None is all.
-        """
-        waiting: list[asyncio.Future[None]] = []
-        loop = asyncio.get_running_loop()
-        for parcel in parcels:
-            if not parcel.settled:
-                future: asyncio.Future[None] = loop.create_future()
-                waiting.append(future)
-                claim = parcel.size if claims is None else claims
-                self._waiters.setdefault(parcel, []).append((future, claim))
-        if not waiting:
-            return
-        async with deadline(
-            self._limit_s(deadline_s), lambda: self._describe("no receipt came"), accepted=True
-        ):
-            for future in waiting:
-                await future
-
-    async def _add_when_room(
-        self, add: Callable[[], Parcel | None], deadline_s: float | None
-    ) -> Parcel:
-        """Wait until there is room; whoever waited longest goes first, and nobody passes by."""
-        self._check_usable()
-        turn = asyncio.Event()
-        self._turns.append(turn)
-        try:
-            async with deadline(
-                self._limit_s(deadline_s), lambda: self._describe("there was no room")
-            ):
-                while True:
-                    await turn.wait()
-                    self._check_usable()
-                    parcel = add()
-                    if parcel is not None:
-                        return parcel
-                    # Rows that were estimated turned out to be heavier when they were sealed.
-                    turn.clear()
-        finally:
-            self._turns.remove(turn)
-            self._pass_on_room()
-
-    def _pass_on_room(self) -> None:
-        if self._turns and (self._producer.has_room or self._end is not None):
-            self._turns[0].set()
-
-    def _settle(self) -> None:
-        for parcel in self._producer.take_settled():
-            claimed = 0
-            for waiter, claim in self._waiters.pop(parcel, ()):
-                if not waiter.done():
-                    waiter.set_result(None)
-                    claimed += claim
-            failure = parcel.failure
-            if failure is not None and claimed < parcel.size:
-                logger.warning("publisher %r: %s", self.name, failure)
-                self._failure = self._failure or failure
-        self._pass_on_room()
-
-    def _resolve_open(self) -> None:
-        refusal = self._producer.refusal
-        if self._producer.phase is not Phase.OPEN and refusal is None:
-            return
-        waiters, self._open_waiters = self._open_waiters, []
-        for waiter in waiters:
-            if waiter.done():
-                continue
-            if refusal is None:
-                waiter.set_result(None)
-            else:
-                waiter.set_exception(refusal)
-
-    def _limit_s(self, deadline_s: float | None) -> float:
-        return self._deadline_s if deadline_s is None else deadline_s
-
-    def _check_usable(self) -> None:
-        end = self._end or self._session.failure
-        if end is not None:
-            raise end.with_traceback(None)
-
-    def _describe(self, what: str) -> str:
-        notice = self._producer.throttle
-        slowed = (
-            f", which allows {notice.allowed_msgs_per_s:g} messages/s because {notice.cause}"
-            if notice is not None
-            else ""
-        )
-        return (
-            f"{what} for publisher {self.name!r} (pubend {self.pubend or 'not known yet'}{slowed}; "
-            f"{self.unconfirmed_bytes} bytes without a receipt); {self._session.describe()}"
-        )
+            self._driver.leave(Disconnected(f"publisher {self.name!r} was closed"))

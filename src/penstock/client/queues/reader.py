@@ -1,23 +1,27 @@
 """The consuming half of the client's queue protocol, without input or output.
 
 1. The broker hands over at most ``prefetch`` messages that are not settled.  Room is granted again
-   when half of it is free: smaller grants would cut the broker's batches into crumbs.
-2. A message is settled once: done, to be tried again, given back, or hopeless.  Settlements of one
-   turn of the loop travel together.
-3. The broker is told which messages the application was given.  If the connection breaks, those
-   count as tried in vain, and what only waited here does not.
+   when half of it is free: smaller grants would make the broker's batches small.
+2. A message is settled once: done, to be delivered again, given back, or a dead letter.
+   Settlements of one turn of the loop travel together.
+3. The broker is told which messages the application was given.  If the connection breaks, their
+   deliveries count as failed; messages that only waited here do not count.
 4. Messages belong to the connection on which they came.  When it is lost they return to the queue
-   and are handed out again, perhaps to somebody else; settling one of them later does nothing.
+   and are handed out again, perhaps to another consumer; settling one of them later has no effect.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from penstock.client.errors import PenstockError
+from penstock.client.life_cycle import ReaderEvent, ReaderPhase
+from penstock.client.pure_reader import PureReader
+from penstock.core.clock import Instant
 from penstock.core.intervals import Interval
 from penstock.core.limits import MOST_INTERVALS
 from penstock.core.message import Message
@@ -34,43 +38,41 @@ from penstock.services.queues.messages import (
 )
 
 
+class ReceiveRefusedError(PenstockError):
+    """The broker refused the consumer of a queue, and said why."""
+
+    def __init__(self, queue: str, reason: str) -> None:
+        """``reason`` is the broker's text."""
+        super().__init__(f"cannot receive from {queue!r}: {reason}")
+        self.queue = queue
+        self.reason = reason
+
+
 class Outcome(Enum):
-    """What became of a message."""
+    """How a message was settled."""
 
     ACCEPTED = "done"
-    FAILED = "to be tried again, and counted"
-    RELEASED = "given back unseen"
-    REJECTED = "hopeless"
-
-
-class Phase(Enum):
-    """How far the consumer has come with its broker."""
-
-    AWAY = "no connection"
-    UNOPENED = "connected, nothing asked yet"
-    OPENING = "asked, no answer yet"
-    OPEN = "receives"
-    CLOSING = "asked to stop, no answer yet"
-    OVER = "stopped"
+    FAILED = "to be delivered again; the failed delivery is counted"
+    RELEASED = "given back without having been tried"
+    REJECTED = "a dead letter"
 
 
 class HandedOut(Protocol):
-    """A batch in the application's hands."""
+    """A batch that the application has taken."""
 
     positions: range | list[int]
     given: int
     told: int
 
 
-class QueueReader:
+class QueueReader(PureReader):
     """One consumer of one queue."""
 
     def __init__(self, name: str, queue: str, selector: str, prefetch: int) -> None:
         """``name`` is the consumer's on its connection."""
+        super().__init__()
         self.name = name
         self.queue = queue
-        self.phase = Phase.AWAY
-        self.problem = ""
         self.generation = 0
         self.stale_messages = 0
         self.deliveries: deque[Deliver] = deque()
@@ -83,17 +85,16 @@ class QueueReader:
         self._settled_messages = 0
         self._last_number = 0
         self._confirmed_number = 0
-        self._closing = False
 
     # -- the application's side -------------------------------------------------------------
 
     def settle(self, generation: int, position: int, outcome: Outcome) -> None:
-        """One message has its outcome."""
+        """Settle one message."""
         if generation == self.generation:
             self._outcomes[outcome].append(position)
 
     def settle_all(self, generation: int, positions: list[int] | range, outcome: Outcome) -> None:
-        """Several messages have the same outcome."""
+        """Settle several messages with the same outcome."""
         if generation == self.generation:
             self._outcomes[outcome].extend(positions)
 
@@ -107,27 +108,15 @@ class QueueReader:
         unsent = any(self._outcomes.values())
         return not unsent and self._confirmed_number == self._last_number
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the consumer has left, or was refused."""
-        return self.phase is Phase.OVER
-
     def close(self) -> None:
-        """Receive no more."""
-        self._closing = True
+        """Receive no more; what was not given to the application is dropped."""
+        super().close()
         self.deliveries.clear()
-        if self.phase in (Phase.AWAY, Phase.UNOPENED):
-            self.phase = Phase.OVER
 
     # -- the connection's side --------------------------------------------------------------
 
-    def connected(self) -> None:
-        """A broker is there."""
-        if self.phase is not Phase.OVER:
-            self.phase = Phase.UNOPENED
-
-    def disconnected(self) -> None:
-        """The connection is gone, and with it everything that came over it."""
+    def disconnected(self, reason: str = "", *, taken_over: str = "") -> None:
+        """The connection has ended; everything that came over it returns to the queue."""
         self.generation += 1
         self.deliveries.clear()
         for outcomes in self._outcomes.values():
@@ -137,19 +126,19 @@ class QueueReader:
         self._given_messages = self._settled_messages = 0
         self._owed_credit = 0
         self._confirmed_number = self._last_number
-        self.phase = Phase.OVER if self._closing else Phase.AWAY
+        super().disconnected()
 
-    def outgoing(self) -> list[Message]:
-        """What to send now."""
-        if self.phase is Phase.UNOPENED and not self._closing:
-            self.phase = Phase.OPENING
+    def outgoing(self, now: Instant = 0) -> list[Message]:
+        """What to send now; the time does not matter."""
+        if self.phase is ReaderPhase.UNASKED:
+            self._happens(ReaderEvent.REQUESTED)
             return [Receive(self.name, self.queue, self._selector, self._prefetch)]
         out: list[Message] = []
-        if self.phase is Phase.OPEN:
+        if self.phase in (ReaderPhase.OPEN, ReaderPhase.CLOSING):
             self._settle_into(out)
             self._given_into(out)
-            if self._closing:
-                self.phase = Phase.CLOSING
+            if self.phase is ReaderPhase.CLOSING:
+                self._happens(ReaderEvent.ANNOUNCED)
                 out.append(StopReceiving(self.name))
         return out
 
@@ -175,7 +164,7 @@ class QueueReader:
         settled_messages = sum(high - low for each in runs.values() for low, high in each)
         self._settled_messages += settled_messages
         self._owed_credit += settled_messages
-        if 2 * self._owed_credit >= self._prefetch and not self._closing:
+        if 2 * self._owed_credit >= self._prefetch and self.phase is ReaderPhase.OPEN:
             out.append(Credit(self.name, self._owed_credit))
             self._owed_credit = 0
 
@@ -197,20 +186,21 @@ class QueueReader:
                 for first in range(0, len(news), MOST_INTERVALS)
             ]
 
-    def received(self, message: Message) -> None:
-        """The broker speaks."""
+    def received(self, message: Any) -> None:
+        """Handle a message of the broker."""
         match message:
             case Deliver():
-                if not self._closing:
+                if self.phase in (ReaderPhase.ASKED, ReaderPhase.OPEN):
                     self.deliveries.append(message)
             case Settled(_, number, stale):
                 self._confirmed_number = number
                 self.stale_messages += stale
-            case Receiving(_, problem):
-                self.problem = problem
-                self.phase = Phase.OVER if problem else Phase.OPEN
+            case Receiving(_, problem) if problem:
+                self.fail(ReceiveRefusedError(self.queue, problem), ReaderEvent.REFUSED)
+            case Receiving():
+                self._happens(ReaderEvent.ACCEPTED)
             case ReceivingStopped():
-                self.phase = Phase.OVER
+                self._happens(ReaderEvent.ENDED)
 
 
 def _runs_of(positions: range | list[int]) -> tuple[Interval, ...]:

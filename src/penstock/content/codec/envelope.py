@@ -1,8 +1,8 @@
-"""The envelope that carries every message of every service, little-endian.
+"""The envelope around every message of the stream profile, little-endian.
 
 1. 24 bytes: magic, version, number of attachments, length of the head, length of everything that
    follows the envelope, checksum over those, the head and the attachment table;
-2. the head, padded to eight bytes as everything behind it;
+2. the head, padded to eight bytes like everything that follows it;
 3. the attachment table: the length of each attachment;
 4. the attachments, untouched.
 """
@@ -14,21 +14,39 @@ from typing import Final
 
 from xxhash import xxh3_64_intdigest
 
+from penstock.content.codec.malformed import MalformedMessage
 from penstock.content.rows import speedups
-from penstock.content.rows.block import padded
 from penstock.content.rows.columns import Buffer
+from penstock.content.rows.layout import packing, padded, padding
 
 MAGIC: Final = 0x5053  # "SP": the first two bytes of every frame on the wire
 WIRE_VERSION: Final = 1
-PREAMBLE: Final = struct.Struct("<HBBIQ")
-CHECKSUM: Final = struct.Struct("<Q")
-ENVELOPE: Final = struct.Struct("<HBBIQQ")
+
+ENVELOPE_FIELDS: Final = {
+    "magic": "H",
+    "version": "B",
+    "attachments": "B",
+    "head_bytes": "I",
+    "body_bytes": "Q",
+    "checksum": "Q",
+}
+"""Field names and their ``struct`` codes, in order (``rows.layout`` says how they are used)."""
+
+ENVELOPE: Final = packing(ENVELOPE_FIELDS)
+PREAMBLE: Final = packing({name: ENVELOPE_FIELDS[name] for name in list(ENVELOPE_FIELDS)[:-1]})
+"""The envelope before its checksum, which covers it."""
+CHECKSUM: Final = packing({"checksum": ENVELOPE_FIELDS["checksum"]})
+
+LENGTH_BYTES: Final = 4
+"""What the attachment table has for each attachment."""
 
 MAX_ATTACHMENTS: Final = 255
+"""What the envelope's count of one byte can say."""
 
 
-class MalformedMessage(ValueError):
-    """These bytes are not a message of this protocol."""
+def lead_bytes(head_bytes: int, attachments: int) -> int:
+    """The room of the head and the attachment table."""
+    return padded(head_bytes) + padded(LENGTH_BYTES * attachments)
 
 
 def seal(head: bytes, attachments: list[Buffer]) -> list[Buffer]:
@@ -54,16 +72,16 @@ def body_length(envelope: Buffer) -> int:
 def plain_seal(head: bytes, attachments: list[Buffer]) -> list[Buffer]:
     """``seal`` without the compiled parts."""
     table = struct.pack(f"<{len(attachments)}I", *map(len, attachments))
-    lead = head + bytes(-len(head) & 7) + table + bytes(-len(table) & 7)
+    lead = head + bytes(padding(len(head))) + table + bytes(padding(len(table)))
     length = len(lead) + sum(padded(len(each)) for each in attachments)
-    envelope = PREAMBLE.pack(MAGIC, WIRE_VERSION, len(attachments), len(head), length)
-    checksum = xxh3_64_intdigest(envelope + lead)
-    pieces: list[Buffer] = [envelope + CHECKSUM.pack(checksum) + lead]
+    preamble = PREAMBLE.pack(MAGIC, WIRE_VERSION, len(attachments), len(head), length)
+    checksum = xxh3_64_intdigest(preamble + lead)
+    pieces: list[Buffer] = [preamble + CHECKSUM.pack(checksum) + lead]
     for each in attachments:
         pieces.append(each)
-        padding = -len(each) & 7
-        if padding:
-            pieces.append(bytes(padding))
+        filler = padding(len(each))
+        if filler:
+            pieces.append(bytes(filler))
     return pieces
 
 
@@ -76,7 +94,7 @@ def plain_opened(data: Buffer) -> tuple[Buffer, list[memoryview]]:
     if body_length(view) != len(view) - ENVELOPE.size:
         raise MalformedMessage("the length in the envelope does not fit")
     table_at = ENVELOPE.size + padded(head_length)
-    at = table_at + padded(4 * count)
+    at = ENVELOPE.size + lead_bytes(head_length, count)
     if at > len(view):
         raise MalformedMessage("the head is longer than the message")
     checked = bytes(view[: PREAMBLE.size]) + bytes(view[ENVELOPE.size : at])

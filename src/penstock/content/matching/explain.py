@@ -54,7 +54,7 @@ class Alternative(msgspec.Struct, frozen=True):
     unindexed: tuple[str, ...]
 
 
-class Explanation(msgspec.Struct, frozen=True):
+class SelectorExplanation(msgspec.Struct, frozen=True):
     """How a selector is matched."""
 
     text: str
@@ -68,10 +68,10 @@ class Explanation(msgspec.Struct, frozen=True):
         return not any(each.unindexed for each in self.alternatives)
 
 
-def explain(selector: Selector) -> Explanation:
+def explain(selector: Selector) -> SelectorExplanation:
     """How the index treats a selector."""
     boxes = normal_form(selector)
-    return Explanation(
+    return SelectorExplanation(
         text=selector.text,
         alternatives=tuple(_alternative(box) for box in boxes),
         matches_everything=EVERY_ROW in boxes,

@@ -35,23 +35,7 @@ from penstock.content.matching.value_sets import (
     nullness,
 )
 from penstock.content.rows.columns import AttributeValue
-from penstock.content.selectors.expressions import (
-    MIRRORED,
-    And,
-    Attribute,
-    Between,
-    Comparison,
-    ComparisonOperator,
-    Condition,
-    Constant,
-    In,
-    IsNull,
-    Like,
-    Not,
-    Or,
-    Value,
-    walk,
-)
+from penstock.content.selectors import expressions as tree
 from penstock.content.selectors.rowwise import compare, value_of
 from penstock.content.selectors.selector import Selector
 
@@ -66,7 +50,7 @@ KEPT_FORMS: Final = 4096
 class Residual(msgspec.Struct, frozen=True, gc=False):
     """A condition that is evaluated row by row or column by column, and the truth it must have."""
 
-    condition: Condition
+    condition: tree.Condition
     wanted: bool
 
 
@@ -109,22 +93,22 @@ def normal_form(selector: Selector) -> Boxes:
 
 
 @lru_cache(maxsize=KEPT_FORMS)
-def _kept(condition: Condition) -> Boxes:
+def _kept(condition: tree.Condition) -> Boxes:
     return _wanted(condition, True)
 
 
-def _wanted(condition: Condition, truth: bool) -> Boxes:
+def _wanted(condition: tree.Condition, truth: bool) -> Boxes:
     """The boxes in which a condition has this truth."""
     try:
         match condition:
-            case Constant(value):
+            case tree.Constant(value):
                 return (EVERY_ROW,) if value is truth else NO_BOXES
-            case Not(operand):
+            case tree.Not(operand):
                 return _wanted(operand, not truth)
-            case And(operands):
+            case tree.And(operands):
                 join = _intersection if truth else _union
                 return join(operands, truth)
-            case Or(operands):
+            case tree.Or(operands):
                 join = _union if truth else _intersection
                 return join(operands, truth)
             case _:
@@ -133,33 +117,33 @@ def _wanted(condition: Condition, truth: bool) -> Boxes:
         return _residual(condition, truth)
 
 
-def _leaf(condition: Condition, truth: bool) -> Boxes:
+def _leaf(condition: tree.Condition, truth: bool) -> Boxes:
     """A condition without logic: a set of one attribute, a constant, or a residual."""
     match condition:
-        case Comparison():
+        case tree.Comparison():
             return _comparison(condition, truth)
-        case Between():
+        case tree.Between():
             return _wanted(_written_out(condition), truth)
-        case In(attribute):
+        case tree.In(attribute):
             return _single(attribute, _outcome(among(condition), truth))
-        case Like(attribute):
+        case tree.Like(attribute):
             return _single(attribute, _outcome(like(condition), truth))
-        case IsNull(attribute):
+        case tree.IsNull(attribute):
             holding = nullness(condition)
             return _single(attribute, holding if truth else ANY_VALUE - holding)
         case _:
             return _residual(condition, truth)
 
 
-def _comparison(condition: Comparison, truth: bool) -> Boxes:
+def _comparison(condition: tree.Comparison, truth: bool) -> Boxes:
     """Two constants, an attribute and a constant, or a residual."""
     operator, left, right = condition.operator, condition.left, condition.right
     if _is_fixed(left) and _is_fixed(right):
         found = compare(operator, value_of(left, NO_ATTRIBUTES), value_of(right, NO_ATTRIBUTES))
         return (EVERY_ROW,) if found is truth else NO_BOXES
     if _is_fixed(left):
-        operator, left, right = MIRRORED[operator], right, left
-    if isinstance(left, Attribute) and _is_fixed(right):
+        operator, left, right = tree.MIRRORED[operator], right, left
+    if isinstance(left, tree.Attribute) and _is_fixed(right):
         bound = value_of(right, NO_ATTRIBUTES)
         if bound is None:
             return NO_BOXES
@@ -167,19 +151,19 @@ def _comparison(condition: Comparison, truth: bool) -> Boxes:
     return _residual(condition, truth)
 
 
-def _written_out(condition: Between) -> Condition:
+def _written_out(condition: tree.Between) -> tree.Condition:
     """BETWEEN as the comparisons that define it."""
     value, low, high = condition.value, condition.low, condition.high
     if condition.negated:
-        below = Comparison(ComparisonOperator.LESS, value, low)
-        return Or((below, Comparison(ComparisonOperator.GREATER, value, high)))
-    above = Comparison(ComparisonOperator.GREATER_OR_EQUAL, value, low)
-    return And((above, Comparison(ComparisonOperator.LESS_OR_EQUAL, value, high)))
+        below = tree.Comparison(tree.ComparisonOperator.LESS, value, low)
+        return tree.Or((below, tree.Comparison(tree.ComparisonOperator.GREATER, value, high)))
+    above = tree.Comparison(tree.ComparisonOperator.GREATER_OR_EQUAL, value, low)
+    return tree.And((above, tree.Comparison(tree.ComparisonOperator.LESS_OR_EQUAL, value, high)))
 
 
-def _is_fixed(value: Value) -> bool:
+def _is_fixed(value: tree.Value) -> bool:
     """Whether a value is the same for every row."""
-    return not any(isinstance(node, Attribute) for node, _ in walk(value))
+    return not any(isinstance(node, tree.Attribute) for node, _ in tree.walk(value))
 
 
 def _outcome(holding: ValueSet, truth: bool) -> ValueSet:
@@ -187,7 +171,7 @@ def _outcome(holding: ValueSet, truth: bool) -> ValueSet:
     return holding if truth else PRESENT - holding
 
 
-def _single(attribute: Attribute, wanted: ValueSet) -> Boxes:
+def _single(attribute: tree.Attribute, wanted: ValueSet) -> Boxes:
     """One constraint as a form."""
     if wanted == NOTHING:
         return NO_BOXES
@@ -196,11 +180,11 @@ def _single(attribute: Attribute, wanted: ValueSet) -> Boxes:
     return (Box(((attribute.name, wanted),)),)
 
 
-def _residual(condition: Condition, truth: bool) -> Boxes:
+def _residual(condition: tree.Condition, truth: bool) -> Boxes:
     return (Box(residuals=frozenset({Residual(condition, truth)})),)
 
 
-def _intersection(operands: tuple[Condition, ...], truth: bool) -> Boxes:
+def _intersection(operands: tuple[tree.Condition, ...], truth: bool) -> Boxes:
     """All operands have this truth; those that would multiply boxes too far become residuals."""
     forms = [(_wanted(each, truth), each) for each in operands]
     forms.sort(key=lambda pair: len(pair[0]))
@@ -225,11 +209,11 @@ def _crossed(first: Boxes, second: Boxes) -> Boxes:
     return tuple(dict.fromkeys(box for box in crossed if box is not None))
 
 
-def _union(operands: tuple[Condition, ...], truth: bool) -> Boxes:
+def _union(operands: tuple[tree.Condition, ...], truth: bool) -> Boxes:
     """At least one operand has this truth."""
     boxes = _merged(tuple(box for each in operands for box in _wanted(each, truth)))
     if len(boxes) > MAX_BOXES:
-        return _residual(Or(operands) if truth else And(operands), truth)
+        return _residual(tree.Or(operands) if truth else tree.And(operands), truth)
     return boxes
 
 

@@ -26,6 +26,7 @@ from penstock.content.rows.block import (
     read_payloads,
 )
 from penstock.content.rows.columns import (
+    OFFSET_DTYPE,
     Array,
     AttributeType,
     AttributeValue,
@@ -248,7 +249,7 @@ class Batch:
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
         chosen = pa.Array.from_buffers(pa.binary(), self._rows, buffers).take(pa.array(indices))
         _, taken_offsets, taken_data = chosen.buffers()
-        narrowed = np.frombuffer(taken_offsets, dtype="<u4", count=len(indices) + 1)
+        narrowed = np.frombuffer(taken_offsets, dtype=OFFSET_DTYPE, count=len(indices) + 1)
         return narrowed, memoryview(taken_data)[: int(narrowed[-1])].cast("B")
 
 

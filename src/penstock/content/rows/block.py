@@ -1,17 +1,4 @@
-"""The bytes of a batch.
-
-A block is one batch, little-endian, every region padded to eight bytes so that numpy and Arrow view
-it in place:
-
-1. header (24 bytes): checksum of all that follows it, the rest of the header included, then
-   version, column count, rows, payload bytes, and four bytes that are zero;
-2. one descriptor of 12 bytes for each column: length of its name, type, whether a presence bitmap
-   follows, dictionary entries, dictionary bytes;
-3. the column names, one after another;
-4. for each column: presence bitmap (least significant bit first, as in Arrow), values or codes,
-   and for strings and bytes the dictionary's offsets and bytes;
-5. payload offsets and payload bytes, the last regions, so that payloads are found without reading
-   the columns.
+"""Encodes a batch as a block and reads it back (``layout`` describes the bytes).
 
 Arrow's own IPC format was weighed and rejected for single messages: its metadata alone is larger
 than the whole block of a 100-byte message (docs/decisions/0002-columnar-block.md).
@@ -23,14 +10,13 @@ Everything read from a block is checked against its bounds before use: hostile b
 from __future__ import annotations
 
 import itertools
-import struct
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
 from penstock.content.rows.columns import (
-    MAX_OFFSET,
+    OFFSET_DTYPE,
     VALUE_DTYPES,
     Array,
     AttributeType,
@@ -41,21 +27,25 @@ from penstock.content.rows.columns import (
     code_dtype,
     is_dictionary_encoded,
 )
+from penstock.content.rows.layout import (
+    BLOCK_VERSION,
+    CHECKSUM,
+    DESCRIPTOR,
+    HAS_PRESENCE,
+    HEADER_BYTES,
+    MAX_BLOCK_BYTES,
+    MAX_COLUMNS,
+    NO_DICTIONARY,
+    SHAPE,
+    column_bytes,
+    descriptors_bytes,
+    offsets_bytes,
+    padded,
+    padding,
+    payloads_bytes,
+    presence_bytes,
+)
 from penstock.content.rows.speedups import sound_rows
-
-BLOCK_VERSION: Final = 1
-CHECKSUM: Final = struct.Struct("<Q")
-SHAPE: Final = struct.Struct("<HHIII")
-"""The header behind the checksum, which covers it: these counts decide how the rest is read."""
-HEADER_BYTES: Final = CHECKSUM.size + SHAPE.size
-DESCRIPTOR: Final = struct.Struct("<HBBII")
-HAS_PRESENCE: Final = 1
-
-MAX_BLOCK_BYTES: Final = MAX_OFFSET
-"""No offset points further; a frame limit is far below it in practice."""
-
-MAX_COLUMNS: Final = 2**16 - 1
-"""What the header's 16-bit count can say."""
 
 
 class MalformedBlock(ValueError):
@@ -74,16 +64,11 @@ class Block(NamedTuple):
 
 
 class _Descriptor(NamedTuple):
-    name_length: int
+    name_bytes: int
     kind: int
     flags: int
     entries: int
     dictionary_bytes: int
-
-
-def padded(length: int) -> int:
-    """The length with its padding to a multiple of eight."""
-    return (length + 7) & ~7
 
 
 def encode_block(
@@ -100,9 +85,9 @@ def encode_block(
 
     def add(region: Buffer) -> None:
         parts.append(region)
-        padding = -len(region) & 7
-        if padding:
-            parts.append(bytes(padding))
+        filler = padding(len(region))
+        if filler:
+            parts.append(bytes(filler))
 
     add(SHAPE.pack(BLOCK_VERSION, len(columns), rows, len(payload_data), 0))
     descriptors: list[bytes] = []
@@ -136,16 +121,17 @@ def encode_block(
 
 def block_size(rows: int, columns: tuple[Column, ...], payload_bytes: int) -> int:
     """The length that ``encode_block`` would give."""
-    size = HEADER_BYTES + padded(DESCRIPTOR.size * len(columns))
-    size += padded(sum(len(column.name.encode()) for column in columns))
+    size = HEADER_BYTES + descriptors_bytes(len(columns)) + payloads_bytes(rows, payload_bytes)
+    names_bytes = 0
     for column in columns:
-        if column.present is not None:
-            size += padded((rows + 7) // 8)
-        size += padded(column.values.nbytes)
+        names_bytes += len(column.name.encode())
+        width, presence = column.values.itemsize, column.present is not None
         dictionary = column.encoded_dictionary
-        if dictionary is not None:
-            size += padded(4 * (len(dictionary) + 1)) + padded(len(dictionary.data))
-    return size + padded(4 * (rows + 1)) + padded(payload_bytes)
+        if dictionary is None:
+            size += column_bytes(rows, width, presence)
+        else:
+            size += column_bytes(rows, width, presence, len(dictionary), len(dictionary.data))
+    return size + padded(names_bytes)
 
 
 def decode_block(data: Buffer) -> Block:
@@ -169,8 +155,7 @@ def decode_block_plainly(data: Buffer) -> Block:
         raise MalformedBlock("the block's checksum does not fit its bytes")
     if reserved:
         raise MalformedBlock("the header's reserved bytes are not zero")
-    least = HEADER_BYTES + padded(DESCRIPTOR.size * columns)
-    least += padded(4 * (rows + 1)) + padded(payload_bytes)
+    least = HEADER_BYTES + descriptors_bytes(columns) + payloads_bytes(rows, payload_bytes)
     if least > size:
         raise MalformedBlock(f"{rows} rows and {columns} columns do not fit {size} bytes")
     return Block(rows, data)
@@ -180,12 +165,12 @@ def read_columns(block: Block) -> tuple[Column, ...]:
     """The columns, as views of the block."""
     data, rows = block.data, block.rows
     _, count, _, payload_bytes, _ = SHAPE.unpack_from(data, CHECKSUM.size)
-    end = len(data) - padded(payload_bytes) - padded(4 * (rows + 1))
+    end = len(data) - payloads_bytes(rows, payload_bytes)
     at = HEADER_BYTES
     descriptors = [
         _Descriptor(*DESCRIPTOR.unpack_from(data, at + DESCRIPTOR.size * i)) for i in range(count)
     ]
-    at += padded(DESCRIPTOR.size * count)
+    at += descriptors_bytes(count)
     names, at = _read_names(data, descriptors, at, end)
     columns = []
     for name, descriptor in zip(names, descriptors, strict=True):
@@ -221,21 +206,21 @@ def read_payloads(block: Block) -> tuple[Array, Buffer]:
     data, rows = block.data, block.rows
     payload_bytes = SHAPE.unpack_from(data, CHECKSUM.size)[3]
     start = len(data) - padded(payload_bytes)
-    offsets = _offsets(data, start - padded(4 * (rows + 1)), rows, payload_bytes, "payload")
+    offsets = _offsets(data, start - offsets_bytes(rows), rows, payload_bytes, "payload")
     return offsets, memoryview(data)[start : start + payload_bytes]
 
 
 def _read_names(
     data: Buffer, descriptors: list[_Descriptor], at: int, end: int
 ) -> tuple[list[str], int]:
-    total = sum(descriptor.name_length for descriptor in descriptors)
+    total = sum(descriptor.name_bytes for descriptor in descriptors)
     if at + padded(total) > end:
         raise MalformedBlock("the column names run over the payloads")
     names = []
     position = at
     for descriptor in descriptors:
-        raw = bytes(data[position : position + descriptor.name_length])
-        position += descriptor.name_length
+        raw = bytes(data[position : position + descriptor.name_bytes])
+        position += descriptor.name_bytes
         try:
             names.append(raw.decode())
         except UnicodeDecodeError:
@@ -256,16 +241,14 @@ def _read_column(
     if not coded and (descriptor.entries or descriptor.dictionary_bytes):
         raise MalformedBlock(f"column {name!r} has a dictionary, which its type does not use")
     dtype = code_dtype(descriptor.entries) if coded else VALUE_DTYPES[kind]
-    size = padded(rows * dtype.itemsize)
-    if descriptor.flags & HAS_PRESENCE:
-        size += padded((rows + 7) // 8)
-    if coded:
-        size += padded(4 * (descriptor.entries + 1)) + padded(descriptor.dictionary_bytes)
+    presence = bool(descriptor.flags & HAS_PRESENCE)
+    entries = descriptor.entries if coded else NO_DICTIONARY
+    size = column_bytes(rows, dtype.itemsize, presence, entries, descriptor.dictionary_bytes)
     if at + size > end:
         raise MalformedBlock(f"column {name!r} runs over the payloads")
     present = None
-    if descriptor.flags & HAS_PRESENCE:
-        length = (rows + 7) // 8
+    if presence:
+        length = presence_bytes(rows)
         bits = np.frombuffer(data, np.uint8, length, at)
         present = np.unpackbits(bits, count=rows, bitorder="little").view(np.bool_)
         at += padded(length)
@@ -286,7 +269,7 @@ def _read_dictionary(
 ) -> tuple[Dictionary, int]:
     size, entries = descriptor.dictionary_bytes, descriptor.entries
     offsets = _offsets(data, at, entries, size, f"column {name!r}")
-    at += padded(4 * (entries + 1))
+    at += offsets_bytes(entries)
     dictionary = Dictionary(
         offsets, memoryview(data)[at : at + size], text=kind is AttributeType.STRING
     )
@@ -304,7 +287,7 @@ def _offsets(data: Buffer, at: int, count: int, total: int, what: str) -> Array:
 
     That they lie inside the block was checked when the header or the descriptor was read.
     """
-    offsets: Array = np.frombuffer(data, "<u4", count + 1, at)
+    offsets: Array = np.frombuffer(data, OFFSET_DTYPE, count + 1, at)
     if offsets[0] != 0 or offsets[-1] != total or (offsets[1:] < offsets[:-1]).any():
         raise MalformedBlock(f"the offsets of {what} are not ascending")
     return offsets

@@ -17,6 +17,8 @@ from typing import Any, Final, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from penstock.content.rows.layout import MAX_NAME_BYTES, MAX_OFFSET, code_bytes
+
 AttributeValue: TypeAlias = str | int | float | bool | bytes
 Array: TypeAlias = npt.NDArray[Any]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -24,12 +26,6 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 INTEGER_MIN: Final = -(2**63)
 INTEGER_MAX: Final = 2**63 - 1
-
-MAX_NAME_BYTES: Final = 2**16 - 1
-"""What the 16-bit length of a name in a block's descriptor can say."""
-
-MAX_OFFSET: Final = 2**31 - 1
-"""Arrow's offsets are signed 32-bit integers."""
 
 
 class AttributeType(IntEnum):
@@ -56,6 +52,14 @@ VALUE_DTYPES: Final[dict[AttributeType, np.dtype[Any]]] = {
     AttributeType.BOOL: np.dtype("<u1"),
 }
 
+CODE_DTYPES: Final[dict[int, np.dtype[Any]]] = {
+    1: np.dtype("<u1"),
+    2: np.dtype("<u2"),
+    4: np.dtype("<u4"),
+}
+"""The type of a dictionary's codes, by their width in bytes."""
+
+OFFSET_DTYPE: Final = np.dtype("<u4")
 
 FEW_PARTS: Final = 32
 """Up to here lists are quicker than arrays, whose calls cost more than the work."""
@@ -71,12 +75,8 @@ def is_dictionary_encoded(kind: AttributeType) -> bool:
 
 
 def code_dtype(entries: int) -> np.dtype[Any]:
-    """The narrowest unsigned integer that can name each of so many dictionary entries."""
-    if entries <= 1 << 8:
-        return np.dtype("<u1")
-    if entries <= 1 << 16:
-        return np.dtype("<u2")
-    return np.dtype("<u4")
+    """The type of the codes of a dictionary with this number of entries."""
+    return CODE_DTYPES[code_bytes(entries)]
 
 
 def offsets_of(parts: Sequence[Buffer]) -> Array:
@@ -84,11 +84,11 @@ def offsets_of(parts: Sequence[Buffer]) -> Array:
     if len(parts) <= FEW_PARTS:
         bounds = list(itertools.accumulate(map(len, parts), initial=0))
         if bounds[-1] <= MAX_OFFSET:
-            return np.array(bounds, dtype="<u4")
+            return np.array(bounds, dtype=OFFSET_DTYPE)
     ends = np.cumsum(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)))
     if len(parts) and ends[-1] > MAX_OFFSET:
         raise OverflowError(f"{ends[-1]} bytes in one column; at most {MAX_OFFSET} fit a block")
-    offsets = np.zeros(len(parts) + 1, dtype="<u4")
+    offsets = np.zeros(len(parts) + 1, dtype=OFFSET_DTYPE)
     offsets[1:] = ends
     return offsets
 

@@ -7,12 +7,21 @@ operation is the one of IEEE 754 floats.  The vectorised evaluator does the same
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from collections.abc import Callable
+from operator import add, mul, sub
+from typing import Any, Final, TypeAlias
 
 from penstock.content.rows.columns import INTEGER_MAX, INTEGER_MIN
 from penstock.content.selectors.expressions import ArithmeticOperator
 
 Number: TypeAlias = int | float
+
+_SAME_FOR_BOTH: Final[dict[ArithmeticOperator, Callable[[Any, Any], Any]]] = {
+    ArithmeticOperator.ADD: add,
+    ArithmeticOperator.SUBTRACT: sub,
+    ArithmeticOperator.MULTIPLY: mul,
+}
+"""The operations that Python carries out alike for integers and floats."""
 
 
 def negate(number: Number) -> Number:
@@ -34,29 +43,19 @@ def combine(operator: ArithmeticOperator, left: Number, right: Number) -> Number
 
 
 def _combine_integers(operator: ArithmeticOperator, left: int, right: int) -> int:
-    match operator:
-        case ArithmeticOperator.ADD:
-            return left + right
-        case ArithmeticOperator.SUBTRACT:
-            return left - right
-        case ArithmeticOperator.MULTIPLY:
-            return left * right
-        case ArithmeticOperator.DIVIDE:
-            quotient = abs(left) // abs(right)
-            return quotient if (left < 0) == (right < 0) else -quotient
+    if operator is ArithmeticOperator.DIVIDE:
+        quotient = abs(left) // abs(right)
+        return quotient if (left < 0) == (right < 0) else -quotient
+    exact: int = _SAME_FOR_BOTH[operator](left, right)
+    return exact
 
 
 def _combine_floats(operator: ArithmeticOperator, left: float, right: float) -> float:
-    match operator:
-        case ArithmeticOperator.ADD:
-            return left + right
-        case ArithmeticOperator.SUBTRACT:
-            return left - right
-        case ArithmeticOperator.MULTIPLY:
-            return left * right
-        case ArithmeticOperator.DIVIDE:
-            if right != 0.0:
-                return left / right
-            if left == 0.0 or math.isnan(left):
-                return math.nan
-            return math.copysign(math.inf, left) * math.copysign(1.0, right)
+    if operator is not ArithmeticOperator.DIVIDE:
+        rounded: float = _SAME_FOR_BOTH[operator](left, right)
+        return rounded
+    if right != 0.0:
+        return left / right
+    if left == 0.0 or math.isnan(left):
+        return math.nan
+    return math.copysign(math.inf, left) * math.copysign(1.0, right)

@@ -11,27 +11,7 @@ import re
 from enum import IntEnum
 from typing import Final
 
-from penstock.content.selectors.expressions import (
-    And,
-    Arithmetic,
-    ArithmeticOperator,
-    Attribute,
-    Between,
-    BooleanLiteral,
-    Comparison,
-    Condition,
-    Constant,
-    FloatLiteral,
-    In,
-    IntegerLiteral,
-    IsNull,
-    Like,
-    Negation,
-    Node,
-    Not,
-    Or,
-    StringLiteral,
-)
+from penstock.content.selectors import expressions as tree
 from penstock.content.selectors.grammar import KEYWORDS
 
 _PLAIN_NAME: Final = re.compile(r"(?:[^\W\d]|\$)[\w$]*")
@@ -50,12 +30,12 @@ class _Binding(IntEnum):
     PRIMARY = 8
 
 
-def condition_text(condition: Condition) -> str:
+def condition_text(condition: tree.Condition) -> str:
     """The canonical text of a condition."""
     return _text(condition)
 
 
-def value_text(value: Node) -> str:
+def value_text(value: tree.Node) -> str:
     """The canonical text of an attribute, a literal or arithmetic."""
     return _text(value)
 
@@ -72,78 +52,78 @@ def string_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _text(node: Node) -> str:
+def _text(node: tree.Node) -> str:
     match node:
-        case Attribute(name):
+        case tree.Attribute(name):
             return name_text(name)
-        case StringLiteral(value):
+        case tree.StringLiteral(value):
             return string_text(value)
-        case BooleanLiteral(truth) | Constant(truth):
+        case tree.BooleanLiteral(truth) | tree.Constant(truth):
             return "TRUE" if truth else "FALSE"
-        case IntegerLiteral(number) | FloatLiteral(number):
+        case tree.IntegerLiteral(number) | tree.FloatLiteral(number):
             return repr(number)
-        case Negation(operand):
+        case tree.Negation(operand):
             return "-" + _within(operand, _Binding.UNARY)
-        case Arithmetic(operator, left, right):
+        case tree.Arithmetic(operator, left, right):
             binding = _binding(node)
             # The right side of an operator of the same strength keeps its brackets: a - (b - c).
             following = _within(right, _Binding(binding + 1))
             return f"{_within(left, binding)} {operator.value} {following}"
-        case And(operands):
+        case tree.And(operands):
             return " AND ".join(_within(each, _Binding.NOT) for each in operands)
-        case Or(operands):
+        case tree.Or(operands):
             return " OR ".join(_within(each, _Binding.AND) for each in operands)
-        case Not(operand):
+        case tree.Not(operand):
             return "NOT " + _within(operand, _Binding.NOT)
         case _:
             return _predicate_text(node)
 
 
-def _predicate_text(node: Node) -> str:
+def _predicate_text(node: tree.Node) -> str:
     match node:
-        case Comparison(operator, left, right):
+        case tree.Comparison(operator, left, right):
             return f"{_within(left, _Binding.SUM)} {operator.value} {_within(right, _Binding.SUM)}"
-        case Between(value, low, high, negated):
+        case tree.Between(value, low, high, negated):
             word = "NOT BETWEEN" if negated else "BETWEEN"
             bounds = f"{_within(low, _Binding.SUM)} AND {_within(high, _Binding.SUM)}"
             return f"{_within(value, _Binding.SUM)} {word} {bounds}"
-        case In(attribute, choices, negated):
+        case tree.In(attribute, choices, negated):
             word = "NOT IN" if negated else "IN"
             return f"{_text(attribute)} {word} ({', '.join(map(_text, choices))})"
-        case Like(attribute, pattern, negated):
+        case tree.Like(attribute, pattern, negated):
             word = "NOT LIKE" if negated else "LIKE"
             text, escape = pattern.canonical()
             tail = f" ESCAPE {string_text(escape)}" if escape is not None else ""
             return f"{_text(attribute)} {word} {string_text(text)}{tail}"
-        case IsNull(attribute, negated):
+        case tree.IsNull(attribute, negated):
             return f"{_text(attribute)} {'IS NOT NULL' if negated else 'IS NULL'}"
         case _:
             raise TypeError(f"{type(node).__name__} is not part of a selector")
 
 
-def _within(node: Node, least: _Binding) -> str:
+def _within(node: tree.Node, least: _Binding) -> str:
     """The text of a node where at least this binding is needed."""
     text = _text(node)
     return f"({text})" if _binding(node) < least else text
 
 
-def _binding(node: Node) -> _Binding:
+def _binding(node: tree.Node) -> _Binding:
     match node:
-        case Or():
+        case tree.Or():
             return _Binding.OR
-        case And():
+        case tree.And():
             return _Binding.AND
-        case Not():
+        case tree.Not():
             return _Binding.NOT
-        case Arithmetic(ArithmeticOperator.ADD | ArithmeticOperator.SUBTRACT):
+        case tree.Arithmetic(tree.ArithmeticOperator.ADD | tree.ArithmeticOperator.SUBTRACT):
             return _Binding.SUM
-        case Arithmetic():
+        case tree.Arithmetic():
             return _Binding.PRODUCT
-        case Negation():
+        case tree.Negation():
             return _Binding.UNARY
-        case Attribute() | StringLiteral() | BooleanLiteral() | Constant():
+        case tree.Attribute() | tree.StringLiteral() | tree.BooleanLiteral() | tree.Constant():
             return _Binding.PRIMARY
-        case IntegerLiteral(number) | FloatLiteral(number):
+        case tree.IntegerLiteral(number) | tree.FloatLiteral(number):
             return _Binding.UNARY if number < 0 else _Binding.PRIMARY
         case _:
             return _Binding.PREDICATE

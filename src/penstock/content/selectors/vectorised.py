@@ -16,24 +16,7 @@ from penstock.content.matching.value_sets import one_of
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.columns import INTEGER_MAX, INTEGER_MIN, Array, Column, Mask
 from penstock.content.rows.row_view import columns_by_name
-from penstock.content.selectors.expressions import (
-    And,
-    Arithmetic,
-    Attribute,
-    Between,
-    Comparison,
-    ComparisonOperator,
-    Condition,
-    Constant,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    Negation,
-    Not,
-    Or,
-    Value,
-)
+from penstock.content.selectors import expressions as tree
 from penstock.content.selectors.selector import Selector
 from penstock.content.selectors.value_vectors import (
     NEVER,
@@ -70,13 +53,13 @@ class BatchEvaluator:
         self._rows = len(batch)
         self._columns = columns_by_name(batch)
         self._vectors: dict[str, ValueVector] = {}
-        self._outcomes: dict[Condition, Truths] = {}
+        self._outcomes: dict[tree.Condition, Truths] = {}
 
     def columns(self, name: str) -> Sequence[Column]:
         """The columns of one attribute, one for each type that occurs."""
         return self._columns.get(name, ())
 
-    def rows(self, condition: Condition, *, wanted: bool) -> Mask:
+    def rows(self, condition: tree.Condition, *, wanted: bool) -> Mask:
         """A mask over all rows of where the condition has the wanted truth."""
         found = self._outcomes.get(condition)
         if found is None:
@@ -84,48 +67,48 @@ class BatchEvaluator:
         mask = found.true if wanted else found.false
         return mask if len(mask) == self._rows else np.broadcast_to(mask, self._rows)
 
-    def _evaluate(self, condition: Condition) -> Truths:
+    def _evaluate(self, condition: tree.Condition) -> Truths:
         match condition:
-            case Constant(value):
+            case tree.Constant(value):
                 return Truths(SURE, NEVER) if value else Truths(NEVER, SURE)
-            case Comparison(operator, left, right):
+            case tree.Comparison(operator, left, right):
                 return self._compare(operator, left, right)
-            case And(operands):
+            case tree.And(operands):
                 outcomes = [self._evaluate(each) for each in operands]
                 return Truths(
                     _reduced(np.logical_and, [each.true for each in outcomes]),
                     _reduced(np.logical_or, [each.false for each in outcomes]),
                 )
-            case Or(operands):
+            case tree.Or(operands):
                 outcomes = [self._evaluate(each) for each in operands]
                 return Truths(
                     _reduced(np.logical_or, [each.true for each in outcomes]),
                     _reduced(np.logical_and, [each.false for each in outcomes]),
                 )
-            case Not(operand):
+            case tree.Not(operand):
                 return _exchanged(self._evaluate(operand))
-            case Between():
+            case tree.Between():
                 return self._between(condition)
-            case In(attribute, choices, negated):
+            case tree.In(attribute, choices, negated):
                 vector = self._attribute(attribute.name)
                 outcome = _definite(_membership(vector, choices), vector)
                 return _exchanged(outcome) if negated else outcome
-            case Like(attribute, pattern, negated):
+            case tree.Like(attribute, pattern, negated):
                 vector = self._attribute(attribute.name)
                 outcome = _definite(_by_string(vector.strings, pattern.matches), vector)
                 return _exchanged(outcome) if negated else outcome
-            case IsNull(attribute, negated):
+            case tree.IsNull(attribute, negated):
                 absent = self._attribute(attribute.name).absent
                 outcome = Truths(absent, ~absent)
                 return _exchanged(outcome) if negated else outcome
 
-    def _value(self, value: Value) -> ValueVector:
+    def _value(self, value: tree.Value) -> ValueVector:
         match value:
-            case Attribute(name):
+            case tree.Attribute(name):
                 return self._attribute(name)
-            case Negation(operand):
+            case tree.Negation(operand):
                 return negate_vector(self._value(operand))
-            case Arithmetic(operator, left, right):
+            case tree.Arithmetic(operator, left, right):
                 return combine_vectors(operator, self._value(left), self._value(right))
             case literal:
                 return constant_vector(literal.value)
@@ -136,18 +119,20 @@ class BatchEvaluator:
             vector = self._vectors[name] = column_vector(self.columns(name))
         return vector
 
-    def _compare(self, operator: ComparisonOperator, left: Value, right: Value) -> Truths:
+    def _compare(
+        self, operator: tree.ComparisonOperator, left: tree.Value, right: tree.Value
+    ) -> Truths:
         true, unknown = compare_vectors(operator, self._value(left), self._value(right))
         return Truths(true, ~(true | unknown))
 
-    def _between(self, condition: Between) -> Truths:
+    def _between(self, condition: tree.Between) -> Truths:
         value, low, high = condition.value, condition.low, condition.high
         if condition.negated:
-            first = self._compare(ComparisonOperator.LESS, value, low)
-            second = self._compare(ComparisonOperator.GREATER, value, high)
+            first = self._compare(tree.ComparisonOperator.LESS, value, low)
+            second = self._compare(tree.ComparisonOperator.GREATER, value, high)
             return Truths(first.true | second.true, first.false & second.false)
-        first = self._compare(ComparisonOperator.GREATER_OR_EQUAL, value, low)
-        second = self._compare(ComparisonOperator.LESS_OR_EQUAL, value, high)
+        first = self._compare(tree.ComparisonOperator.GREATER_OR_EQUAL, value, low)
+        second = self._compare(tree.ComparisonOperator.LESS_OR_EQUAL, value, high)
         return Truths(first.true & second.true, first.false | second.false)
 
 
@@ -175,7 +160,7 @@ def _by_string(lane: Lane | None, holds: Callable[[str], bool]) -> Mask:
     return lane.rows & answers[lane.values]
 
 
-def _membership(vector: ValueVector, choices: tuple[Literal, ...]) -> Mask:
+def _membership(vector: ValueVector, choices: tuple[tree.Literal, ...]) -> Mask:
     wanted = one_of(choices)
     found = _by_string(vector.strings, wanted.strings.finite.__contains__)
     numbers = [low[0] for low, _ in wanted.numbers.intervals()]

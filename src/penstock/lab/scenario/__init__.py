@@ -1,1 +1,1 @@
-"""Scenario files: what they say, and how they are read."""
+"""Scenario files: their content and how they are read."""

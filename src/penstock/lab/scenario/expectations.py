@@ -1,4 +1,4 @@
-"""Whether a run did what its scenario expects of it."""
+"""Checks a run against the expectations of its scenario."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def judge_expectations(result: RunResult) -> list[Verdict]:
-    """Every expectation of the run's scenario, in order."""
+    """The verdicts on all expectations of the run's scenario, in order."""
     return [_judge(result, expectation) for expectation in result.scenario.expect]
 
 

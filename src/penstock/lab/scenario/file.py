@@ -1,25 +1,26 @@
-"""Reading a scenario file: every mistake is told with the file, the key and what is allowed.
+"""Reads and checks a scenario file; every error names the file, the key and what is allowed.
 
-1. The file must be TOML, and every key must be known; for an unknown key the nearest known one is
-   suggested.
-2. Types and ranges are those of the structs in scenario.py.
-3. Whatever refers to a broker, link, pubend or client must refer to one that exists.
-4. Parameters of a service are checked against that service's own struct.
+1. Keys, types and ranges are checked against the structs in model.py (core/configuration.py).
+2. Every reference to a broker, link, pubend or client must name one that exists.
+3. The parameters of a service are checked against the struct of that service.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from penstock.content.selectors.error import SelectorError
 from penstock.content.selectors.parser import parse
+from penstock.core.configuration import (
+    ConfigurationError,
+    parse_toml,
+    raised_as,
+    read_table,
+    suggestion,
+)
 from penstock.lab.scenario.model import (
     Fault,
     Publishers,
@@ -34,56 +35,43 @@ from penstock.sim.attribute_values import InvalidAttributeSpec
 from penstock.sim.message_source import MessageSource, UnreachableSize
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""Names stand in file names, in telemetry and in link names such as "ib->sb"."""
+"""Names are used in file names, in telemetry and in link names such as "ib->sb"."""
 
 
-class ScenarioError(ValueError):
+class ScenarioError(ConfigurationError):
     """A scenario cannot be used; the message names the key and what to do."""
 
 
 def load_scenario(path: Path) -> Scenario:
     """Read and check a file; raises ``ScenarioError``."""
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ScenarioError(f"{path}: cannot be read: {reason}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{path}: not TOML: {error}") from None
-    try:
-        return parse_scenario(raw)
-    except ScenarioError as error:
-        raise ScenarioError(f"{path}: {error}") from None
+    with raised_as(ScenarioError, path):
+        return parse_scenario(parse_toml(path.read_text(encoding="utf-8")))
 
 
 def parse_scenario(raw: Mapping[str, Any]) -> Scenario:
     """Check what a file says; raises ``ScenarioError``."""
     if "service" in raw:
         raise ScenarioError(
-            f"service: no single scenario of {raw['service']!r} can be run; penstock papers "
+            f"service: a scenario of {raw['service']!r} cannot be run by itself; penstock papers "
             "--service NAME runs the experiments of a service, and a scenario of brokers names none"
         )
-    try:
-        scenario = msgspec.convert(raw, Scenario)
-    except msgspec.ValidationError as error:
-        raise ScenarioError(explained(str(error))) from None
+    with raised_as(ScenarioError):
+        scenario = read_table(Scenario, raw)
     check_scenario(scenario)
     return scenario
 
 
 def guaranteed_parameters(scenario: Scenario, broker: str) -> GuaranteedParameters:
-    """The parameters of one broker: those for all, and its own over them."""
+    """The parameters of one broker: its own override those for all brokers."""
     own = scenario.brokers[broker].guaranteed
     merged = {**scenario.parameters.guaranteed, **own}
-    try:
-        return msgspec.convert(merged, GuaranteedParameters)
-    except msgspec.ValidationError as error:
-        where = f"brokers.{broker}.guaranteed" if own else "parameters.guaranteed"
-        raise ScenarioError(f"{where}: {explained(str(error), GuaranteedParameters)}") from None
+    where = f"brokers.{broker}.guaranteed" if own else "parameters.guaranteed"
+    with raised_as(ScenarioError):
+        return read_table(GuaranteedParameters, merged, where)
 
 
 def check_scenario(scenario: Scenario) -> None:
-    """What the types alone do not say; raises ``ScenarioError``."""
+    """Check what the types do not express; raises ``ScenarioError``."""
     if not scenario.brokers:
         raise ScenarioError("brokers: a scenario needs at least one, such as [brokers.b1]")
     for name in scenario.brokers:
@@ -96,55 +84,9 @@ def check_scenario(scenario: Scenario) -> None:
         _check_fault(scenario, f"faults[{place}]", fault)
     for place, expectation in enumerate(scenario.expect):
         if expectation.at_most is None and expectation.at_least is None:
-            raise ScenarioError(f"expect[{place}]: give at_most or at_least, or both")
+            raise ScenarioError(f"expect[{place}]: set at_most or at_least, or both")
         if expectation.to_s is not None and expectation.to_s <= expectation.from_s:
             raise ScenarioError(f"expect[{place}].to_s: must be later than from_s")
-
-
-def explained(problem: str, kind: type[msgspec.Struct] = Scenario) -> str:
-    """A validation error of msgspec in a form as ``key: what is wrong``."""
-    what, _, at = problem.partition(" - at `$")
-    where = at.rstrip("`").lstrip(".") or "the file"
-    if unknown := re.search(r"unknown field `(.+)`", what):
-        known = _known_keys(where, kind)
-        key = unknown[1] if where == "the file" else f"{where}.{unknown[1]}"
-        return f"{key}: unknown key; {_suggestion(unknown[1], known)}"
-    if missing := re.search(r"missing required field `(.+)`", what):
-        key = missing[1] if where == "the file" else f"{where}.{missing[1]}"
-        return f"{key}: missing; add it"
-    return f"{where}: {what[:1].lower()}{what[1:].replace('`', '')}"
-
-
-def _known_keys(where: str, form: type[msgspec.Struct]) -> Iterable[str]:
-    """The keys of the table at a path such as ``publishers[0]``."""
-    kind: Any = form
-    for step in re.findall(r"\w+|\[\.\.\.\]|\[\d+\]", where):
-        if step.startswith("["):
-            continue
-        fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
-        found = _struct_in(fields.get(step))
-        if found is None:
-            continue
-        kind = found
-    return tuple(kind.__struct_fields__)
-
-
-def _struct_in(annotation: Any) -> Any:
-    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-        return annotation
-    for argument in getattr(annotation, "__args__", ()):
-        found = _struct_in(argument)
-        if found is not None:
-            return found
-    return None
-
-
-def _suggestion(word: str, known: Iterable[str]) -> str:
-    names = list(known)
-    close = difflib.get_close_matches(word, names, 1)
-    if close:
-        return f"did you mean {close[0]!r}?"
-    return f"known are {', '.join(names)}" if names else "nothing is known here"
 
 
 def _check_name(where: str, name: str) -> None:
@@ -162,7 +104,7 @@ def _check_pubends(scenario: Scenario) -> None:
             _check_name(f"brokers.{broker}.pubends", pubend)
             if pubend in hosts:
                 raise ScenarioError(
-                    f"brokers.{broker}.pubends: {pubend!r} is hosted by {hosts[pubend]!r} already; "
+                    f"brokers.{broker}.pubends: {pubend!r} is already hosted by {hosts[pubend]!r}; "
                     "each pubend has one host"
                 )
             hosts[pubend] = broker
@@ -178,14 +120,14 @@ def _check_links(scenario: Scenario) -> None:
         if len(pair) < 2:
             raise ScenarioError(f"{where}: a link has two different ends")
         if pair in seen:
-            raise ScenarioError(f"{where}: {' and '.join(link.between)} have a link already")
+            raise ScenarioError(f"{where}: {' and '.join(link.between)} already have a link")
         seen.add(pair)
 
 
 def _known(where: str, what: str, name: str, names: Iterable[str]) -> None:
     known = list(names)
     if name not in known:
-        raise ScenarioError(f"{where}: there is no {what} {name!r}; {_suggestion(name, known)}")
+        raise ScenarioError(f"{where}: there is no {what} {name!r}; {suggestion(name, known)}")
 
 
 def _check_clients(scenario: Scenario) -> None:
@@ -208,7 +150,7 @@ def _check_client(
 ) -> None:
     _check_name(f"{where}.name", client.name)
     if client.name in names:
-        raise ScenarioError(f"{where}.name: this name stands twice; give each client its own")
+        raise ScenarioError(f"{where}.name: another client has this name; give each its own")
     names.add(client.name)
     _known(f"{where}.broker", "broker", client.broker, scenario.brokers)
     if client.stop_s is not None and client.stop_s <= client.start_s:
@@ -218,13 +160,17 @@ def _check_client(
 def _check_publisher(scenario: Scenario, where: str, publisher: Publishers) -> None:
     hosted = scenario.all_pubends_of(publisher.broker)
     if not hosted:
-        raise ScenarioError(f"{where}.broker: {publisher.broker!r} hosts no pubend; add pubends")
+        raise ScenarioError(
+            f"{where}.broker: {publisher.broker!r} hosts no pubend; set pubends there"
+        )
     if publisher.pubend:
         _known(f"{where}.pubend", f"pubend at {publisher.broker!r}", publisher.pubend, hosted)
     elif len(hosted) > 1 and publisher.identity == "tick":
-        raise ScenarioError(f'{where}.pubend: needed with identity = "tick"')
+        raise ScenarioError(f'{where}.pubend: missing; identity = "tick" needs it')
     if not publisher.rate_msgs_per_s and not publisher.max_in_flight:
-        raise ScenarioError(f"{where}: give rate_msgs_per_s, or max_in_flight for as fast as goes")
+        raise ScenarioError(
+            f"{where}: set rate_msgs_per_s, or max_in_flight to publish as fast as possible"
+        )
     try:
         MessageSource(source_spec(scenario, publisher), 0)
     except (UnreachableSize, InvalidAttributeSpec) as error:
@@ -235,7 +181,7 @@ def _check_fault(scenario: Scenario, where: str, fault: Fault) -> None:
     kinds = fault.kinds
     if len(kinds) != 1:
         known = [name for name in fault.__struct_fields__ if name != "at_s"]
-        raise ScenarioError(f"{where}: give exactly one of {', '.join(known)}")
+        raise ScenarioError(f"{where}: set exactly one of {', '.join(known)}")
     kind = kinds[0]
     value = getattr(fault, kind)
     if kind in ("cut", "mend", "bandwidth"):

@@ -1,7 +1,7 @@
-"""A scenario: a topology, a workload, what goes wrong when, and what is expected of it.
+"""A scenario: a topology, a workload, the faults with their times, and the expected results.
 
-These are the facts that a scenario file (docs/reference/scenario.md) states, one struct for each
-table.  Both worlds take the same scenario.  Reading and checking a file is scenario_file.py's task.
+One struct for each table of a scenario file (docs/reference/scenario.md).  Both worlds run the same
+scenario.  scenario/file.py reads and checks files.
 """
 
 from __future__ import annotations
@@ -42,34 +42,34 @@ class Broker(Table, frozen=True, kw_only=True):
     pubends: NotNegative | tuple[str, ...] = 0
     guaranteed: ParameterTable = {}
     disk_sync_ms: PositiveSeconds = 1.0
-    """What a sync takes in the simulated world (0.25 to 4 ms on real machines)."""
+    """Duration of a sync in the simulated world (0.25 to 4 ms on real machines)."""
     start_s: Seconds = 0.0
-    """When it is started for the first time: the others do not know of it before."""
+    """When the broker first starts: the other brokers do not know it before."""
 
 
 class Link(Table, frozen=True, kw_only=True):
-    """A link between two brokers, alike in both directions."""
+    """A link between two brokers, the same in both directions."""
 
     between: tuple[str, str]
     bandwidth_bytes_per_s: NotNegative = 0
     latency_ms: Seconds = 1.0
     jitter_ms: Seconds = 0.0
     queue_bytes: Positive = 5_000_000
-    """Gryphon's output queues (Pietzuch and Bhola, Section 5)."""
+    """Size of Gryphon's output queues (Pietzuch and Bhola, Section 5)."""
     loss: Share = 0.0
     cost: Positive = 1
 
 
 class Publishers(Table, frozen=True, kw_only=True):
-    """One or several publishers that differ in their number only."""
+    """One or several publishers that differ only in their number."""
 
     name: str
     broker: str
     count: Count = 1
     pubend: str = ""
     producer: str = ""
-    """The name under which it publishes; its own name without one.  Two publishers that run at the
-    same time under one name are what a rolling restart makes."""
+    """The name under which it publishes (default: its own).  Two publishers that run at the same
+    time under one name model a rolling restart."""
     rate_msgs_per_s: Rate = 0.0
     pattern: Pattern = "even"
     batch_rows: BatchRows = 1
@@ -84,7 +84,7 @@ class Publishers(Table, frozen=True, kw_only=True):
 
 
 class Subscribers(Table, frozen=True, kw_only=True):
-    """One or several subscribers that differ in their number only."""
+    """One or several subscribers that differ only in their number."""
 
     name: str
     broker: str
@@ -99,14 +99,14 @@ class Subscribers(Table, frozen=True, kw_only=True):
 
 
 class BandwidthChange(Table, frozen=True, kw_only=True):
-    """A new limit for a link; 0 is unlimited."""
+    """A new limit for a link; 0 means unlimited."""
 
     link: tuple[str, str]
     bytes_per_s: NotNegative
 
 
 class Fault(Table, frozen=True, kw_only=True):
-    """Something that happens at an instant; exactly one of the keys below ``at_s`` is given."""
+    """An event at an instant; exactly one of the keys below ``at_s`` is given."""
 
     at_s: Seconds
     cut: tuple[str, str] | None = None
@@ -127,7 +127,7 @@ class Fault(Table, frozen=True, kw_only=True):
 
     @property
     def kinds(self) -> list[str]:
-        """Which of the keys are given."""
+        """The keys that are given."""
         names = [name for name in self.__struct_fields__ if name != "at_s"]
         return [name for name in names if getattr(self, name) is not None]
 
@@ -136,7 +136,7 @@ Aggregate = Literal["max", "min", "mean", "last", "first", "increase", "rate", "
 
 
 class Measurement(Table, frozen=True, kw_only=True):
-    """A number to be taken from a run; docs/reference/scenario.md lists the metrics."""
+    """A number to measure in a run; docs/reference/scenario.md lists the metrics."""
 
     metric: str
     subject: str = ""
@@ -156,13 +156,13 @@ class Expectation(Measurement, frozen=True, kw_only=True):
 
 
 class Scenario(Table, frozen=True, kw_only=True):
-    """Everything that a scenario file says."""
+    """The content of a scenario file."""
 
     name: str
     duration_s: PositiveSeconds
     description: str = ""
     drain_s: Seconds = 30.0
-    """After the duration publishers are silent; so long at most the run waits for what is due."""
+    """How long the run waits at most, after its duration, for messages that are still due."""
 
     trace_interval_s: PositiveSeconds = 1.0
     parameters: Parameters = Parameters()
@@ -174,14 +174,14 @@ class Scenario(Table, frozen=True, kw_only=True):
     expect: tuple[Expectation, ...] = ()
 
     def pubends_of(self, broker: str) -> tuple[str, ...]:
-        """The pubends that a broker hosts at first: as given, or numbered after it."""
+        """The initial pubends of a broker: as given, or numbered after it."""
         given = self.brokers[broker].pubends
         if isinstance(given, int):
             return tuple(f"{broker}.{number}" for number in range(1, given + 1))
         return given
 
     def all_pubends_of(self, broker: str) -> tuple[str, ...]:
-        """The same, with those that are added while the scenario runs."""
+        """The initial pubends and those that are added during the scenario."""
         pubends = self.pubends_of(broker)
         for fault in self.faults:
             if fault.add_pubend == broker:
@@ -190,25 +190,25 @@ class Scenario(Table, frozen=True, kw_only=True):
 
 
 def grown(broker: str, pubends: tuple[str, ...]) -> tuple[str, ...]:
-    """One pubend more."""
+    """The pubends with one more."""
     return (*pubends, f"{broker}.{len(pubends) + 1}")
 
 
 def each_publisher(scenario: Scenario) -> list[Publishers]:
-    """Every single publisher, with its number put in where ``{i}`` stands."""
+    """All publishers one by one, with ``{i}`` replaced by their number."""
     return [single for group in scenario.publishers for single in _singles(group)]
 
 
 def each_subscriber(scenario: Scenario) -> list[Subscribers]:
-    """Every single subscriber, with its number put in where ``{i}`` stands."""
+    """All subscribers one by one, with ``{i}`` replaced by their number."""
     return [single for group in scenario.subscribers for single in _singles(group)]
 
 
 NUMBERED = ("broker", "pubend", "selector")
-"""The keys in which ``{i}`` stands for the number of one of several publishers or subscribers.
+"""The keys in which ``{i}`` is replaced by the number of one of several publishers or subscribers.
 
-It counts from 0; in the name of a pubend it counts from 1 as pubends themselves do when they are
-given as a number, if it is written ``{i+1}``.
+Numbers start at 0.  In the name of a pubend, ``{i+1}`` starts at 1, as pubends do when they are
+given as a number.
 """
 
 

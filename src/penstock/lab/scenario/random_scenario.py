@@ -1,9 +1,9 @@
-"""A small random scenario for a seed: a topology, a workload, and many things that go wrong.
+"""A small random scenario for a seed: a topology, a workload and many faults.
 
-Every fault but damaged records is mended before the end, so the service has no excuse: whatever was
-acknowledged must arrive, once and in order, or its loss must be announced.  Parameters are often
-drawn so small that the rare paths (a full window, an answer that stops at its limit, a cache that
-has forgotten) are taken all the time.
+Every fault except damaged records is repaired before the end, so the service has no excuse: every
+acknowledged message must arrive, once and in order, or its loss must be announced.  Parameters are
+often drawn so small that rare paths (a full window, an answer that stops at its limit, a cache that
+has evicted its rows) are taken frequently.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DURATION_S: Final = 6.0
 
 MENDED_BY_S: Final = 5.5
 DRAIN_S: Final = 120.0
-"""Requests are repeated at most every few seconds; what is still missing then is lost."""
+"""Requests are repeated every few seconds at the latest; what is missing after this is lost."""
 
 SELECTORS: Final = ("", "", "topic = 'a'", "topic IN ('a', 'b') AND n < 3", "n = 1 OR price > 50.0")
 
@@ -43,16 +43,16 @@ ATTRIBUTES: Final[dict[str, str | int | float | bool]] = {
 FAULTS: Final = ("crash", "crash", "cut", "cut", "disk", "leave", "drop", "close", "pubend")
 
 SYNC_FAILURES: Final = 0.3
-"""The share of the scenarios in which a sync fails once."""
+"""The share of scenarios in which one sync fails."""
 
 DAMAGED_LOGS: Final = 0.3
-"""The share of the scenarios in which durable records become unreadable."""
+"""The share of scenarios in which durable records become unreadable."""
 
 MILLISECOND_NS: Final = 1_000_000
 
 
 def random_scenario(seed: int) -> Scenario:
-    """The scenario of a seed; the same one every time."""
+    """The scenario of a seed; always the same one."""
     random = random_stream(seed, "scenario")
     brokers = _brokers(random)
     links = _links(random, list(brokers))
@@ -89,7 +89,7 @@ def _brokers(random: Random) -> dict[str, Broker]:
 
 
 def _links(random: Random, names: list[str]) -> tuple[Link, ...]:
-    """A random tree, and often one more link, which makes a cycle."""
+    """A random tree, often with one more link, which makes a cycle."""
     pairs = [(names[random.randrange(at)], names[at]) for at in range(1, len(names))]
     others = [
         (first, second)
@@ -133,14 +133,14 @@ def _parameters(random: Random) -> dict[str, Any]:
             "law": random.choice(("paper", "improved")),
             "pdcc": random.random() < 0.5,
             "sdcc": random.random() < 0.5,
-            # Publishers that are slowed down further would only make the run longer.
+            # Slowing publishers down further would only make the run longer.
             "floor_msgs_per_s": 20.0,
         },
     }
 
 
 def _retention(random: Random) -> dict[str, Any]:
-    """Often nothing is kept for replay: then only claims keep what somebody has yet to read."""
+    """Often nothing is retained for replay: then only claims keep what readers have yet to read."""
     if random.random() < 0.5:
         return {}
     return {
@@ -191,7 +191,7 @@ def _later_publishers(
     publishers: tuple[Publishers, ...],
     faults: tuple[Fault, ...],
 ) -> tuple[Publishers, ...]:
-    """Publishers to pubends that appear later, and some that take the name of another."""
+    """Publishers to pubends that appear later, and some that take over another's name."""
     later = []
     added = dict.fromkeys(fault.add_pubend for fault in faults if fault.add_pubend is not None)
     for broker in added:
@@ -260,23 +260,23 @@ def _faults(
 
 
 def _closing(random: Random, reader: Subscribers, at_s: float, until_s: float) -> list[Fault]:
-    """A durable subscription is closed, often as soon as it was made, and opened again later."""
+    """Close a durable subscription, often right after its creation, and open it again later."""
     soon_s = reader.start_s + random.choice((0.001, 0.01, 0.05, 0.3))
     at_s = min(random.choice((at_s, soon_s)), MENDED_BY_S)
     return [
         Fault(at_s=at_s, close=reader.name),
         Fault(at_s=max(at_s, until_s), reopen=reader.name),
-        # One whose goodbye was under way cannot be opened yet: it is opened once more at the end.
+        # A subscription whose close was in flight cannot be opened yet: open it again at the end.
         Fault(at_s=MENDED_BY_S, reopen=reader.name),
     ]
 
 
 def _disk_faults(seed: int, brokers: dict[str, Broker]) -> tuple[Fault, ...]:
-    """What goes wrong on a disk, from a stream of its own: it leaves everything else as it is."""
+    """Disk faults, from a random stream of their own, so that all other draws stay the same."""
     random = random_stream(seed, "scenario", "disks")
     faults: list[Fault] = []
     if random.random() < SYNC_FAILURES:
-        # Nobody knows what is on the disk before the broker is started again.
+        # After a failed sync the content of the disk is unknown until the broker restarts.
         broker = random.choice(list(brokers))
         at_s = random.uniform(0.2, MENDED_BY_S - 1.0)
         crash_s = at_s + random.choice((0.01, 0.2))

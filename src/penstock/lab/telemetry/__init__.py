@@ -1,1 +1,1 @@
-"""What is measured in a run."""
+"""Telemetry and measurements of a run."""

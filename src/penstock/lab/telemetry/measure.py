@@ -1,11 +1,10 @@
-"""Numbers out of a run.
+"""Measures numbers of a run.
 
-1. What the applications saw comes from the history: how often a rule of penstock.sim.judgement was
-   broken, how many messages were acknowledged, refused, delivered, at which rate and with which
-   delay.
+1. What the applications saw comes from the history: violations of each rule of
+   penstock.sim.judgement, messages acknowledged, refused and delivered, their rate and their delay.
 2. Everything else is a telemetry metric: values over time, by node and subject, which an aggregate
-   makes one number.  Counters may start again from zero when a broker is restarted; an increase is
-   therefore the sum of all steps up.
+   reduces to one number.  Counters may start again from zero when a broker restarts; an increase is
+   therefore the sum of all upward steps.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ RULES: Final = (
     "announced_lost",
     "violations",
 )
-"""Counts over the whole run; no subject and no time narrows them."""
+"""Counts over the whole run; they take no subject and no time."""
 
 OUTCOMES: Final = {
     "acknowledged": Outcome.ACKNOWLEDGED,
@@ -46,11 +45,11 @@ LINK_METRICS: Final[dict[str, tuple[str, Aggregate]]] = {
     "link_bytes": ("sent_bytes", "increase"),
     "link_rate": ("sent_bytes", "rate"),
 }
-"""Shorter names for what is asked of links most often."""
+"""Short names for the most frequent link metrics."""
 
 
 class NothingMeasured(ValueError):
-    """A run holds no value for what was asked."""
+    """A run holds no value for a measurement."""
 
 
 def measure(result: RunResult, what: Measurement) -> float:
@@ -81,7 +80,7 @@ def _publishers(result: RunResult, subject: str) -> list[PublisherHistory]:
         if subject in ("", each.name, each.source.spec.pubend)
     ]
     if not found:
-        raise NothingMeasured(f"no publisher or pubend with publishers is called {subject!r}")
+        raise NothingMeasured(f"there is no publisher, or pubend with publishers, {subject!r}")
     return found
 
 
@@ -92,7 +91,7 @@ def _subscribers(result: RunResult, subject: str) -> list[SubscriberHistory]:
         if subject in ("", each.name, each.broker)
     ]
     if not found:
-        raise NothingMeasured(f"no subscriber or broker with subscribers is called {subject!r}")
+        raise NothingMeasured(f"there is no subscriber, or broker with subscribers, {subject!r}")
     return found
 
 
@@ -113,7 +112,7 @@ def _within(instants: array[int], low: Instant, high: Instant) -> int:
 
 
 def _delays(result: RunResult, subject: str, low: Instant, high: Instant) -> list[Point]:
-    """Seconds from a message's tick to its delivery, for messages received in the window."""
+    """Seconds from a message's tick to its delivery, for messages received in the interval."""
     found: list[Point] = []
     for subscriber in _subscribers(result, subject):
         first = bisect_left(subscriber.received_at, low)
@@ -136,7 +135,7 @@ def _from_telemetry(
     if not series:
         known = ", ".join((*RULES, *OUTCOMES, "delivered", *result.telemetry.metrics()))
         raise NothingMeasured(
-            f"nothing was recorded of metric {metric!r}"
+            f"metric {metric!r} was not recorded"
             + (f" and subject {what.subject!r}" if what.subject else "")
             + (f" at node {what.node!r}" if what.node else "")
             + f"; metrics of this run are {known}"
@@ -148,10 +147,10 @@ def _from_telemetry(
 
 
 def aggregated(aggregate: Aggregate, series: list[list[Point]]) -> float:
-    """One number out of several series; raises ``NothingMeasured`` if they are all empty."""
+    """Reduce several series to one number; raises ``NothingMeasured`` if all are empty."""
     values = [value for points in series for _, value in points]
     if not values:
-        raise NothingMeasured("nothing was recorded in this time")
+        raise NothingMeasured("no value was recorded in this interval")
     match aggregate:
         case "max":
             return max(values)
@@ -175,7 +174,7 @@ def aggregated(aggregate: Aggregate, series: list[list[Point]]) -> float:
 
 def _increase(points: list[Point]) -> float:
     steps = [after - before for (_, before), (_, after) in pairwise(points)]
-    # A step down is a counter that began again: what it shows has come since.
+    # A step down means that the counter restarted from zero: its value is the increase since.
     return sum(step if step >= 0 else points[place + 1][1] for place, step in enumerate(steps))
 
 

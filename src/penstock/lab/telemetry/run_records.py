@@ -1,19 +1,19 @@
-"""What a run says of itself in its own telemetry.
+"""The records that a run adds to its own telemetry.
 
-Brokers and links measure; who publishes, what went wrong when and how the history was judged is
-known to the run alone.  It is told in the same schema, by the node ``run``, so that a report needs
-nothing but the lake:
+Brokers and links record their measurements; only the run knows its publishers, its faults and the
+judgement of its history.  It records them in the same schema, as the node ``run``, so that a report
+needs only the lake:
 
-1. ``run_facts``, at the beginning: scenario, world, seed and the parameters that were put in, as
-   JSON in ``detail``; the value is the duration in seconds.
+1. ``run_facts``, at the beginning: scenario, world, seed and the substituted parameters, as JSON in
+   ``detail``; the value is the duration in seconds.
 2. ``fault``, at its instant: the kind in ``detail``; the subject is the link, broker or client.
 3. ``submitted``, ``acknowledged``, ``refused``, ``uncertain`` for each publisher and ``received``
    for each subscriber, at the end.
 4. ``lost``, ``duplicated``, ``out_of_order``, ``unwanted``, ``corrupted``, ``misplaced`` and
    ``announced_lost`` of the whole run, and all ``violations`` together, at the end.
-5. In place of 2 to 4, for a service with scenarios of its own form (service_runs.py): every number
+5. In place of 2 to 4, for a service with its own scenario format (service_runs.py): every number
    that the run measured, by its name, at the end, with ``measured`` in ``detail``.
-6. ``failed`` in place of all that, for a simulation that did not end: ``detail`` says why.
+6. ``failed`` in place of all that, for a simulation that did not finish: ``detail`` has the reason.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ from penstock.lab.telemetry.measure import OUTCOMES, RULES
 from penstock.sim.world import EPOCH
 
 MEASURED: Final = "measured"
-"""In ``detail`` of what a service measured."""
+"""``detail`` of the numbers that a service measured."""
 
 NODE: Final = "run"
-"""Who says all this.  A broker may have the same name: what it measures is called otherwise."""
+"""The node of these records.  A broker may have the same name: its metrics have other names."""
 
 
 class RunFacts(msgspec.Struct, frozen=True):
-    """Where a run comes from."""
+    """The origin of a run."""
 
     scenario: str
     world: str
     seed: int
     parameters: dict[str, Any] = {}
-    """What was put into the scenario file, by its path (docs/reference/lake.md)."""
+    """Values substituted in the scenario file, by path (docs/reference/lake.md)."""
     sweep: str = ""
 
 
 def run_name(scenario: str, world: str, seed: int) -> str:
-    """What a run is called in telemetry."""
+    """The name of a run in telemetry."""
     return f"{scenario}-{world}-{seed}"
 
 
 def run_records(
     result: RunResult, parameters: Mapping[str, Any] | None = None, sweep: str = ""
 ) -> Iterator[TraceRecord]:
-    """Everything that the run says of itself."""
+    """All records of a run about itself."""
     scenario = result.scenario
     facts = RunFacts(scenario.name, result.world, result.seed, dict(parameters or {}), sweep)
     yield _facts_record(facts, result.started_at, scenario.duration_s)
@@ -81,7 +81,7 @@ def service_records(
     measured: Mapping[str, Any],
     records: Sequence[TraceRecord],
 ) -> Iterator[TraceRecord]:
-    """What the run of a service with a form of its own says of itself, behind its ``records``."""
+    """The records of a service with its own scenario format about itself, after ``records``."""
     began, ended = (records[0].at, records[-1].at) if records else (EPOCH, EPOCH)
     yield _facts_record(facts, began, duration_s)
     for name, value in numbers_of(measured).items():
@@ -89,7 +89,7 @@ def service_records(
 
 
 def numbers_of(measured: Mapping[str, Any]) -> dict[str, float]:
-    """Every number, under its name; one inside a table or a list is called ``name.key``."""
+    """Every number by its name; one inside a table or a list is called ``name.key``."""
     found: dict[str, float] = {}
     for name, value in measured.items():
         if isinstance(value, int | float):
@@ -103,7 +103,7 @@ def numbers_of(measured: Mapping[str, Any]) -> dict[str, float]:
 
 
 def failure_records(facts: RunFacts, reason: str) -> list[TraceRecord]:
-    """What is left of a simulation that did not end."""
+    """The records of a simulation that did not finish."""
     failed = TraceRecord(EPOCH, NODE, facts.scenario, "failed", 1.0, reason)
     return [_facts_record(facts, EPOCH, 0.0), failed]
 

@@ -1,8 +1,8 @@
-"""Telemetry of a run: kept for measuring, and written as Parquet for everybody else.
+"""Telemetry of a run: kept for measurements, and written as Parquet.
 
-One flat schema for both worlds (docs/reference/telemetry.md).  Records are written in row groups of
-a bounded size as they come, so a run of any length needs the memory of one row group for the file;
-what is kept in memory for the run's own expectations is bounded by ``MAX_KEPT_RECORDS``.
+Both worlds use one flat schema (docs/reference/telemetry.md).  Records are written in row groups of
+bounded size as they arrive, so a run of any length needs memory for one row group; the records kept
+in memory for the run's own expectations are bounded by ``MAX_KEPT_RECORDS``.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ SCHEMA: Final = pa.schema(
 )
 
 ROW_GROUP_RECORDS: Final = 65_536
-"""A few megabytes: large enough to compress well, small enough to be held."""
+"""A few megabytes: large enough to compress well, small enough to buffer."""
 
 WRITE_AT_LEAST_EVERY: Final[Duration] = 60 * SECOND
-"""How much telemetry a broker that is killed may lose."""
+"""How much telemetry a broker may lose when it is killed."""
 
 MAX_KEPT_RECORDS: Final = 5_000_000
-"""About a gigabyte of records: hours of a large simulation.  Later ones reach the sinks only."""
+"""About a gigabyte of records: hours of a large simulation.  Later ones go to the sinks only."""
 
 
 class RecordSink(Protocol):
-    """Whoever gets the records of a run as they come."""
+    """A receiver of a run's records."""
 
     def add(self, record: TraceRecord) -> None:
         """One more."""
         ...
 
     def close(self) -> None:
-        """The run's brokers have said everything."""
+        """All records have been added."""
         ...
 
 
@@ -64,7 +64,7 @@ class TelemetryFile:
         self._records: list[TraceRecord] = []
 
     def add(self, record: TraceRecord) -> None:
-        """Write a record, with others, when enough have gathered."""
+        """Buffer a record; full row groups are written."""
         self._records.append(record)
         if len(self._records) >= ROW_GROUP_RECORDS:
             self._flush()
@@ -75,12 +75,11 @@ class TelemetryFile:
             self._records = []
 
     def close(self) -> None:
-        """Write what is left, and the file's footer."""
+        """Write the remaining records and the file's footer."""
         self._flush()
         self._writer.close()
 
     def __enter__(self) -> TelemetryFile:
-        """The file is open already."""
         return self
 
     def __exit__(
@@ -89,15 +88,15 @@ class TelemetryFile:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Whatever happened, what was recorded is readable."""
+        """Close the file, also after an error, so that the records stay readable."""
         self.close()
 
 
 class TelemetryDirectory:
     """A directory that gets a complete file for each row group.
 
-    A broker may run for months and be killed at any time: what is in a file is readable at once,
-    and only what was gathered since the last one is lost.
+    A broker may run for months and be killed at any time: a file is readable as soon as it exists,
+    and only the records buffered since the last file are lost.
     """
 
     def __init__(self, directory: Path, run: str) -> None:
@@ -108,14 +107,14 @@ class TelemetryDirectory:
         directory.mkdir(parents=True, exist_ok=True)
 
     def add_all(self, records: list[TraceRecord]) -> None:
-        """Write records, with others, when enough have gathered or the oldest waits too long."""
+        """Buffer records; write them when there are enough or the oldest is too old."""
         self._records += records
         waited_ns = self._records[-1].at - self._records[0].at if self._records else 0
         if len(self._records) >= ROW_GROUP_RECORDS or waited_ns >= WRITE_AT_LEAST_EVERY:
             self.flush()
 
     def flush(self) -> None:
-        """Write what has gathered, under a name that appears when the file is complete."""
+        """Write the buffered records under a name that appears when the file is complete."""
         if not self._records:
             return
         path = self._directory / f"{self._run}-{self._records[0].at}.parquet"
@@ -125,7 +124,6 @@ class TelemetryDirectory:
         self._records = []
 
     def __enter__(self) -> TelemetryDirectory:
-        """The directory exists already."""
         return self
 
     def __exit__(
@@ -134,7 +132,7 @@ class TelemetryDirectory:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Whatever happened, what was recorded is readable."""
+        """Flush, also after an error."""
         self.flush()
 
 
@@ -165,7 +163,7 @@ Point = tuple[Instant, float]
 
 
 class Telemetry:
-    """The records of one run, for measuring."""
+    """The records of one run, for measurements."""
 
     def __init__(self, *sinks: RecordSink) -> None:
         """The sinks get every record too."""
@@ -174,7 +172,7 @@ class Telemetry:
         self._sinks = sinks
 
     def add(self, record: TraceRecord) -> None:
-        """Keep a record, as long as there is room for it."""
+        """Keep a record, up to ``MAX_KEPT_RECORDS``."""
         for sink in self._sinks:
             sink.add(record)
         if len(self.records) < MAX_KEPT_RECORDS:
@@ -188,14 +186,14 @@ class Telemetry:
             self.add(record)
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """No more records will be added."""
         for sink in self._sinks:
             sink.close()
 
     def series(
         self, metric: str, *, subject: str = "", node: str = ""
     ) -> dict[tuple[str, str], list[Point]]:
-        """The values of a metric over time, by node and subject; "" stands for all."""
+        """The values of a metric over time, by node and subject; "" matches all."""
         found: dict[tuple[str, str], list[Point]] = {}
         for record in self.records:
             if record.metric != metric or (subject and record.subject != subject):
@@ -207,5 +205,5 @@ class Telemetry:
         return found
 
     def metrics(self) -> list[str]:
-        """Which metrics were recorded at all."""
+        """The recorded metrics."""
         return sorted({record.metric for record in self.records})

@@ -1,15 +1,16 @@
-"""A hop that holds packets for a random time and keeps their order; for experiments with real TCP.
+"""Delays packets by a random time and keeps their order; for experiments with real TCP.
 
     python -m penstock.lab.worlds.jitter_wire INTERFACE LATENCY_MS JITTER_MS
 
-1. It runs inside a network namespace whose kernel does not forward what arrives at ``INTERFACE``:
-   this program takes it there, and hands it to the kernel again after the latency and the jitter.
-2. A TCP connection over nothing but queues is clocked by its own packets: each one arrives where a
-   place in the queue has just become free, and other traffic meets the full queue instead.  Real
-   paths are not that regular.
-3. What waits is bounded; beyond that packets are lost, as on a wire.
+1. It runs inside a network namespace whose kernel does not forward packets from ``INTERFACE``: this
+   program reads them there, and passes them back to the kernel after the latency and the jitter.
+2. A TCP connection over plain queues is clocked by its own packets: each one arrives where a place
+   in the queue has just become free, and other traffic meets the full queue instead.  Real paths
+   are not that regular.
+3. The number of waiting packets is bounded; beyond that packets are lost, as on a wire.
 
-The same as the simulator's access (penstock.sim.drop_tail_hop), for kernels without ``netem``.
+The counterpart of the simulator's access link (penstock.sim.drop_tail_hop), for kernels without
+``netem``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ LARGEST_BYTES: Final = 65_536
 
 
 def with_checksum(packet: bytes) -> bytes:
-    """The IP packet with TCP's checksum, which virtual interfaces leave to hardware that is not."""
+    """The IP packet with TCP's checksum, which virtual interfaces leave to absent hardware."""
     header_bytes = 4 * (packet[0] & 15)
     if packet[9] != socket.IPPROTO_TCP:
         return packet
@@ -37,14 +38,14 @@ def with_checksum(packet: bytes) -> bytes:
     segment[16:18] = bytes(2)
     pseudo = packet[12:20] + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(segment))
     summed = pseudo + segment + bytes(len(segment) % 2)
-    # A sum of 16-bit words with carries added at the end is the number modulo 2^16 - 1.
+    # The 16-bit one's complement sum equals the number modulo 2^16 - 1.
     rest = int.from_bytes(summed, "big") % 0xFFFF
     segment[16:18] = struct.pack("!H", 0xFFFF - rest)
     return packet[:header_bytes] + bytes(segment)
 
 
 def carry(interface: str, latency_s: float, jitter_s: float, random: Random) -> None:
-    """Carry packets on until the process is ended."""
+    """Forward packets until the process is terminated."""
     arriving = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETHERNET_IP))
     arriving.bind((interface, ETHERNET_IP))
     leaving = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)

@@ -1,7 +1,7 @@
 """Three brokers in a row as processes on this machine, with a sample workload: ``penstock up``.
 
-Publishers of made-up stock quotes are connected to the first broker, two subscribers to the last:
-one takes everything, the other a selection.  Every client uses the public library.
+Publishers of generated stock quotes connect to the first broker, two subscribers to the last: one
+receives everything, the other a selection.  Every client uses the public library.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from penstock.core.randomness import random_stream
 from penstock.net.process import BrokerProcess, free_port
 
 BROKERS: Final = ("pb", "ib", "sb")
-"""Where publishers are, the one between, and where subscribers are."""
+"""The publishers' broker, the intermediate broker and the subscribers' broker."""
 
 FIRST_PORT: Final = 7400
 SYMBOLS: Final = ("ACME", "EXAMPLE", "INITECH", "HOOLI", "UMBRELLA")
 EVERYTHING: Final = "topic = 'quotes'"
-"""Brokers publish what they measure of themselves as well: that is not part of the sample."""
+"""Excludes the brokers' own telemetry, which is not part of the sample."""
 
 SELECTIVE: Final = "symbol = 'ACME' AND price > 100"
 PUBLISHERS: Final = 2
 TICK_S: Final = 0.02
-"""Each publisher publishes a small batch so often."""
+"""How often each publisher publishes a small batch."""
 
 
 class Counts(msgspec.Struct):
-    """What the sample clients have done so far."""
+    """Message counts of the sample clients."""
 
     published: int = 0
     delivered: int = 0
@@ -46,9 +46,9 @@ class LocalOverlay:
     """The brokers of ``penstock up``."""
 
     def __init__(self, directory: Path, run: str = "up") -> None:
-        """Everything that the brokers keep and log goes into ``directory``.
+        """The brokers' data and logs go into ``directory``.
 
-        ``run`` is what this overlay is called in the telemetry that its brokers publish.
+        ``run`` is the name of this overlay in the telemetry that its brokers publish.
         """
         self._directory = directory
         self._run = run
@@ -56,7 +56,6 @@ class LocalOverlay:
         self._brokers: list[BrokerProcess] = []
 
     def url(self, broker: str) -> str:
-        """Where a broker can be reached."""
         return f"penstock://127.0.0.1:{self.ports[broker]}"
 
     def __enter__(self) -> Self:
@@ -106,7 +105,7 @@ class LocalOverlay:
 
 
 def _ports(count: int) -> list[int]:
-    """The usual ports if nobody uses them, free ones otherwise."""
+    """The usual ports if they are free, otherwise any free ones."""
     ports = []
     for usual in range(FIRST_PORT, FIRST_PORT + count):
         try:
@@ -125,10 +124,10 @@ def _claimed(port: int) -> int:
 
 
 class SampleWorkload:
-    """The clients of ``penstock up``, and what they have done."""
+    """The clients of ``penstock up`` and their message counts."""
 
     def __init__(self, overlay: LocalOverlay, rate_msgs_per_s: float) -> None:
-        """``rate_msgs_per_s`` is what all publishers together offer."""
+        """``rate_msgs_per_s`` is the offered rate of all publishers together."""
         self.counts = Counts()
         self._overlay = overlay
         self._rows = max(1, round(rate_msgs_per_s * TICK_S / PUBLISHERS))
@@ -136,7 +135,7 @@ class SampleWorkload:
         self._watching: dict[str, Client] = {}
 
     async def __aenter__(self) -> Self:
-        """Connect, subscribe, and begin to publish."""
+        """Connect, subscribe and start publishing."""
         for name in BROKERS:
             self._watching[name] = await connect(self._overlay.url(name), name=f"up-{name}")
         subscriber = self._watching["sb"]
@@ -156,7 +155,7 @@ class SampleWorkload:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop publishing, then everything else."""
+        """Stop the publishers, then the other clients."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -168,7 +167,7 @@ class SampleWorkload:
         self._tasks.append(asyncio.create_task(work))
 
     async def status(self) -> dict[str, dict[str, Any]]:
-        """What every broker says of itself; one that does not answer is left out."""
+        """The status of every broker; one that does not answer is left out."""
         found = {}
         for name, client in self._watching.items():
             with contextlib.suppress(PenstockError):

@@ -1,11 +1,11 @@
-"""A scenario's brokers in network namespaces, with the kernel's token buckets on their links.
+"""Runs a scenario's brokers in network namespaces, with kernel token buckets on their links.
 
-1. Every broker has a namespace of its own, and a pair of virtual interfaces to the host over which
+1. Every broker has its own namespace, and a pair of virtual interfaces to the host over which
    clients reach it.
 2. Every link is a pair of virtual interfaces between two namespaces; a limit is a ``tbf`` queue at
-   both ends, and a cut sets an end down, so that the brokers find out by themselves.
-3. A namespace may be told to forward for its neighbours, so that traffic which is not the brokers'
-   crosses a limited link from a host of its own.
+   both ends, and a cut sets one end down, so that the brokers detect it themselves.
+3. A namespace can forward for its neighbours, so that traffic that is not the brokers' crosses a
+   limited link from a host of its own.
 4. Needs root and the programs ``ip`` and ``tc`` (Debian's package iproute2).
 """
 
@@ -25,20 +25,20 @@ from penstock.lab.scenario.model import Scenario
 from penstock.lab.worlds.net_layout import LinkControl
 
 PORT: Final = 7777
-"""The same in every namespace."""
+"""The same port in every namespace."""
 
 BURST_BYTES: Final = 8 * 1024
-"""What a token bucket lets through at once: a few packets, a fraction of a second at 60 KB/s."""
+"""Burst of a token bucket: a few packets, a fraction of a second at 60 KB/s."""
 
 KERNEL_QUEUE_BYTES: Final = 24 * 1024
-"""What waits in the kernel; the rest waits in the broker, where it has priorities and a bound."""
+"""Queue in the kernel; the rest waits in the broker, where it has priorities and a bound."""
 
 FORWARDING: Final = "/proc/sys/net/ipv4"
-"""Where the kernel is told what to forward; each namespace has its own settings."""
+"""The kernel's forwarding settings; each namespace has its own."""
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """How the kernel limits a link, beside its rate."""
+    """How the kernel limits a link, in addition to its rate."""
 
     burst_bytes: int = BURST_BYTES
     queue_bytes: int = KERNEL_QUEUE_BYTES
@@ -48,15 +48,15 @@ NETWORKS: Final = range(100, 200)
 """The second numbers of the addresses over which clients reach brokers."""
 
 MAX_BROKERS: Final = 250
-"""One number of an address for each of them."""
+"""Each of them takes one number of an address."""
 
 
 class NoNamespaces(RuntimeError):
-    """Network namespaces cannot be made here, and why."""
+    """Network namespaces cannot be created here; the text has the reason."""
 
 
 def check_possible() -> None:
-    """Raise ``NoNamespaces`` if this process cannot lay out namespaces."""
+    """Raise ``NoNamespaces`` if this process cannot create namespaces."""
     if os.geteuid() != 0:
         raise NoNamespaces("network namespaces need root; run it as root, or without namespaces")
     for program in ("ip", "tc"):
@@ -73,7 +73,7 @@ def check_possible() -> None:
 
 
 def _remove_orphans() -> None:
-    """Take away what a run that was killed left behind: its addresses would be in our way."""
+    """Remove the interfaces of runs that were killed: their addresses would conflict."""
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False)
     for line in listed.stdout.splitlines():
         name = line.split()[0] if line.split() else ""
@@ -83,7 +83,7 @@ def _remove_orphans() -> None:
 
 
 def _free_network() -> str:
-    """The start of addresses that nobody on this host has: several runs may go on at once."""
+    """An address prefix that is free on this host, because several runs may share it."""
     shown = subprocess.run(
         ["ip", "-o", "-4", "address"], capture_output=True, text=True, check=False
     )
@@ -110,7 +110,7 @@ class Namespaces:
     limits_by_broker = False
 
     def __init__(self, shape: Shape | None = None) -> None:
-        """Raises ``NoNamespaces`` where they cannot be made."""
+        """Raises ``NoNamespaces`` where they cannot be created."""
         check_possible()
         self._shape = shape or Shape()
         self._tag = f"{os.getpid() % 46656:x}"
@@ -120,9 +120,9 @@ class Namespaces:
         self._ends: dict[tuple[str, str], str] = {}
 
     def open(self, scenario: Scenario) -> None:
-        """Make namespaces, interfaces and the limits that the scenario starts with."""
+        """Create namespaces, interfaces and the initial limits of the scenario."""
         if len(scenario.brokers) > MAX_BROKERS or len(scenario.links) > MAX_BROKERS:
-            raise NoNamespaces(f"at most {MAX_BROKERS} brokers and links have addresses here")
+            raise NoNamespaces(f"there are addresses for at most {MAX_BROKERS} brokers and links")
         for number, name in enumerate(scenario.brokers, 1):
             self._numbers[name] = number
             self._add_broker(name, number)
@@ -162,14 +162,14 @@ class Namespaces:
                 _ip("-n", self._namespace(here), "route", "add", network, "via", gateway)
 
     def keep_back(self, here: str, there: str) -> str:
-        """Forward nothing that comes from there: a program carries it on.  The interface's name."""
+        """Disable forwarding from there, for a program that forwards; returns the interface."""
         end = self._ends[here, there]
         setting = f"{FORWARDING}/conf/{end}/forwarding"
         _run(*self.command(here, ("sh", "-c", f"echo 0 > {setting}")))
         return end
 
     def send_single_segments(self, here: str, there: str) -> None:
-        """No segmentation offload on this way out: a packet is a packet, as on a wire."""
+        """Disable segmentation offload on this interface, so that packets are as on a wire."""
         _ip("-n", self._namespace(here), "link", "set", "dev", self._ends[here, there],
             "gso_max_segs", "1")  # fmt: skip
 
@@ -180,27 +180,27 @@ class Namespaces:
         return f"penstock-{os.getpid()}-{broker}"
 
     def address(self, broker: str) -> str:
-        """Where clients find a broker."""
+        """The broker's address for clients."""
         return f"{self._network}.{self._numbers[broker]}.2:{PORT}"
 
     def listen(self, broker: str) -> str:
-        """A broker listens on all its interfaces; its namespace holds nobody else."""
+        """All interfaces: the namespace holds only this broker."""
         return f"0.0.0.0:{PORT}"
 
     def neighbour_address(self, broker: str, other: str) -> str:
-        """The other end of the link."""
+        """The address of the other end of the link."""
         number = self._link_numbers[frozenset((broker, other))]
         end = 1 if self._ends[other, broker].endswith("a") else 2
         return f"10.202.{number}.{end}:{PORT}"
 
     def command(self, broker: str, command: Sequence[str]) -> tuple[str, ...]:
-        """Inside the broker's namespace."""
+        """The command inside the broker's namespace."""
         return ("ip", "netns", "exec", self._namespace(broker), *command)
 
     async def set_link(
         self, pair: tuple[str, str], bandwidth: int, cut: bool, control: LinkControl
     ) -> None:
-        """The kernel is told; the brokers are not."""
+        """Configure the kernel; the brokers are not told."""
         await asyncio.to_thread(self._limit, pair, bandwidth)
         await asyncio.to_thread(self._set_cut, pair, cut)
 
@@ -211,7 +211,7 @@ class Namespaces:
                 subprocess.run(
                     ["tc", "-n", space, "qdisc", "delete", "dev", end, "root"],
                     capture_output=True,
-                    check=False,  # there may be no limit to take away
+                    check=False,  # there may be no limit to remove
                 )
                 continue
             _run("tc", "-n", space, "qdisc", "replace", "dev", end, "root", "tbf",
@@ -224,10 +224,10 @@ class Namespaces:
         _ip("-n", self._namespace(first), "link", "set", self._ends[first, second], state)
 
     def close(self) -> None:
-        """Take the namespaces away, and with them all interfaces.
+        """Remove the namespaces and with them all interfaces.
 
-        The kernel takes its time for those; the ends outside go at once, or the next layout of this
-        process would find its names taken.
+        The kernel removes those with a delay; the outer ends are removed immediately, or the next
+        layout of this process would find its names taken.
         """
         for name, number in self._numbers.items():
             subprocess.run(

@@ -1,10 +1,10 @@
 """A scenario in the network world: real broker processes, sockets and disks on this machine.
 
-1. Every broker is a process of its own with a data directory of its own; a crash is ``kill -9``.
-2. A link's bandwidth, queue and cuts are the brokers' own (an operator does the same), or the
-   kernel's between network namespaces, as the layout has it.  Latency, jitter and loss are those
-   of the machine: what a scenario says of them counts in the simulator alone, and so do the time
-   of a sync and faults of disks and of single connections.
+1. Every broker is a process with its own data directory; a crash is ``kill -9``.
+2. Bandwidth, queue and cuts of a link are those of the brokers themselves (as an operator would set
+   them), or the kernel's between network namespaces, depending on the layout.  Latency, jitter and
+   loss are those of the machine: the scenario's values apply only in the simulator, and so do the
+   duration of a sync and faults of disks and of single connections.
 3. Publishers and subscribers are applications of the client library, in this process.
 """
 
@@ -33,7 +33,7 @@ from penstock.lab.worlds.net_clients import NetPublisher, NetSubscriber
 from penstock.lab.worlds.net_layout import Layout, Loopback
 from penstock.lab.worlds.sim import subscriber_history
 from penstock.lab.worlds.traced_broker import COMMAND, read_trace, trace_path
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig, TelemetryConfig
+from penstock.net.broker.config import BrokerConfig, NeighbourConfig, TelemetryConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess
 from penstock.sim.history import History, PublisherHistory
@@ -61,11 +61,11 @@ class NetRun:
         directory: Path | None = None,
         layout: Layout | None = None,
     ) -> None:
-        """Data go to ``directory``, or to a temporary one that is removed at the end.
+        """Data goes to ``directory``, or to a temporary one that is removed at the end.
 
-        The brokers stand on ``layout``, on loopback without one.
+        The brokers run on ``layout``, by default on loopback.
 
-        Raises ``UnsupportedFault`` if the scenario has a fault that only the simulator knows.
+        Raises ``UnsupportedFault`` if the scenario has a fault that only the simulator supports.
         """
         for fault in scenario.faults:
             for kind in fault.kinds:
@@ -96,7 +96,7 @@ class NetRun:
     # -- brokers ----------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Start every broker; the links come up by themselves."""
+        """Start every broker and wait for the links."""
         self._layout.open(self.scenario)
         for name in self.scenario.brokers:
             self.urls[name] = f"penstock://{self._layout.address(name)}"
@@ -121,7 +121,7 @@ class NetRun:
                     link.bandwidth_bytes_per_s if self._layout.limits_by_broker else 0,
                     link.queue_bytes,
                 )
-        return BrokerConfig(
+        return broker_config(
             name=name,
             data_dir=str(self._directory / f"{name}.data"),
             listen=self._layout.listen(name),
@@ -132,11 +132,11 @@ class NetRun:
         )
 
     def _present(self) -> list[str]:
-        """The brokers that are there from the beginning."""
+        """The brokers that exist from the beginning."""
         return [name for name, broker in self.scenario.brokers.items() if not broker.start_s]
 
     async def _links_are_up(self) -> None:
-        """Wait until every broker sees all its neighbours: a run begins with a whole overlay."""
+        """Wait until every broker sees all its neighbours: a run begins with a complete overlay."""
         present = self._present()
         for name in present:
             async with connect(self.urls[name], deadline_s=CONTROL_WITHIN_S) as client:
@@ -149,7 +149,7 @@ class NetRun:
     # -- time -------------------------------------------------------------------------------
 
     def run_until(self, at_s: float) -> None:
-        """Let real time pass; raises what a client failed with."""
+        """Let real time pass; raises the error of a client that failed."""
         self._run(self._sleep_until(self._started_at + seconds(at_s)))
 
     async def _sleep_until(self, instant: int) -> None:
@@ -162,13 +162,13 @@ class NetRun:
         return self._runner.run(coroutine)
 
     def start_broker(self, broker: str) -> None:
-        """A broker that nobody knew is there."""
+        """Start a broker that was unknown so far."""
         self._run(self._restart(broker))
 
     # -- clients ----------------------------------------------------------------------------
 
     def start_publisher(self, publisher: Publishers, stop_s: float) -> None:
-        """A publisher connects and publishes until ``stop_s``."""
+        """Connect a publisher, which publishes until ``stop_s``."""
         source = MessageSource(source_spec(self.scenario, publisher), self.seed)
         history = self.history.add_publisher(PublisherHistory(publisher.name, source))
         pace = Pace(
@@ -185,7 +185,7 @@ class NetRun:
         self._run(self._start(NetPublisher(history, pace, random, url, producer=producer)))
 
     def start_subscriber(self, subscriber: Subscribers) -> None:
-        """A subscriber connects and subscribes."""
+        """Connect a subscriber."""
         history = self.history.add_subscriber(subscriber_history(self.scenario, subscriber))
         self._run(self._start(NetSubscriber(history, subscriber, self.urls[subscriber.broker])))
 
@@ -195,7 +195,7 @@ class NetRun:
         self._tasks[name] = asyncio.get_running_loop().create_task(client.run(), name=name)
 
     def stop_client(self, name: str) -> None:
-        """A client goes away for good."""
+        """Stop a client for the rest of the run."""
         if name in self.history.subscribers:
             self.history.subscribers[name].left_at = time.time_ns()
         self._run(self._cancel([self._tasks.pop(name)]))
@@ -209,7 +209,7 @@ class NetRun:
     # -- faults -----------------------------------------------------------------------------
 
     def strike(self, fault: Fault) -> None:
-        """Carry out a fault."""
+        """Inject a fault."""
         match fault:
             case Fault(cut=(first, second)):
                 self._cut.add(frozenset((first, second)))
@@ -232,14 +232,14 @@ class NetRun:
                 self._run(self._add_pubend(broker))
 
     async def _restart(self, broker: str) -> None:
-        """Start a broker again while the clients go on, with its links as they were left."""
+        """Restart a broker while the clients continue; its links keep their state."""
         await asyncio.to_thread(self._processes[broker].start)
         for pair, link in self._links.items():
             if broker in pair:
                 await self._control(link.between)
 
     async def _add_pubend(self, broker: str) -> None:
-        """Stop a broker, and start it with one pubend more."""
+        """Stop a broker, and start it with one more pubend."""
         process = self._processes[broker]
         if process.running:
             await asyncio.to_thread(process.terminate)
@@ -248,7 +248,7 @@ class NetRun:
         await self._restart(broker)
 
     async def _control(self, pair: tuple[str, str]) -> None:
-        """Bring a link to its present state."""
+        """Set a link to its current state."""
         key = frozenset(pair)
         await self._layout.set_link(pair, self._bandwidth[key], key in self._cut, self._tell)
 
@@ -277,7 +277,7 @@ class NetRun:
             shutil.rmtree(self._directory, ignore_errors=True)
 
     def result(self, judged: Judgement | None = None) -> RunResult:
-        """What is left of the run; judged anew, since clients that close may be given more."""
+        """The result; judged again, because closing clients may receive more."""
         return RunResult(
             self.scenario,
             self.name,

@@ -21,14 +21,14 @@ from penstock.sim.workload import Pace, PacedSlots
 OPTIONS = ClientOptions(
     deadline_s=math.inf, session=SessionOptions(connect_within_s=60.0, reconnect_for_s=None)
 )
-"""A client of a run waits out whatever happens to its broker."""
+"""A client of a run outlasts every failure of its broker."""
 
 FAREWELL_S = 5.0
-"""How long a client may take to close before it is left alone."""
+"""Deadline for a client to close."""
 
 
 class NetPublisher:
-    """A publisher with a pace; the same pace as in the simulated world."""
+    """A publisher with a pace, the same as in the simulated world."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class NetPublisher:
         self._present.set()
 
     def leave(self) -> None:
-        """Publish nothing until ``come_back``."""
+        """Stop publishing until ``come_back``."""
         self._present.clear()
 
     def come_back(self) -> None:
@@ -60,7 +60,7 @@ class NetPublisher:
         self._present.set()
 
     async def run(self) -> None:
-        """Publish at the pace, and wait for what became of everything."""
+        """Publish at the pace, and wait for the outcome of every message."""
         spec = self.history.source.spec
         client = await connect(self._url, name=spec.producer, options=OPTIONS)
         try:
@@ -83,7 +83,7 @@ class NetPublisher:
         return done or time.time_ns() >= self._pace.stop_at
 
     async def _until_due(self) -> None:
-        """Wait for the next slot, for room, and for the publisher to be there."""
+        """Wait for the next slot, for window space, and for the publisher to be present."""
         await self._present.wait()
         limit = self._pace.max_in_flight
         while limit and self._in_flight_messages + self._pace.batch_rows > limit:
@@ -97,7 +97,7 @@ class NetPublisher:
                 return
         now = time.time_ns()
         if self._pace.rate_msgs_per_s:
-            # Slots that passed while the publisher was blocked are not made up for.
+            # Slots that passed while the publisher was blocked are skipped.
             while self._slots.next_at < now - SECOND:
                 self._slots.advance()
             due = min(self._slots.next_at, self._pace.stop_at)
@@ -149,17 +149,17 @@ class NetSubscriber:
         self._start: StartWish = subscriber.start
 
     def leave(self) -> None:
-        """Close the subscription, remembering where it stood, until ``come_back``."""
+        """Close the subscription until ``come_back``, keeping its position."""
         self._present.clear()
         self._leaving.set()
 
     def come_back(self) -> None:
-        """Subscribe again, behind what was read."""
+        """Subscribe again, after the last position."""
         self._leaving.clear()
         self._present.set()
 
     async def run(self) -> None:
-        """Subscribe and read until cancelled, with breaks where the subscriber is away."""
+        """Subscribe and read until cancelled, with pauses while the subscriber is away."""
         while True:
             await self._present.wait()
             client = await connect(self._url, name=self.history.name, options=OPTIONS)
@@ -202,14 +202,14 @@ class NetSubscriber:
                     history.received(loss.pubend, lost, time.time_ns())
                     continue
                 history.received(batch.pubend, batch.frame, time.time_ns())
-                # At once: whoever is cancelled between the two would be given it again.
+                # Immediately: cancellation between the two would cause a redelivery.
                 batch.ack()
                 if self._subscriber.read_msgs_per_s:
                     await asyncio.sleep(len(batch) / self._subscriber.read_msgs_per_s)
 
 
 async def _close(client: Client) -> None:
-    """Say goodbye; what is left unsaid by a broker that is down is judged by the history."""
+    """Close, ignoring errors: the history shows what a broker that is down did not acknowledge."""
     try:
         await client.close(deadline_s=FAREWELL_S)
     except PenstockError:

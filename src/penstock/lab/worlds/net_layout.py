@@ -1,8 +1,8 @@
-"""Where the brokers of a scenario run in the network world, and who limits their links.
+"""Where the brokers of a scenario run in the network world, and what limits their links.
 
-``Loopback`` puts all of them on 127.0.0.1, with the limits and cuts that the brokers' own links
-have: what an operator who caps a WAN link would use.  ``lab.namespaces`` gives each of them a
-network stack of its own, so that the kernel does the limiting.
+``Loopback`` runs all of them on 127.0.0.1, with the limits and cuts of the brokers' own links, as
+an operator would use them to cap a WAN link.  ``worlds.namespaces`` gives each broker a network
+stack of its own, so that the kernel limits the links.
 """
 
 from __future__ import annotations
@@ -18,49 +18,48 @@ LinkControl = Callable[[str, str, int, bool], Awaitable[None]]
 
 
 class Layout(Protocol):
-    """The ground that a scenario's brokers stand on."""
+    """The network that a scenario's brokers run on."""
 
     limits_by_broker: bool
     """Whether a broker limits its links itself."""
 
     def open(self, scenario: Scenario) -> None:
-        """Lay the ground out."""
+        """Create the network."""
         ...
 
     def address(self, broker: str) -> str:
-        """Where clients find a broker."""
+        """The broker's address for clients."""
         ...
 
     def listen(self, broker: str) -> str:
-        """Where a broker listens."""
+        """The address that a broker listens on."""
         ...
 
     def neighbour_address(self, broker: str, other: str) -> str:
-        """Where a broker finds its neighbour."""
+        """A neighbour's address for a broker."""
         ...
 
     def command(self, broker: str, command: Sequence[str]) -> tuple[str, ...]:
-        """How a broker's process is started."""
+        """The command that starts a broker's process."""
         ...
 
     async def set_link(
         self, pair: tuple[str, str], bandwidth: int, cut: bool, control: LinkControl
     ) -> None:
-        """Bring a link into this state."""
+        """Set the state of a link."""
         ...
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Remove the network."""
         ...
 
 
 class Loopback:
-    """All brokers on 127.0.0.1, each with a port of its own."""
+    """All brokers on 127.0.0.1, each on its own port."""
 
     limits_by_broker = True
 
     def __init__(self) -> None:
-        """No ports yet."""
         self._ports: dict[str, int] = {}
 
     def open(self, scenario: Scenario) -> None:
@@ -68,27 +67,24 @@ class Loopback:
         self._ports = {name: free_port() for name in scenario.brokers}
 
     def address(self, broker: str) -> str:
-        """Where clients find a broker."""
         return f"127.0.0.1:{self._ports[broker]}"
 
     def listen(self, broker: str) -> str:
-        """Where a broker listens."""
         return self.address(broker)
 
     def neighbour_address(self, broker: str, other: str) -> str:
-        """Where a broker finds its neighbour."""
         return self.address(other)
 
     def command(self, broker: str, command: Sequence[str]) -> tuple[str, ...]:
-        """As it is."""
+        """The command unchanged."""
         return tuple(command)
 
     async def set_link(
         self, pair: tuple[str, str], bandwidth: int, cut: bool, control: LinkControl
     ) -> None:
-        """Both ends are told."""
+        """Tell both ends."""
         for here, there in (pair, pair[::-1]):
             await control(here, there, bandwidth, cut)
 
     def close(self) -> None:
-        """Nothing was made."""
+        """Nothing to remove."""

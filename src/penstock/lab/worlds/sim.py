@@ -12,7 +12,7 @@ from penstock.lab.result import RunResult
 from penstock.lab.scenario.file import guaranteed_parameters
 from penstock.lab.scenario.model import Fault, Publishers, Scenario, Subscribers, grown, source_spec
 from penstock.lab.telemetry.telemetry import Telemetry
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.sim.disk import DiskModel
 from penstock.sim.history import History, PublisherHistory, SubscriberHistory
 from penstock.sim.judgement import Judgement, judge
@@ -36,7 +36,7 @@ class SimRun:
         checked: bool = False,
         digested: bool = False,
     ) -> None:
-        """``checked`` checks all invariants throughout; ``digested`` hashes what happens."""
+        """``checked`` checks all invariants throughout; ``digested`` hashes all events."""
         self.scenario = scenario
         self.seed = seed
         self.history = History()
@@ -45,14 +45,14 @@ class SimRun:
         self._digested = digested
 
     def open(self) -> None:
-        """Start every broker and raise every link."""
+        """Start every broker and bring up every link."""
         scenario = self.scenario
         interval = seconds(scenario.trace_interval_s)
         for name, broker in scenario.brokers.items():
-            config = NodeConfig(
+            config = node_config(
                 name,
                 _neighbours(scenario, name),
-                scenario.pubends_of(name),
+                pubends=scenario.pubends_of(name),
                 guaranteed=guaranteed_parameters(scenario, name),
                 trace_interval_ns=interval,
             )
@@ -64,22 +64,21 @@ class SimRun:
                 milliseconds(link.jitter_ms),
                 link.queue_bytes,
                 link.loss,
-                guaranteed_parameters(scenario, link.between[0]).congestion.links_are_fair,
+                guaranteed_parameters(scenario, link.between[0]).links_are_fair,
             )
             self.world.add_link(*link.between, model)
         self.world.start(name for name, broker in scenario.brokers.items() if not broker.start_s)
         self.world.trace_links(interval)
 
     def start_broker(self, broker: str) -> None:
-        """A broker that nobody knew is there."""
+        """Start a broker that was unknown so far."""
         self.world.restart(broker)
 
     def run_until(self, at_s: float) -> None:
-        """Let virtual time pass."""
         self.world.run_until(EPOCH + seconds(at_s))
 
     def start_publisher(self, publisher: Publishers, stop_s: float) -> None:
-        """A publisher connects and publishes until ``stop_s``."""
+        """Connect a publisher, which publishes until ``stop_s``."""
         source = MessageSource(source_spec(self.scenario, publisher), self.seed)
         history = self.history.add_publisher(PublisherHistory(publisher.name, source))
         pace = Pace(
@@ -99,7 +98,7 @@ class SimRun:
         self.world.add_client(publisher.name, machine, publisher.broker)
 
     def start_subscriber(self, subscriber: Subscribers) -> None:
-        """A subscriber connects and subscribes."""
+        """Connect a subscriber."""
         history = self.history.add_subscriber(subscriber_history(self.scenario, subscriber))
         options = ReaderOptions(durable=subscriber.durable, window_bytes=subscriber.window_bytes)
         machine = SimSubscriber(
@@ -111,7 +110,7 @@ class SimRun:
         self.world.add_client(subscriber.name, machine, subscriber.broker)
 
     def stop_client(self, name: str) -> None:
-        """A client goes away for good."""
+        """Stop a client for the rest of the run."""
         self.world.leave(name)
         if name in self.history.subscribers:
             self.history.subscribers[name].left_at = self.world.now
@@ -123,7 +122,7 @@ class SimRun:
             self.history.damage(pubend, low, high)
 
     def strike(self, fault: Fault) -> None:
-        """Everything can go wrong here; what happens to a client that is not there does nothing."""
+        """Supports every fault; a fault of an absent client has no effect."""
         world = self.world
         match fault:
             case Fault(cut=(first, second)):
@@ -165,25 +164,25 @@ class SimRun:
         return machine
 
     def _add_pubend(self, broker: str) -> None:
-        """A broker is started anew with one pubend more."""
+        """Restart a broker with one more pubend."""
         config = self.world.brokers[broker].config
-        pubends = grown(broker, config.pubends)
+        (settings,) = config.settings
+        changed = msgspec.structs.replace(settings, pubends=grown(broker, settings.pubends))
         self.world.crash(broker)
-        self.world.brokers[broker].config = msgspec.structs.replace(config, pubends=pubends)
+        self.world.brokers[broker].config = msgspec.structs.replace(config, settings=(changed,))
         self.world.restart(broker)
 
     def _may_come_back(self, client: str) -> bool:
-        """Whether a client is there and did not go for good."""
+        """Whether a client exists and has not stopped for the rest of the run."""
         subscriber = self.history.subscribers.get(client)
         stopped = subscriber is not None and subscriber.left_at is not None
         return client in self.world.clients and not stopped
 
     def close(self) -> None:
-        """Nothing is left running in virtual time."""
+        """Nothing to stop in virtual time."""
         self.telemetry.close()
 
     def result(self, judged: Judgement | None = None) -> RunResult:
-        """What is left of the run."""
         judged = judged or judge(self.history)
         judged.machine_failures = len(self.world.failures)
         for failure in self.world.failures:
@@ -212,7 +211,7 @@ def _neighbours(scenario: Scenario, broker: str) -> dict[str, int]:
 
 
 def _trims(scenario: Scenario) -> bool:
-    """Whether logs forget within the run: then "earliest" is what is left of them."""
+    """Whether logs are trimmed within the run: then "earliest" means the oldest kept message."""
     keys = {"retain_for_ns", "retain_bytes"}
     tables = [scenario.parameters.guaranteed]
     tables += [broker.guaranteed for broker in scenario.brokers.values()]

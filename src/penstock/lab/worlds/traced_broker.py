@@ -1,8 +1,8 @@
 """``python -m penstock.lab.worlds.traced_broker BROKER.toml``: a broker that a run can measure.
 
-It is the same broker as ``penstock serve`` runs.  Its telemetry is appended to a file beside its
-configuration, one JSON object a line and a write for each batch, so that a broker which is killed
-in mid-run loses at most the line that it was writing.
+It is the same broker that ``penstock serve`` runs.  Its telemetry is appended to a file beside its
+configuration, one JSON object per line and one write per batch, so that a broker that is killed
+during a run loses at most the line that it was writing.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ COMMAND = (sys.executable, "-m", "penstock.lab.worlds.traced_broker")
 
 
 def trace_path(config_path: Path) -> Path:
-    """Where the telemetry of the broker with this configuration is."""
+    """The telemetry file of the broker with this configuration."""
     return config_path.with_suffix(".trace")
 
 
 def read_trace(path: Path) -> Iterator[TraceRecord]:
-    """The records of a file; a last line that was torn by a crash is passed over."""
+    """The records of a file; a last line that a crash cut short is skipped."""
     if not path.exists():
         return
     decoder = msgspec.json.Decoder(TraceRecord)

@@ -6,46 +6,38 @@ the nearest one that is, because a misspelt limit that silently does nothing is 
 
 from __future__ import annotations
 
-import difflib
-import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from penstock.core.clock import seconds
+from penstock.core.configuration import (
+    ConfigurationError,
+    check_keys,
+    check_name,
+    field_types,
+    parse_toml,
+    raised_as,
+    read_table,
+    with_names,
+)
+from penstock.core.trace import telemetry_stream
 from penstock.net.tcp.connection import ConnectionOptions
 from penstock.overlay.node import NodeConfig
-from penstock.services.guaranteed.parameters import GuaranteedParameters
-from penstock.services.multicast.parameters import MulticastParameters
-from penstock.services.queues.parameters import (
-    AliasConfig,
-    QueueConfig,
-    QueueParameters,
-    check_configuration,
-)
+from penstock.services.registry import broker_services
 
 Positive = Annotated[int, msgspec.Meta(gt=0)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65_535)]
 PositiveSeconds = Annotated[float, msgspec.Meta(gt=0)]
-NotNegativeSeconds = Annotated[float, msgspec.Meta(ge=0)]
-
-NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""Names stand in log file names, on the command line and in telemetry; "/" and "@" mark the names
-that the broker makes up itself (sessions, internal links)."""
-
 Table = TypeVar("Table", bound=msgspec.Struct)
 
-
-def telemetry_pubend(broker: str) -> str:
-    """The stream on which a broker publishes what it measures of itself."""
-    return f"telemetry@{broker}"
+NotNegativeSeconds = Annotated[float, msgspec.Meta(ge=0)]
 
 
-class ConfigError(ValueError):
+class ConfigError(ConfigurationError):
     """The configuration cannot be used; the message names the key and what to do."""
 
 
@@ -143,50 +135,58 @@ class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     listen: str = "127.0.0.1:7400"
     datagram_port: Port = 0
     """Where datagrams are received; 0 means the number of the listening port, if it is free."""
-    pubends: NotNegative | tuple[str, ...] = 1
     admin: bool = False
     """Whether links may be controlled from other machines than this one."""
     neighbours: dict[str, NeighbourConfig] = msgspec.field(default_factory=dict)
     limits: Limits = Limits()
     connection: ConnectionOptions = ConnectionOptions()
     dial: DialConfig = DialConfig()
-    guaranteed: GuaranteedParameters = GuaranteedParameters()
-    queues: dict[str, QueueConfig] = msgspec.field(default_factory=dict)
-    aliases: dict[str, AliasConfig] = msgspec.field(default_factory=dict)
-    queue_parameters: QueueParameters = QueueParameters()
-    multicast: MulticastParameters = MulticastParameters()
     telemetry: TelemetryConfig = TelemetryConfig()
+    tables: tuple[Any, ...] = ()
+    """The services' own keys, which stand at the top of the file beside the others: a table struct
+    of each service that differs from its defaults (``ServiceDescription.table``)."""
 
     @property
     def listen_address(self) -> Address:
         """Where to accept connections; port 0 lets the system choose one."""
         return parse_address(self.listen, "listen")
 
-    @property
-    def pubend_names(self) -> tuple[str, ...]:
-        """The pubends' names: as given, or numbered after the broker."""
-        if isinstance(self.pubends, int):
-            return tuple(f"{self.name}.{number}" for number in range(1, self.pubends + 1))
-        return self.pubends
+    def table(self, kind: type[Table]) -> Table:
+        """A service's own keys; their defaults if nothing was said."""
+        return next((each for each in self.tables if isinstance(each, kind)), kind())
 
     @property
-    def own_pubends(self) -> tuple[str, ...]:
+    def own_streams(self) -> tuple[str, ...]:
         """The streams on which the broker itself publishes."""
-        return (telemetry_pubend(self.name),) if self.telemetry.publish else ()
+        return (telemetry_stream(self.name),) if self.telemetry.publish else ()
+
+    @property
+    def fair_links(self) -> bool:
+        """Whether the flows of a link take turns on it, as some service wants."""
+        return any(self.table(each.table).fair_links for each in broker_services() if each.table)
 
     def node_config(self) -> NodeConfig:
         """What the machine itself needs to know."""
+        tables = [self.table(each.table) for each in broker_services() if each.table]
         return NodeConfig(
             name=self.name,
             neighbours={name: each.cost for name, each in sorted(self.neighbours.items())},
-            pubends=(*self.pubend_names, *self.own_pubends),
-            guaranteed=self.guaranteed,
-            queues=tuple(self.queues.values()),
-            aliases=tuple(self.aliases.values()),
-            queue_parameters=self.queue_parameters,
-            multicast=self.multicast,
+            settings=tuple(each.settings_for(self.name) for each in tables),
+            own_streams=self.own_streams,
             trace_interval_ns=seconds(self.telemetry.interval_s),
         )
+
+
+def broker_config(name: str, data_dir: str, **keys: Any) -> BrokerConfig:
+    """A configuration from the keys of BROKER.toml, the services' own among them, as values."""
+    tables = []
+    for service in broker_services():
+        if service.table is not None:
+            own = [key for key in field_types(service.table) if key in keys]
+            table = service.table(**{key: keys.pop(key) for key in own})
+            if table != service.table():
+                tables.append(table)
+    return BrokerConfig(name, data_dir, tables=tuple(tables), **keys)
 
 
 def parse_address(text: str, key: str) -> Address:
@@ -199,99 +199,53 @@ def parse_address(text: str, key: str) -> Address:
 
 def load_config(path: Path) -> BrokerConfig:
     """Read and check a file; a relative ``data_dir`` is relative to the file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not TOML: {error}") from None
-    try:
-        config = parse_config(raw)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
+    with raised_as(ConfigError, path):
+        config = parse_config(parse_toml(path.read_text(encoding="utf-8")))
     return msgspec.structs.replace(config, data_dir=str(path.parent / config.data_dir))
 
 
 def parse_config(raw: Mapping[str, Any]) -> BrokerConfig:
     """Check what a file says; raises ``ConfigError``."""
-    known = dict(raw)
-    known["neighbours"] = _tables(NeighbourConfig, known.pop("neighbours", {}), "neighbours")
-    known["queues"] = _tables(QueueConfig, known.pop("queues", {}), "queues", named=True)
-    known["aliases"] = _tables(AliasConfig, known.pop("aliases", {}), "aliases", named=True)
-    config = _table(BrokerConfig, known, "")
+    with raised_as(ConfigError):
+        return _parsed(raw)
+
+
+def _parsed(raw: Mapping[str, Any]) -> BrokerConfig:
+    kinds = [each.table for each in broker_services() if each.table]
+    own_keys = [key for key in field_types(BrokerConfig) if key != "tables"]
+    check_keys(raw, [*own_keys, *(key for kind in kinds for key in field_types(kind))])
+    own = {key: value for key, value in raw.items() if key in own_keys}
+    tables = [_read(kind, raw) for kind in kinds]
+    config = msgspec.structs.replace(
+        read_table(BrokerConfig, with_names(BrokerConfig, own)),
+        tables=tuple(each for each in tables if each != type(each)()),
+    )
     _check(config)
     return config
 
 
-def _tables(kind: type[Table], raw: object, where: str, *, named: bool = False) -> dict[str, Table]:
-    """One table for each name; ``named`` structs hold their name themselves."""
-    if not isinstance(raw, dict):
-        raise ConfigError(f"{where}: expected one table for each, such as [{where}.name]")
-    read = {}
-    for name, value in raw.items():
-        if named and isinstance(value, dict):
-            value = {**value, "name": name}
-        read[name] = _table(kind, value, f"{where}.{name}")
-    return read
-
-
-def _table(kind: type[Table], raw: object, where: str) -> Table:
-    if not isinstance(raw, dict):
-        raise ConfigError(f"{where}: expected a table, such as [{where}]")
-    types = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    read = {}
-    for key, value in raw.items():
-        if key not in types:
-            close = difflib.get_close_matches(key, types, 1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(types)}"
-            raise ConfigError(f"{_joined(where, key)}: unknown key; {hint}")
-        inner = types[key]
-        is_table = isinstance(inner, type) and issubclass(inner, msgspec.Struct)
-        read[key] = _table(inner, value, _joined(where, key)) if is_table else value
-    try:
-        return msgspec.convert(read, kind)
-    except msgspec.ValidationError as error:
-        problem, _, at = str(error).partition(" - at `$")
-        if missing := re.search(r"missing required field `(\w+)`", problem):
-            raise ConfigError(f"{_joined(where, missing[1])}: missing; add it") from None
-        key = at.rstrip("`").lstrip(".")
-        raise ConfigError(f"{_joined(where, key)}: {_lowered(problem)}") from None
-
-
-def _joined(where: str, key: str) -> str:
-    return f"{where}.{key}" if where and key else where or key
-
-
-def _lowered(problem: str) -> str:
-    return problem[:1].lower() + problem[1:].replace("`", "")
+def _read(kind: type[Any], raw: Mapping[str, Any]) -> Any:
+    """A service's own keys."""
+    keys = {key: raw[key] for key in field_types(kind) if key in raw}
+    return read_table(kind, with_names(kind, keys))
 
 
 def _check(config: BrokerConfig) -> None:
     """What the types alone do not say."""
-    _check_name("name", config.name)
+    check_name("name", config.name)
     config.listen_address  # noqa: B018 - reading is what validates
     for name, neighbour in config.neighbours.items():
-        _check_name(f"neighbours.{name}", name)
         if name == config.name:
             raise ConfigError(f"neighbours.{name}: a broker is not its own neighbour; remove it")
         if neighbour.address:
             parse_address(neighbour.address, f"neighbours.{name}.address")
-    for pubend in config.pubend_names:
-        _check_name("pubends", pubend)
     if config.telemetry.run:
-        _check_name("telemetry.run", config.telemetry.run)
+        check_name("telemetry.run", config.telemetry.run)
     if config.telemetry.publish and not config.telemetry.interval_s:
         raise ConfigError("telemetry.publish: nothing is measured while telemetry.interval_s is 0")
-    if len(set(config.pubend_names)) < len(config.pubend_names):
-        raise ConfigError("pubends: a name stands twice; give each pubend its own")
-    for name in (*config.queues, *config.aliases):
-        _check_name("queues" if name in config.queues else "aliases", name)
-    try:
-        check_configuration(tuple(config.queues.values()), tuple(config.aliases.values()))
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
+    for service in broker_services():
+        if service.table is not None:
+            _check_table(config.table(service.table), config.name)
     if config.dial.first_delay_s > config.dial.longest_delay_s:
         raise ConfigError("dial.first_delay_s: more than dial.longest_delay_s; make it less")
     if config.limits.max_payload_bytes > config.connection.max_frame_bytes // 2:
@@ -301,9 +255,10 @@ def _check(config: BrokerConfig) -> None:
         )
 
 
-def _check_name(key: str, name: str) -> None:
-    if not NAME.fullmatch(name):
-        raise ConfigError(
-            f"{key}: {name!r} is not a name; use up to 64 letters, digits, dots, dashes and "
-            "underscores, beginning with a letter or digit"
-        )
+def _check_table(table: Any, broker: str) -> None:
+    try:
+        table.check(broker)
+    except ConfigurationError:
+        raise
+    except ValueError as error:
+        raise ConfigError(str(error)) from None

@@ -22,7 +22,11 @@ def write_config(path: Path, config: BrokerConfig) -> None:
 
 def dump_config(config: BrokerConfig) -> str:
     """The same as text."""
-    return "\n".join(_lines(_differing(config), ())) + "\n"
+    differing = _differing(config)
+    differing.pop("tables", None)
+    for table in config.tables:
+        differing |= _differing(table)
+    return "\n".join(_lines(differing, ())) + "\n"
 
 
 def _differing(value: msgspec.Struct) -> dict[str, Any]:

@@ -25,8 +25,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from penstock.content.codec.envelope import MalformedMessage
-from penstock.content.codec.wire import encode
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.stream import encode
 from penstock.core.intervals import IntervalSet, Tick
 from penstock.core.machine import (
     Fact,
@@ -41,6 +41,7 @@ from penstock.core.machine import (
 from penstock.overlay.wire import log_decoder
 from penstock.store.disk import DiskStore, StoreOptions
 from penstock.store.interface import Commit, StoreError
+from penstock.store.log_bounds import recovered_logs
 
 logger = logging.getLogger(__name__)
 
@@ -102,24 +103,8 @@ class Durability:
         return self._store.load_state()
 
     def logs(self) -> dict[str, tuple[Tick, Tick, int]]:
-        """First tick, end and size of each log.
-
-        A log that was never trimmed begins with its first record: below that nothing was ever said,
-        and nobody should have to ask for it.
-        """
-        store = self._store
-        found = {}
-        for name in store.log_names():
-            bounds = store.bounds(name)
-            if not bounds.end_high:
-                # Created by an append that never became durable: nothing was ever said in it.
-                continue
-            beginning = store.read(name, bounds.first_low, bounds.end_high, 0)
-            lows = [record.low for record in beginning.records]
-            lows += [low for low, _ in beginning.lost]
-            first = max(bounds.first_low, min(lows, default=bounds.first_low))
-            found[name] = (first, bounds.end_high, bounds.stored_bytes)
-        return found
+        """First tick, end and size of each log."""
+        return recovered_logs(self._store)
 
     def problems(self) -> list[str]:
         """What is wrong with the store, in whole sentences."""

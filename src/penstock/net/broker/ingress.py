@@ -15,7 +15,7 @@ single values are those of the messages' types, which the decoder has enforced b
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Protocol, cast
 
 import msgspec
 import numpy as np
@@ -23,121 +23,21 @@ import numpy as np
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.block import MalformedBlock
 from penstock.content.rows.columns import Array, Column
-from penstock.core.message import Message
+from penstock.core.message import BrokerMessage, ClientRequest, Message, RowsRequest
 from penstock.net.broker.config import Limits
-from penstock.overlay import messages as overlay
 from penstock.overlay.gate import objection
-from penstock.services.datagram import messages as datagram
-from penstock.services.guaranteed import messages as guaranteed
-from penstock.services.guaranteed.staging import messages as staging
-from penstock.services.multicast import messages as multicast
-from penstock.services.queues import messages as queues
-
-CLIENT_REQUESTS: Final[frozenset[type[Message]]] = frozenset(
-    (
-        guaranteed.OpenProducer,
-        guaranteed.CloseProducer,
-        guaranteed.Publish,
-        guaranteed.Subscribe,
-        guaranteed.Taken,
-        guaranteed.Consumed,
-        guaranteed.Unsubscribe,
-        guaranteed.WhyRequest,
-        guaranteed.DescribeStreams,
-        guaranteed.MoveCursor,
-        staging.StageRows,
-        staging.CommitStages,
-        staging.DropStages,
-        multicast.OpenGroupSender,
-        multicast.CloseGroupSender,
-        multicast.SendToGroups,
-        multicast.JoinGroup,
-        multicast.LeaveGroup,
-        multicast.GroupTaken,
-        multicast.AskGroups,
-        multicast.WhySender,
-        queues.OpenSender,
-        queues.SendToQueue,
-        queues.Receive,
-        queues.Credit,
-        queues.Given,
-        queues.Settle,
-        queues.StopReceiving,
-        queues.Browse,
-        queues.PurgeQueue,
-        queues.ListQueues,
-        queues.ChangeDestination,
-        datagram.OpenDatagram,
-        datagram.CloseDatagram,
-        datagram.SubscribeDatagrams,
-        datagram.UnsubscribeDatagrams,
-        datagram.DatagramSocketRequest,
-        datagram.DatagramWhyRequest,
-        datagram.DatagramWhyAnswer,
-        overlay.StatusRequest,
-        overlay.LinkControl,
-    )
-)
-"""All that a client may say after its Hello."""
-
-CLIENT_REPLIES: Final[frozenset[type[Message]]] = frozenset(
-    (
-        guaranteed.ProducerOpened,
-        guaranteed.ProducerRefused,
-        guaranteed.PublishReceipt,
-        guaranteed.PublishRefused,
-        guaranteed.Subscribed,
-        guaranteed.SubscribeRefused,
-        guaranteed.Delivery,
-        guaranteed.Unsubscribed,
-        guaranteed.ThrottleNotice,
-        guaranteed.WhyReply,
-        guaranteed.StreamsDescribed,
-        guaranteed.CursorMoved,
-        staging.RowsStaged,
-        staging.StagesCommitted,
-        staging.StagesDropped,
-        multicast.GroupSenderOpened,
-        multicast.GroupSendReceipt,
-        multicast.GroupSendRefused,
-        multicast.GroupJoined,
-        multicast.GroupLeft,
-        multicast.GroupView,
-        multicast.GroupDelivery,
-        multicast.GroupsAnswer,
-        queues.SenderOpened,
-        queues.SendReceipt,
-        queues.SendRefused,
-        queues.Receiving,
-        queues.Deliver,
-        queues.Settled,
-        queues.ReceivingStopped,
-        queues.Browsed,
-        queues.QueueAnswer,
-        datagram.DatagramOpened,
-        datagram.DatagramsSubscribed,
-        datagram.DatagramSocketOffer,
-        datagram.DatagramWhyReply,
-        datagram.DatagramWhyQuestion,
-        overlay.Status,
-        overlay.LinkControlled,
-    )
-)
-"""All that a client is told."""
-
-WITH_ROWS: Final = (
-    guaranteed.Publish,
-    queues.SendToQueue,
-    staging.StageRows,
-    multicast.SendToGroups,
-)
-"""What brings rows in from a client."""
-
-NOT_BETWEEN_BROKERS: Final = CLIENT_REQUESTS | CLIENT_REPLIES | {overlay.Hello}
 
 
 class Breach(Exception):
     """The peer does not keep to the protocol; its connection must end."""
+
+
+class HasBatch(Protocol):
+    """What every ``RowsRequest`` has."""
+
+    @property
+    def batch(self) -> Batch:
+        """The rows."""
 
 
 class Refused(Exception):
@@ -146,7 +46,7 @@ class Refused(Exception):
 
 def check_neighbour(message: Message) -> None:
     """Let a message from a neighbour pass, or raise ``Breach``."""
-    if type(message) in NOT_BETWEEN_BROKERS:
+    if not isinstance(message, BrokerMessage):
         raise Breach(f"{type(message).__name__} is not a message between brokers")
     problem = objection(message)
     if problem:
@@ -160,21 +60,25 @@ class Ingress:
         """These limits hold for every session."""
         self._limits = limits
 
-    def check_client(self, message: Message) -> Message:
+    def check_client(self, message: Message) -> ClientRequest:
         """The message to hand on; raises ``Breach`` or ``Refused``."""
-        if isinstance(message, WITH_ROWS):
-            self._check_batch(message.batch)
-        elif isinstance(message, guaranteed.Subscribe):
-            window_bytes = min(message.window_bytes, self._limits.max_window_bytes)
-            if window_bytes <= 0:
-                raise Breach(f"subscription {message.subscription!r} has no window")
-            if window_bytes < message.window_bytes:
-                return msgspec.structs.replace(message, window_bytes=window_bytes)
-        elif type(message) not in CLIENT_REQUESTS:
+        if isinstance(message, RowsRequest):
+            self._check_batch(cast(HasBatch, message).batch)
+            return message
+        if not isinstance(message, ClientRequest):
             raise Breach(f"{type(message).__name__} is not a message that a client may send")
-        elif problem := objection(message):
+        if problem := objection(message):
             raise Breach(problem)
-        return message
+        return self._within_window(message)
+
+    def _within_window(self, message: ClientRequest) -> ClientRequest:
+        """The request with its window, if it asks for one, cut to what is allowed."""
+        wanted = getattr(message, "window_bytes", None)
+        if wanted is None or 0 < wanted <= self._limits.max_window_bytes:
+            return message
+        if wanted <= 0:
+            raise Breach(f"{type(message).__name__}.window_bytes is not positive")
+        return msgspec.structs.replace(message, window_bytes=self._limits.max_window_bytes)
 
     def _check_batch(self, batch: Batch) -> None:
         if not self._clearly_fine(batch):

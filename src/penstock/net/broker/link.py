@@ -9,9 +9,9 @@ from typing import Protocol
 from penstock.core.clock import Duration, Instant
 from penstock.core.machine import LinkName, Priority, Send
 from penstock.core.message import Message
+from penstock.mechanisms.back_off import BackOff
 from penstock.net.broker.config import NeighbourConfig
 from penstock.net.tcp.connection import Connection
-from penstock.net.tcp.dialling import BackOff
 from penstock.net.tcp.outbox import Outbox
 from penstock.net.wall_clock import WallClock
 

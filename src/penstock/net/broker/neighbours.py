@@ -22,14 +22,21 @@ from contextlib import suppress
 from random import Random
 
 from penstock.content.rows.columns import Buffer
+from penstock.core.clock import in_seconds, seconds
 from penstock.core.machine import Fact, LinkDown, LinkName, LinkUp, Received, Send
 from penstock.core.message import Message
-from penstock.net.broker.config import Address, BrokerConfig, NeighbourConfig, parse_address
+from penstock.mechanisms.back_off import BackOff
+from penstock.net.broker.config import (
+    Address,
+    BrokerConfig,
+    DialConfig,
+    NeighbourConfig,
+    parse_address,
+)
 from penstock.net.broker.ingress import Breach, check_neighbour
 from penstock.net.broker.link import Link
 from penstock.net.broker.sessions import Feed
 from penstock.net.tcp.connection import Connection
-from penstock.net.tcp.dialling import BackOff
 from penstock.net.tcp.outbox import Outbox
 from penstock.net.tcp.transport import connect
 from penstock.net.wall_clock import WallClock
@@ -51,7 +58,7 @@ class Neighbours:
         self._clock = clock
         self._feed = feed
         self._links = {
-            name: Link(name, each, self._outbox(each), BackOff(config.dial, random), clock, self)
+            name: Link(name, each, self._outbox(each), _back_off(config.dial, random), clock, self)
             for name, each in sorted(config.neighbours.items())
         }
         self._tasks: list[asyncio.Task[None]] = []
@@ -73,7 +80,7 @@ class Neighbours:
     def _outbox(self, config: NeighbourConfig) -> Outbox:
         queue: LinkQueue[list[Buffer]] = LinkQueue(
             data_limit_bytes=config.queue_bytes,
-            fair=self._config.guaranteed.congestion.links_are_fair,
+            fair=self._config.fair_links,
         )
         return Outbox(self._clock, queue, config.bandwidth_bytes_per_s)
 
@@ -241,7 +248,7 @@ class Neighbours:
             await link.dial_wanted.wait()
             link.dial_now.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(link.back_off.pause_s()):
+                async with asyncio.timeout(in_seconds(link.back_off.next_wait())):
                     await link.dial_now.wait()
             if not link.dial_wanted.is_set():
                 continue
@@ -273,6 +280,18 @@ class Neighbours:
             return problem
         self._offer(link, connection, dialled_by=self._config.name)
         return ""
+
+
+def _back_off(dial: DialConfig, random: Random) -> BackOff:
+    """Only a connection that lasts as long as the longest pause counts as a success."""
+    longest = seconds(dial.longest_delay_s)
+    return BackOff(
+        random,
+        first=seconds(dial.first_delay_s),
+        longest=longest,
+        settled=longest,
+        starts_at_once=True,
+    )
 
 
 def _is_another_broker(old: Connection, new: Connection) -> bool:

@@ -13,35 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
-from typing import Any, Final
+from typing import Final
 
 from penstock.core.machine import LinkName
-from penstock.core.message import Message, Right
-from penstock.net.broker.ingress import CLIENT_REQUESTS
+from penstock.core.message import ClientRequest, Message, Right
 from penstock.net.tcp.connection import Connection
-from penstock.overlay.messages import LinkControl, LinkControlled
-from penstock.services.guaranteed.messages import SubscribeRefused, Unsubscribe
-from penstock.services.queues.messages import ChangeDestination, PurgeQueue, QueueAnswer
-
-ADMINISTRATIVE: Final[frozenset[type[Message]]] = frozenset(
-    kind for kind in CLIENT_REQUESTS if kind.right is Right.ADMINISTER
-)
-"""What may need more than the use of the broker."""
 
 NOT_ALLOWED: Final = "only clients on the broker's own machine may do this, unless admin = true"
 
-REFUSALS: Final[dict[type[Message], Callable[[Any], Message]]] = {
-    LinkControl: lambda request: LinkControlled(request.link, NOT_ALLOWED),
-    PurgeQueue: lambda request: QueueAnswer(request.request, b"", NOT_ALLOWED),
-    ChangeDestination: lambda request: QueueAnswer(request.request, b"", NOT_ALLOWED),
-    Unsubscribe: lambda request: SubscribeRefused(
-        request.subscription,
-        f"{NOT_ALLOWED}; or connect to the subscription and delete it from there",
-    ),
-}
-
-IsOwn = Callable[[LinkName, str], bool]
-"""Whether a session is connected to a subscription of this name."""
+IsOwn = Callable[[LinkName, Message], bool]
+"""Whether a request concerns only what belongs to the session that sent it."""
 
 
 def may_administer(connection: Connection, *, admin: bool) -> bool:
@@ -57,11 +38,14 @@ def may_administer(connection: Connection, *, admin: bool) -> bool:
 
 
 def refusal(
-    message: Message, connection: Connection, session: LinkName, *, admin: bool, is_own: IsOwn
+    message: ClientRequest,
+    connection: Connection,
+    session: LinkName,
+    *,
+    admin: bool,
+    is_own: IsOwn,
 ) -> Message | None:
     """The answer to a client that may not do this; None if it may."""
     if message.needed_right is not Right.ADMINISTER or may_administer(connection, admin=admin):
         return None
-    if isinstance(message, Unsubscribe) and is_own(session, message.subscription):
-        return None
-    return REFUSALS[type(message)](message)
+    return None if is_own(session, message) else message.refused(NOT_ALLOWED)

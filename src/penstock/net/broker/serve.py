@@ -16,9 +16,10 @@ from typing import Final
 import msgspec
 import uvloop
 
+from penstock.core.clock import in_seconds
 from penstock.core.machine_failure import MachineFailed
 from penstock.net.broker.config import BrokerConfig
-from penstock.net.broker.restarts import Restarts
+from penstock.net.broker.restarts import restart_back_off
 from penstock.net.broker.server import BrokerServer
 from penstock.net.broker.telemetry import TraceSink
 
@@ -51,18 +52,18 @@ def serve(
     nothing of the failed one is left; raises ``MachineFailed`` when it has failed too often.
     """
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    restarts = Restarts()
+    restarts = restart_back_off()
     pause_s = 0.0
     while True:
         ended = uvloop.run(_serve(config, on_ready, on_trace, pause_s))
         if ended.failure is None:
             return
-        again_s = restarts.pause_s(time.monotonic())
-        if again_s is None:
+        wait = restarts.wait_after_failure(time.monotonic_ns())
+        if wait is None:
             logger.critical("the broker failed too often and gives up: %s", ended.failure)
             raise ended.failure
-        logger.warning("the broker starts again in %g s", again_s)
-        pause_s = again_s
+        pause_s = in_seconds(wait)
+        logger.warning("the broker starts again in %g s", pause_s)
         # Neighbours and clients come back to where the broker was.
         config = msgspec.structs.replace(config, listen=ended.listened_at)
         on_ready = _already_said

@@ -16,44 +16,41 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from penstock.core.clock import Instant, in_seconds
+from penstock.core.clock_skew import TOLERATED, span
 from penstock.core.datagrams import BestEffort
-from penstock.core.machine import CloseSession, Fact, LinkName, Send
+from penstock.core.machine import OWN_SESSION, CloseSession, Fact, LinkName, Send
 from penstock.core.machine_failure import MachineFailed, sender_of
-from penstock.core.message import Message
+from penstock.core.message import ClientRequest, Message, Right
 from penstock.core.randomness import random_stream
+from penstock.core.trace import TraceRecord
 from penstock.net.broker.config import Address, BrokerConfig
 from penstock.net.broker.driver import Driver
 from penstock.net.broker.durability import Durability
 from penstock.net.broker.link_monitor import LinkMonitor
 from penstock.net.broker.neighbours import Neighbours
-from penstock.net.broker.rights import ADMINISTRATIVE, refusal
+from penstock.net.broker.rights import refusal
 from penstock.net.broker.sessions import SESSION_PREFIX, Sessions
-from penstock.net.broker.status import (
-    MAX_LISTED_SUBSCRIPTIONS,
-    BrokerStatus,
-    durable_statuses,
-    link_statuses,
-    pubend_statuses,
-    subscription_statuses,
-)
+from penstock.net.broker.status import BrokerStatus, link_statuses
 from penstock.net.broker.telemetry import Telemetry, TraceSink
-from penstock.net.broker.telemetry_stream import TelemetryStream
 from penstock.net.tcp.connection import Connection
 from penstock.net.tcp.receive_budget import ReceiveBudget
 from penstock.net.udp.broker_socket import DatagramSocket
 from penstock.net.wall_clock import WallClock
-from penstock.overlay.messages import Hello, LinkControl, LinkControlled, Status, StatusRequest
+from penstock.overlay.messages import (
+    DatagramSocketRequest,
+    Hello,
+    LinkControl,
+    StatusRequest,
+)
 from penstock.overlay.node import BrokerNode
-from penstock.services.datagram.messages import DatagramSocketRequest
-from penstock.services.guaranteed.links import OWN_SESSION
-from penstock.services.guaranteed.source.clock_skew import TOLERATED, span
+from penstock.services.registry import broker_services
 from penstock.store.disk import StoreOptions
 from penstock.store.interface import StoreError
 from penstock.version import __version__
@@ -79,6 +76,28 @@ STOP_TIMEOUT_S: Final = 10.0
 """How long a stopping broker waits for the disk before it gives up on acknowledging."""
 
 
+class OwnPublisher(Protocol):
+    """Publishes a broker's own telemetry, as a client of its own machine."""
+
+    def start(self) -> None:
+        """Open the stream."""
+
+    def add(self, records: Iterable[TraceRecord]) -> None:
+        """Publish records, at once or with the next publication."""
+
+    def answered(self, message: Message) -> None:
+        """The machine answered."""
+
+
+def _telemetry_stream(
+    broker: str, run: str, feed: Callable[[Iterable[Fact]], None]
+) -> OwnPublisher:
+    """The publisher of the first service that offers one."""
+    publishers = (each.telemetry_publisher for each in broker_services())
+    made: OwnPublisher = next(each for each in publishers if each)(broker, run, feed)
+    return made
+
+
 class BrokerServer:
     """One broker, from ``start`` to ``stop``."""
 
@@ -88,7 +107,7 @@ class BrokerServer:
         self._telemetry = Telemetry(config.name)
         if on_trace is not None:
             self._telemetry.add_sink(on_trace)
-        self._stream: TelemetryStream | None = None
+        self._stream: OwnPublisher | None = None
         self._durability = Durability(self._store_answered)
         self._clock = WallClock()
         self._listener: asyncio.Server | None = None
@@ -131,7 +150,7 @@ class BrokerServer:
         self.node = BrokerNode(
             config.node_config(), saved=saved, logs=self._durability.logs(), now=incarnation
         )
-        self.node.guaranteed.clock_measured(self._clock.ahead_ns)
+        self.node.clock_measured(self._clock.ahead_ns)
         self._started_at: Instant = incarnation
         software = f"penstock {__version__}"
         self._hello = Hello("broker", config.name, incarnation, software, identity.hex())
@@ -142,7 +161,7 @@ class BrokerServer:
         )
         if config.telemetry.publish:
             run = config.telemetry.run or config.name
-            self._stream = TelemetryStream(config.name, run, self._driver.feed)
+            self._stream = _telemetry_stream(config.name, run, self._driver.feed)
             self._telemetry.add_sink(self._stream.add)
         random = random_stream(incarnation, config.name, "dialling")
         self._neighbours = Neighbours(config, self._hello, self._clock, self._overheard, random)
@@ -200,6 +219,7 @@ class BrokerServer:
         if self._listener is not None:
             self._listener.close()
         self._monitor.stop()
+        self._watch.cancel()
         self._driver.stop()
         self._datagrams.close()
         lost = [*self._sessions.abort_all(CRASHED), *await self._neighbours.abort_all(CRASHED)]
@@ -258,7 +278,7 @@ class BrokerServer:
 
     def close_session(self, effect: CloseSession) -> None:
         """End a client's connection."""
-        self._sessions.close(effect.session, effect.reason)
+        self._sessions.close(effect.session, effect.reason, effect.code, effect.subject)
 
     def machine_failed(self, fact: Fact | None, error: Exception) -> None:
         """Note who sent what the machine could not handle, and stop."""
@@ -287,35 +307,37 @@ class BrokerServer:
     # -- operators --------------------------------------------------------------------------
 
     def _operate(
-        self, message: Message, connection: Connection, session: LinkName
+        self, message: ClientRequest, connection: Connection, session: LinkName
     ) -> Message | None:
         """Answer what is for the broker itself; None if it is for the machine."""
-        kind = type(message)
-        if kind in ADMINISTRATIVE:
-            is_own = self.node.guaranteed.edge.has
-            refused = refusal(message, connection, session, admin=self.config.admin, is_own=is_own)
+        if message.right is Right.ADMINISTER:
+            refused = refusal(
+                message,
+                connection,
+                session,
+                admin=self.config.admin,
+                is_own=self.node.owns,
+            )
             if refused is not None:
                 return refused
-        if kind not in OPERATIONS:
+        if type(message) not in OPERATIONS:
             return None
         if isinstance(message, StatusRequest):
-            return Status(msgspec.json.encode(self.status()))
+            status: Message = message.answered(msgspec.json.encode(self.status()))
+            return status
         if isinstance(message, DatagramSocketRequest):
             return self._datagrams.offer(session)
         if isinstance(message, LinkControl):
             problem = self._neighbours.control(
                 message.link, message.bandwidth_bytes_per_s, cut=message.cut
             )
-            return LinkControlled(message.link, problem)
+            controlled: Message = message.answered(message.link, problem=problem)
+            return controlled
         return None
 
     def status(self) -> BrokerStatus:
         """How the broker is."""
         now = self._clock.now()
-        service = self.node.guaranteed
-        subscriptions = service.edge.subscriptions()
-        listed = subscriptions[:MAX_LISTED_SUBSCRIPTIONS]
-        durable = durable_statuses(service.edge, now)
         return BrokerStatus(
             name=self.config.name,
             software=self._hello.software,
@@ -325,12 +347,7 @@ class BrokerServer:
             sessions=len(self._sessions),
             store_load=self._durability.load,
             links=link_statuses(self._neighbours.links),
-            pubends=pubend_statuses(service.pubends, now),
-            subscriptions=subscription_statuses(listed, now),
-            unlisted_subscriptions=len(subscriptions) - len(listed),
-            durable_subscriptions=durable,
-            unlisted_durable_subscriptions=len(service.edge.durable_subscriptions()) - len(durable),
-            horizons=service.edge.horizons(),
+            services=self.node.status(now),
             problems=tuple(self._problems(now)),
         )
 
@@ -357,7 +374,7 @@ class BrokerServer:
         """Log what the machine knows to be wrong, once, and tell clients that it concerns."""
         logged: set[str] = set()
         while True:
-            self.node.guaranteed.clock_measured(self._clock.ahead_ns)
+            self.node.clock_measured(self._clock.ahead_ns)
             for problem in [*self.node.problems(self._clock.now()), *self._clock_problem()]:
                 key = problem.partition(" by ")[0].partition(":")[0]
                 if key not in logged:

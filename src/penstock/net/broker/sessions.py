@@ -18,7 +18,7 @@ from typing import Final
 
 from penstock.content.rows.columns import Buffer
 from penstock.core.machine import Fact, LinkName, Priority, Received, SessionClosed, SessionOpened
-from penstock.core.message import Message
+from penstock.core.message import ClientRequest, Message, RowsRequest
 from penstock.net.broker.config import Limits
 from penstock.net.broker.ingress import Breach, Ingress, Refused
 from penstock.net.broker.work_turns import WorkTurns, is_quick
@@ -26,17 +26,10 @@ from penstock.net.tcp.connection import Connection
 from penstock.net.tcp.outbox import Outbox
 from penstock.net.wall_clock import WallClock
 from penstock.overlay.link_queue import LinkQueue, LinkStatistics
-from penstock.services.guaranteed.messages import Publish, PublishRefused
-from penstock.services.guaranteed.staging.messages import RowsStaged, StageRows
-from penstock.services.multicast.messages import GroupSendRefused, SendToGroups
-from penstock.services.queues.messages import SendRefused, SendToQueue
 
 logger = logging.getLogger(__name__)
 
 SESSION_PREFIX: Final = "client/"
-
-STORED: Final = frozenset((Publish, SendToQueue, StageRows))
-"""What the store must take in."""
 
 PAUSE_AT_LOAD: Final = 0.5
 """Half of what the store can hold uncommitted: what is being read meanwhile still fits."""
@@ -46,7 +39,7 @@ RESUME_AT_LOAD: Final = 0.25
 disk has work while the clients wake up."""
 
 Feed = Callable[[Iterable[Fact]], None]
-Operate = Callable[[Message, Connection, LinkName], Message | None]
+Operate = Callable[[ClientRequest, Connection, LinkName], Message | None]
 """Answers what is for the broker itself and not for its machine; None if it is for the machine."""
 
 
@@ -78,11 +71,11 @@ class Session:
         peer = self.connection.peer
         return f"{self.name} ({peer.name if peer else '?'} at {self.connection.peer_address})"
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str, code: str = "", subject: str = "") -> None:
         """Disconnect the client; what waits is not worth keeping it for."""
         logger.info("session %s (%s) closed: %s", self.name, self.connection.peer_address, reason)
         self.outbox.detach()
-        self.connection.close(reason)
+        self.connection.close(reason, code, subject)
 
     # -- the connection's calls -------------------------------------------------------------
 
@@ -150,11 +143,11 @@ class Sessions:
         """A client by the name of its session; None if it is gone."""
         return self._by_name.get(name)
 
-    def close(self, name: LinkName, reason: str) -> None:
+    def close(self, name: LinkName, reason: str, code: str = "", subject: str = "") -> None:
         """Disconnect a client."""
         session = self._by_name.get(name)
         if session is not None:
-            session.close(reason)
+            session.close(reason, code, subject)
 
     def close_all(self, reason: str) -> list[Connection]:
         """Disconnect everybody; returns the connections that are closing."""
@@ -203,8 +196,8 @@ class Sessions:
             try:
                 checked = self._ingress.check_client(message)
             except Refused as refusal:
-                assert isinstance(message, Publish | SendToQueue | StageRows | SendToGroups)
-                session.send(_refusal(message, str(refusal)))
+                assert isinstance(message, RowsRequest)
+                session.send(message.refused(str(refusal)))
                 continue
             except Breach as error:
                 breach = str(error)
@@ -213,7 +206,7 @@ class Sessions:
             if answer is not None:
                 session.send(answer)
                 continue
-            session.publishes = session.publishes or type(checked) in STORED
+            session.publishes = session.publishes or checked.stored
             facts.append(Received(session.name, checked))
         self._feed(facts)
         if breach:
@@ -243,18 +236,3 @@ class Sessions:
         if self._by_name.pop(session.name, None) is not None:
             logger.debug("session %s ended: %s", session.name, reason)
             self._feed((SessionClosed(session.name),))
-
-
-def _refusal(
-    message: Publish | SendToQueue | StageRows | SendToGroups, reason: str
-) -> PublishRefused | SendRefused | RowsStaged | GroupSendRefused:
-    if isinstance(message, SendToQueue):
-        count = len(message.batch)
-        return SendRefused(message.producer, message.queue, message.first_sequence, count, reason)
-    if isinstance(message, SendToGroups):
-        count = len(message.batch)
-        return GroupSendRefused(message.producer, message.first_sequence, count, reason)
-    if isinstance(message, StageRows):
-        key = (message.sink, message.epoch, message.stage)
-        return RowsStaged(*key, message.first_row, problem=reason)
-    return PublishRefused(message.producer, message.first_sequence, len(message.batch), reason)

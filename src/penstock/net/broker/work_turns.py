@@ -21,25 +21,11 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Final, Generic, Protocol, TypeVar
 
-from penstock.core.message import Message
-from penstock.services.guaranteed.messages import Consumed, Publish, Taken
-from penstock.services.guaranteed.staging.messages import StageRows
-from penstock.services.multicast.messages import GroupTaken, SendToGroups
-from penstock.services.queues.messages import Credit, Given, SendToQueue, Settle
+from penstock.core.message import ClientRequest, Message
+from penstock.overlay.wire import vocabulary
 
-QUICK: Final[frozenset[type[Message]]] = frozenset(
-    (
-        Publish,
-        Taken,
-        Consumed,
-        SendToQueue,
-        Credit,
-        Given,
-        Settle,
-        SendToGroups,
-        GroupTaken,
-        StageRows,
-    )
+QUICK: Final = frozenset(
+    kind for kind in vocabulary(ClientRequest) if issubclass(kind, ClientRequest) and kind.quick
 )
 """What every message of an application comes to: a few are handled at once, and never measured."""
 

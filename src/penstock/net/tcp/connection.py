@@ -28,8 +28,8 @@ from typing import Annotated, Any, Final, Protocol, cast
 
 import msgspec
 
-from penstock.content.codec.envelope import MalformedMessage
-from penstock.content.codec.wire import encode
+from penstock.content.codec.malformed import MalformedMessage
+from penstock.content.codec.stream import encode
 from penstock.content.rows.columns import Buffer
 from penstock.core.message import Message
 from penstock.net.broker.kept_memory import keep_freed_memory
@@ -139,6 +139,8 @@ class Connection(asyncio.BufferedProtocol):
         self._close_reason: str | None = None
         self.farewell_code = ""
         """The code of the peer's ``Goodbye``, if it said one with a code."""
+        self.farewell_subject = ""
+        """What the code is about, if it is not the connection itself."""
         self._announced = False
         self._lost: asyncio.Future[None] = self._loop.create_future()
 
@@ -214,12 +216,12 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- ending -----------------------------------------------------------------------------
 
-    def close(self, reason: str, code: str = "") -> None:
+    def close(self, reason: str, code: str = "", subject: str = "") -> None:
         """Send what waits, tell the peer why, and end the connection."""
         if self._close_reason is not None:
             return
         self.resume_reading()
-        self._put(encode(Goodbye(reason, code)))
+        self._put(encode(Goodbye(reason, code, subject)))
         self._end(reason)
         if self._transport is None:
             return
@@ -380,7 +382,7 @@ class Connection(asyncio.BufferedProtocol):
         if kept:
             self.handler.on_messages(self, kept)
         if farewell is not None and self._close_reason is None:
-            self.farewell_code = farewell.code
+            self.farewell_code, self.farewell_subject = farewell.code, farewell.subject
             self._end(farewell.reason)
             self.flush()
             if self._transport is not None:

@@ -12,13 +12,13 @@ import asyncio
 import sys
 from typing import Final
 
-from penstock.content.codec.wire import encode
+from penstock.content.codec.stream import encode
 from penstock.content.rows.columns import Buffer
 from penstock.core.clock import Instant, in_seconds
 from penstock.core.machine import Priority
 from penstock.core.message import Message
+from penstock.mechanisms.pacer import UNLIMITED, Pacer
 from penstock.net.tcp.connection import Connection
-from penstock.net.tcp.shaping import UNLIMITED, LinkPacer
 from penstock.net.wall_clock import WallClock
 from penstock.overlay.link_queue import LinkQueue, LinkStatistics
 
@@ -37,7 +37,7 @@ class Outbox:
         """Not connected at first."""
         self._clock = clock
         self._queue = queue
-        self._pacer = LinkPacer(rate_bytes_per_s)
+        self._pacer = Pacer(rate_bytes_per_s)
         self._loop = asyncio.get_running_loop()
         self._connection: Connection | None = None
         self._pump_scheduled = False
@@ -62,7 +62,7 @@ class Outbox:
         return taken
 
     @property
-    def pacer(self) -> LinkPacer:
+    def pacer(self) -> Pacer:
         """The link's pace, which datagrams on the same link keep to as well."""
         return self._pacer
 

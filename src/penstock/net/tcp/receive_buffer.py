@@ -19,7 +19,8 @@ from typing import Final
 
 import numpy as np
 
-from penstock.content.codec.envelope import ENVELOPE, MalformedMessage, body_length
+from penstock.content.codec.envelope import ENVELOPE, body_length
+from penstock.content.codec.malformed import MalformedMessage
 from penstock.content.rows.columns import Buffer
 
 FIRST_BUFFER_BYTES: Final = 16 * 1024

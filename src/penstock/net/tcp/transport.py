@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from penstock.core.message import Message
+from penstock.net.loop_world import world_here
 from penstock.net.tcp.connection import Connection, ConnectionHandler, ConnectionOptions
 from penstock.overlay.messages import Hello
 
@@ -36,11 +37,17 @@ async def connect(
     opening = _Opening(handler)
     loop = asyncio.get_running_loop()
     connection: Connection | None = None
+
+    def make() -> Connection:
+        return Connection(hello, opening, options)
+
     try:
         async with asyncio.timeout(timeout_s):
-            _, connection = await loop.create_connection(
-                lambda: Connection(hello, opening, options), host, port
-            )
+            world = world_here()
+            if world is None:
+                _, connection = await loop.create_connection(make, host, port)
+            else:
+                connection = await world.dial(make, host, port)
             await opening.opened
     except BaseException:
         if connection is not None:

@@ -19,7 +19,8 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from penstock.content.codec.envelope import MalformedMessage
+from penstock.content.codec.datagram import DatagramDecoder, datagram_of, encode_message
+from penstock.content.codec.malformed import MalformedMessage
 from penstock.core.datagrams import BestEffort, ReceivedTogether, SendTogether
 from penstock.core.machine import (
     Fact,
@@ -32,18 +33,13 @@ from penstock.core.machine import (
     SessionClosed,
 )
 from penstock.core.message import Message
+from penstock.mechanisms.pacer import Pacer
 from penstock.net.broker.link import Link
-from penstock.net.tcp.shaping import LinkPacer
 from penstock.net.udp.drained_socket import DrainedSocket, SocketAddress, bound_socket
 from penstock.net.udp.outbox import DatagramOutbox
-from penstock.net.udp.packing import Unpacker, datagram_of, encode_message
 from penstock.net.wall_clock import WallClock
-from penstock.services.datagram.messages import (
-    AddressBound,
-    BindAddress,
-    DatagramPort,
-    DatagramSocketOffer,
-)
+from penstock.overlay.messages import AddressBound, BindAddress, DatagramPort, DatagramSocketOffer
+from penstock.overlay.wire import datagram_messages
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +58,7 @@ class DatagramSocket:
         self.dropped_datagrams = 0
         self._clock = clock
         self._feed = feed
-        self._unpacker = Unpacker()
+        self._decoder = DatagramDecoder(datagram_messages())
         self._links: Mapping[LinkName, Link] = {}
         self._senders: dict[SocketAddress, LinkName] = {}
         self._outboxes: dict[LinkName, DatagramOutbox] = {}
@@ -137,7 +133,7 @@ class DatagramSocket:
         host = link.connection.peer_address.rpartition(":")[0].strip("[]")
         self._connect(name, (host, port), link.outbox.pacer)
 
-    def _connect(self, name: LinkName, address: SocketAddress, pacer: LinkPacer) -> None:
+    def _connect(self, name: LinkName, address: SocketAddress, pacer: Pacer) -> None:
         self._forget(name, keep_secret=True)
         self._senders[address] = name
         self._addresses[name] = address
@@ -180,7 +176,7 @@ class DatagramSocket:
     def _datagram(self, data: memoryview, address: SocketAddress) -> None:
         """A datagram came."""
         try:
-            messages = self._unpacker.unpacked(data)
+            messages = self._decoder.decode(data)
         except MalformedMessage as error:
             self.dropped_datagrams += 1
             logger.debug("a datagram from %s is no message: %s", address[0], error)
@@ -231,5 +227,5 @@ class DatagramSocket:
             self.dropped_datagrams += 1
             return
         if self._addresses.get(session) != address:
-            self._connect(session, address, LinkPacer())
+            self._connect(session, address, Pacer())
         self._transmit(datagram_of([encode_message(AddressBound())]), address)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from penstock.content.codec.datagram import OVERHEAD_BYTES, DatagramPacker, encode_message
 from penstock.core.clock import in_seconds
 from penstock.core.machine import Priority
 from penstock.core.message import Message
-from penstock.net.tcp.shaping import UNLIMITED, LinkPacer
-from penstock.net.udp.packing import OVERHEAD_BYTES, Packer, encode_message
+from penstock.mechanisms.pacer import UNLIMITED, Pacer
 from penstock.net.wall_clock import WallClock
 from penstock.overlay.drop_tail import DropTail
 
@@ -26,7 +26,7 @@ class DatagramOutbox:
     def __init__(
         self,
         clock: WallClock,
-        pacer: LinkPacer,
+        pacer: Pacer,
         send: Callable[[bytes], None],
         datagram_bytes: int,
     ) -> None:
@@ -36,7 +36,7 @@ class DatagramOutbox:
         self._clock = clock
         self._pacer = pacer
         self._queue: DropTail[bytes] = DropTail()
-        self._packer = Packer(datagram_bytes, send)
+        self._packer = DatagramPacker(datagram_bytes, send)
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.Handle | None = None
 

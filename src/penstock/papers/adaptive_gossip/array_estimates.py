@@ -1,11 +1,11 @@
-"""The estimates that gossip computes, for all peers at once."""
+"""The estimates that gossip computes, as arrays over all peers."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.services.gossip.laws.improved_law import LARGEST_RATIO, mixed, with_own
+from penstock.services.gossip.laws.improved_rate import LARGEST_RATIO, mixed, with_own
 from penstock.services.gossip.membership.group_size import (
     OFFSET,
     PAPER_GROUP,
@@ -20,10 +20,10 @@ Integers = NDArray[np.int64]
 
 
 class GossipedMeans:
-    """What ``GossipedMean`` is for one peer."""
+    """``GossipedMean`` for all peers."""
 
     def __init__(self, value: Floats, weight: Floats) -> None:
-        """A weight of 0 is not knowing."""
+        """A weight of 0 means unknown."""
         self.value = value
         self.weight = weight
         self._heard_sum = np.zeros_like(value)
@@ -31,7 +31,7 @@ class GossipedMeans:
         self._voices = np.zeros_like(value)
 
     def heard(self, receivers: Integers, senders: Integers) -> None:
-        """Each of these peers hears one of these; a peer may hear several."""
+        """Each receiver merges the estimate of its sender; a peer may occur several times."""
         values, weights = self.value[senders], self.weight[senders]
         known = self.value[receivers]
         credible = np.clip(values, known / LARGEST_RATIO, known * LARGEST_RATIO)
@@ -41,7 +41,7 @@ class GossipedMeans:
         self._voices += np.bincount(receivers, minlength=len(self.value))
 
     def next_round(self, rows: Integers, own: Floats) -> None:
-        """Mix what these peers heard with their own values, where they have one (not NaN)."""
+        """Mix the received values of these peers with their own, where they have one (not NaN)."""
         value, weight = mixed(
             self.value[rows],
             self.weight[rows],
@@ -58,21 +58,21 @@ class GossipedMeans:
 
 
 class GroupSizes:
-    """What ``GroupSizeEstimate`` is for one peer; all begin a period together."""
+    """``GroupSizeEstimate`` for all peers; all begin a period together."""
 
     def __init__(self, peers: int, random: np.random.Generator) -> None:
-        """Every peer has drawn its variates."""
+        """Draw the variates of every peer."""
         self._random = random
         self._rounds = 0
         self.size: Floats = np.full(peers, float(PAPER_GROUP))
         self.sketch = self._drawn()
 
     def merge(self, receivers: Integers, sketches: NDArray[np.uint8]) -> None:
-        """Each of these peers hears one sketch."""
+        """Each receiver merges one sketch."""
         self.sketch[receivers] = np.maximum(self.sketch[receivers], sketches)
 
     def next_round(self) -> None:
-        """A gossip round has passed for everybody."""
+        """Advance all peers by one gossip round."""
         self._rounds += 1
         if self._rounds % SIZE_PERIOD_ROUNDS == 0:
             self.size = np.asarray(estimated_size(self.sketch))

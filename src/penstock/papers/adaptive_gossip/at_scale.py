@@ -1,18 +1,18 @@
 """A gossip group of a hundred thousand peers, as arrays.
 
-The machines (gossip_group.py) are the protocol; this is the same protocol written as operations
-on arrays with one row for each peer, with the same policy functions, for groups that are too large
-to simulate one by one.  What it leaves out:
+The machines (group.py) are the protocol; this is the same protocol written as operations on arrays
+with one row for each peer, with the same policy functions, for groups that are too large to
+simulate one by one.  Its simplifications:
 
-1. A round is cut into ``PHASES`` steps; the peers of a step gossip together, and what they send
+1. A round is divided into ``PHASES`` steps; the peers of a step gossip together, and their gossip
    arrives before the next step.  The machines' phases are spread evenly.
 2. Targets are drawn from the whole group: partial views are close to uniform samples.
-3. All buffers are alike, so would-be drops are drops.
+3. All buffers have the same size, so would-be drops are drops.
 4. A peer's drops of one step enter the moving average as their mean.
 
-A table holds, for each peer and each event under way, 0 or the event's age + 1, and another
-whether the peer has seen the event.  Columns are used again when an event has been dropped
-everywhere.  docs/papers/adaptive-gossip.md shows how close both come at 60 peers.
+One table holds, for each peer and each event in flight, 0 or the event's age + 1; another holds
+whether the peer has seen the event.  A column is reused when its event has been dropped everywhere.
+docs/papers/adaptive-gossip.md shows how close both come at 60 peers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from penstock.papers.adaptive_gossip.table import EventTable
 from penstock.services.gossip.events import receipts
 from penstock.services.gossip.events.receipts import JUDGED_WEIGHT
 from penstock.services.gossip.laws.averages import initial_average_age, moving_average
-from penstock.services.gossip.laws.improved_law import (
+from penstock.services.gossip.laws.improved_rate import (
     COPIES_WEIGHT,
     USED_WEIGHT,
     copies_for_each_event,
@@ -43,7 +43,7 @@ from penstock.services.gossip.laws.improved_law import (
     is_held_back,
     observed_yield,
 )
-from penstock.services.gossip.laws.paper_law import paper_rate
+from penstock.services.gossip.laws.paper_rate import paper_rate
 from penstock.services.gossip.membership.group_size import age_marks
 from penstock.services.gossip.telemetry import ALLOWED
 from penstock.sim.world import EPOCH
@@ -52,22 +52,22 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 PHASES: Final = 24
-"""More steps change nothing that can be measured.  With 8, an event rests an eighth of a round at
-each hop at least, and ages at drops are 6 % too low."""
+"""More steps make no measurable difference.  With 8, an event rests at least an eighth of a round
+at each hop, and ages at drops are 6 % too low."""
 
 SETTLE_ROUNDS: Final = 12
 """When an event's receipts are judged: the machines notice a gap about as many rounds after the
 publication as an event takes to spread, and judge it ``receipts.SETTLE_ROUNDS`` later."""
 
 FIRST_JUDGED_ROUND: Final = 8
-"""A machine judges no event before the first that it received of the same origin, which leaves
-most of the first rounds' burst unjudged."""
+"""A machine judges no event before the first one that it received from the same origin, which
+leaves most of the first rounds' burst unjudged."""
 
 ALL_SENDERS: Final = "all senders"
 """The node of the records: a hundred thousand peers are recorded as one."""
 
 COLUMNS_FOR_EACH_ROUND: Final = 18
-"""Columns for each round's worth of the highest rate: how long an event stays, at most."""
+"""Columns per round of the highest rate: the maximum lifetime of an event."""
 
 
 class ArrayGroup:
@@ -76,7 +76,7 @@ class ArrayGroup:
     def __init__(
         self, scenario: GossipScenario, seed: int, telemetry: Telemetry | None = None
     ) -> None:
-        """Every peer starts as its machine would."""
+        """Every peer starts like its machine."""
         parameters, adaptation = scenario.parameters, scenario.parameters.adaptation
         peers = scenario.peers
         self.scenario = scenario
@@ -112,7 +112,7 @@ class ArrayGroup:
         self._shares_by_round: dict[int, list[float]] = {}
 
     def run(self, progress: Callable[[float], None] = lambda at_s: None) -> GossipResult:
-        """Let the rounds pass; ``progress`` hears at which second the run is."""
+        """Run all rounds; ``progress`` receives the current second."""
         scenario = self.scenario
         for round_number in range(scenario.rounds):
             if round_number == scenario.warm_up_rounds:
@@ -128,7 +128,7 @@ class ArrayGroup:
         return self._result()
 
     def _record(self, round_number: int) -> None:
-        """The group's own telemetry: what all senders together are allowed."""
+        """The group's own telemetry: the allowed rate of all senders together."""
         at = EPOCH + round_number * self.scenario.parameters.gossip_period_ns
         allowed = float(self.rate[: self._senders].sum())
         subject = self.scenario.parameters.group
@@ -173,7 +173,7 @@ class ArrayGroup:
         self._mean_rate.heard(target, rows[source])
         order = np.argsort(target, kind="stable")
         source, target = source[order], target[order]
-        # The machines take one gossip after another: the n-th of every peer in turn.
+        # The machines process one gossip after another: the n-th of every peer in turn.
         turn = np.arange(len(target)) - np.searchsorted(target, target)
         for number in range(int(turn.max(initial=-1)) + 1):
             chosen = turn == number
@@ -321,5 +321,5 @@ def run_arrays(
 ) -> GossipResult:
     """One run as arrays."""
     if scenario.changes or scenario.churn is not None:
-        raise ScenarioError(f"{scenario.name}: arrays know no changes of buffers and no churn")
+        raise ScenarioError(f"{scenario.name}: arrays support no buffer changes and no churn")
     return ArrayGroup(scenario, seed, telemetry).run(progress)

@@ -1,8 +1,8 @@
-"""A gossip scenario in a smaller measure, for real sockets and a real clock.
+"""A gossip scenario on a smaller scale, for real sockets and a real clock.
 
-What gossip knows of time is the round, and of load the messages for each round and buffer.  So a
-run with a gossip period of 100 ms (``live_period_s``) instead of 5 s, and with a third of the
-buffers, is the same run, fifty times quicker and light enough for one process to be 60 peers.
+Gossip measures time in rounds and load in messages per round and buffer.  A run with a gossip
+period of 100 ms (``live_period_s``) instead of 5 s, and with a third of the buffers, is therefore
+the same run, fifty times faster and light enough for 60 peers in one process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BUFFERS_DIVIDED_BY: Final = 3
 
 
 def compressed(scenario: GossipScenario) -> GossipScenario:
-    """The scenario as it runs live; one whose rounds are as short already is left as it is."""
+    """The scenario as it runs live; one with rounds that are short already is not changed."""
     if scenario.period_s <= scenario.live_period_s:
         return scenario
     faster = scenario.period_s / scenario.live_period_s / BUFFERS_DIVIDED_BY
@@ -46,7 +46,7 @@ def _compressed_parameters(parameters: GossipParameters, period_s: float) -> Gos
     return msgspec.structs.replace(
         quicker,
         buffer_events=_divided(parameters.buffer_events),
-        # Real datagrams fit a real network, whatever size the simulated ones had.
+        # Real datagrams must fit a real network, whatever size the simulated ones had.
         datagram_bytes=min(parameters.datagram_bytes, GossipParameters().datagram_bytes),
         adaptation=msgspec.structs.replace(adaptation, smallest_believed_buffer=believed),
     )

@@ -1,7 +1,7 @@
 """The paper's experiments as scenarios, and the jobs that run them.
 
-Section 4: 60 peers, fanout 4, a gossip period of 5 s.  Sizes of datagrams are not what these runs
-are about, so a round's gossip to a peer is one datagram.
+Section 4: 60 peers, fanout 4, a gossip period of 5 s.  Datagram sizes do not matter in these runs,
+so a round's gossip to a peer is one datagram.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEGRADATION_RATES: Final = (10, 20, 30, 45, 60)
 DEGRADATION_BUFFER: Final = 60
 IDEAL_BUFFERS: Final = (30, 60, 90, 120, 180)
 IDEAL_FACTORS: Final = (0.25, 0.285)
-"""Rates for each buffer between which the ideal one is interpolated: theory says 0.267."""
+"""Rates per buffer between which the ideal one is interpolated: theory says 0.267."""
 
 ADAPTIVE_BUFFERS: Final = (30, 60, 90, 120)
 SCALE_BUFFER: Final = 30
@@ -42,7 +42,7 @@ Key: TypeAlias = tuple[str | float, ...]
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One run; ``key`` says what it belongs to."""
+    """One run; ``key`` names the figure that it belongs to."""
 
     key: Key
     scenario: GossipScenario
@@ -78,7 +78,7 @@ def parameters(
 
 
 def plain(buffer_events: int, rate: float, *, peers: int = 60) -> GossipScenario:
-    """lpbcast without adaptation; it needs no time to settle but that of the buffers."""
+    """lpbcast without adaptation; only its buffers need time to settle."""
     return GossipScenario(
         name=f"gossip-plain-{buffer_events}-{rate:g}",
         purpose="Reliability and age of drops at a fixed rate",
@@ -93,7 +93,7 @@ def plain(buffer_events: int, rate: float, *, peers: int = 60) -> GossipScenario
 
 
 def adaptive(law: Law, buffer_events: int) -> GossipScenario:
-    """30 messages a second are offered, whatever the buffers can carry."""
+    """30 messages per second are offered, whatever the buffers can carry."""
     return GossipScenario(
         name=f"gossip-{law}-{buffer_events}",
         purpose="The rate that the law settles on, and what it delivers",
@@ -135,7 +135,7 @@ def one_poor_peer(rank: int) -> GossipScenario:
 
 
 def at_scale(law: Law, peers: int, marks: Marks = "fixed") -> GossipScenario:
-    """The same load and buffers whatever the size of the group; 60 of the peers publish."""
+    """The same load and buffers for any size of the group; 60 of the peers publish."""
     return GossipScenario(
         name=f"gossip-scale-{law}-{peers}",
         purpose="What the size of the group does to the law",
@@ -150,7 +150,7 @@ def at_scale(law: Law, peers: int, marks: Marks = "fixed") -> GossipScenario:
 
 
 def paper_jobs(seeds: int) -> list[Job]:
-    """Everything that the table needs, the longest first."""
+    """All runs that the table needs, the longest first."""
     jobs = list(_scale_jobs(seeds))
     for seed in range(1, seeds + 1):
         laws: tuple[Law, ...] = ("none", "paper", "improved")
@@ -184,13 +184,12 @@ def _scale_jobs(seeds: int) -> Iterable[Job]:
 
 
 def run_job(job: Job) -> GossipResult:
-    """One run, in whatever process."""
     run = simulate if job.engine == "machines" else run_arrays
     return run(job.scenario, job.seed)
 
 
 def run_jobs(jobs: list[Job], progress: Callable[[str], None]) -> Results:
-    """All runs, one on every core at a time; the results of a key in the order of the seeds."""
+    """All runs, one per core at a time; the results of a key in the order of the seeds."""
     results: Results = {}
     with get_context("spawn").Pool() as pool:
         for number, (job, result) in enumerate(

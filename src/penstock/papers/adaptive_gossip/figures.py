@@ -133,7 +133,7 @@ def _dynamic(results: Results) -> Figure:
         receivers = np.nanmedian([each.receivers_by_round for each in runs], axis=0)
         window = np.ones(5) / 5
         rounds = np.arange(len(inputs) - 4) + 2
-        # What is published in the last rounds has not had its time to spread.
+        # Events of the last rounds have not had time to spread.
         shown = slice(0, len(rounds) - 15)
         left.plot(
             rounds[shown],

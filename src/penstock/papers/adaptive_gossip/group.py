@@ -1,4 +1,4 @@
-"""A gossip group in virtual time: the machines, their senders, and what happens to them."""
+"""A gossip group in virtual time: the machines, their senders, and the scenario's changes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from penstock.services.gossip.facts import (
     DeliverEvents,
     Leave,
     Meet,
-    Publish,
     Published,
+    PublishEvent,
     ResizeBuffer,
 )
 from penstock.services.gossip.peer import Peer
@@ -25,10 +25,10 @@ from penstock.sim.scheduler import Scheduler
 from penstock.sim.world import EPOCH
 
 CONTACTS = 3
-"""How many members a peer is told of when it joins."""
+"""How many members a peer knows when it joins."""
 
 BLOCKED_AT = 2
-"""A sender with so many publications waiting offers no more: it is blocked, as Figure 3 says."""
+"""A sender with this many waiting publications offers no more: it is blocked (Figure 3)."""
 
 
 class SimulatedGroup:
@@ -42,7 +42,7 @@ class SimulatedGroup:
         *,
         checked: bool = False,
     ) -> None:
-        """Everybody is there from the beginning, and knows a random part of the group."""
+        """All peers exist from the beginning, and know a random part of the group."""
         self.scenario = scenario
         self.seed = seed
         self.telemetry = telemetry or Telemetry()
@@ -64,7 +64,7 @@ class SimulatedGroup:
             self._start_offering(name)
 
     def run(self, progress: Callable[[float], None] = lambda at_s: None) -> GossipResult:
-        """Let the rounds pass; ``progress`` hears at which second the run is."""
+        """Run all rounds; ``progress`` receives the current second."""
         scenario, period = self.scenario, self.scenario.parameters.gossip_period_ns
         for change in scenario.changes:
             self.scheduler.at(EPOCH + change.at_round * period, self._change, change)
@@ -96,7 +96,7 @@ class SimulatedGroup:
         if peer is None:
             return
         if len(peer.waiting) < BLOCKED_AT:
-            self.network.tell(name, Publish(0, self._payload))
+            self.network.tell(name, PublishEvent(0, self._payload))
         self.scheduler.at(self.scheduler.now + interval, self._offer, name, interval)
 
     # -- what happens to the group ----------------------------------------------------------

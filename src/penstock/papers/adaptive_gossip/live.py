@@ -8,11 +8,11 @@ from statistics import median
 
 import uvloop
 
+from penstock.client.gossip.endpoint import GossipEndpoint
 from penstock.core.clock import Instant
 from penstock.core.machine import Effect
 from penstock.core.randomness import random_stream
 from penstock.lab.telemetry.telemetry import Telemetry
-from penstock.net.udp.datagrams import GossipEndpoint
 from penstock.net.wall_clock import WallClock
 from penstock.papers.adaptive_gossip.group import BLOCKED_AT, CONTACTS
 from penstock.papers.adaptive_gossip.measure import DeliveryBook, GroupRecords, measured
@@ -20,10 +20,10 @@ from penstock.papers.adaptive_gossip.scenario import GossipResult, GossipScenari
 from penstock.services.gossip.facts import (
     DeliverEvents,
     InGroup,
-    JoinGroup,
+    JoinGossipGroup,
     Leave,
-    Publish,
     Published,
+    PublishEvent,
 )
 from penstock.services.gossip.telemetry import ROUNDS
 
@@ -34,7 +34,6 @@ class LiveGroup:
     def __init__(
         self, scenario: GossipScenario, seed: int, telemetry: Telemetry | None = None
     ) -> None:
-        """Nothing is open yet."""
         self.scenario = scenario
         self.seed = seed
         self.endpoints: dict[str, GossipEndpoint] = {}
@@ -50,7 +49,7 @@ class LiveGroup:
         self._handles: dict[str, asyncio.TimerHandle] = {}
 
     async def run(self, progress: Callable[[float], None]) -> GossipResult:
-        """Let the rounds pass in real time; ``progress`` hears at which second the run is."""
+        """Run all rounds in real time; ``progress`` receives the current second."""
         scenario, loop = self.scenario, asyncio.get_running_loop()
         try:
             await self._open_all()
@@ -69,10 +68,9 @@ class LiveGroup:
 
     @property
     def rounds_kept(self) -> float:
-        """Which share of the rounds the median peer got round to.
+        """The share of its rounds that the median peer ran.
 
-        A machine that is busy with other work leaves rounds out, and a group that misses rounds
-        carries less for each of them.
+        A busy machine skips rounds, and a group that skips rounds carries less per round.
         """
         rounds = self.telemetry.series(ROUNDS, subject=self._group).values()
         return median(points[-1][1] for points in rounds) / self.scenario.rounds
@@ -86,7 +84,7 @@ class LiveGroup:
         view = min(self.scenario.parameters.view_size, len(addresses))
         for endpoint in self.endpoints.values():
             contacts = tuple(self._random.sample(addresses, view))
-            endpoint.tell(JoinGroup(self.scenario.parameters, contacts))
+            endpoint.tell(JoinGossipGroup(self.scenario.parameters, contacts))
         self._senders = dict.fromkeys(list(self.endpoints)[: self.scenario.sender_count])
         for name in self._senders:
             self._start_offering(name)
@@ -135,7 +133,7 @@ class LiveGroup:
         others = [each.address for each in self.endpoints.values()]
         newcomer = await self._open(f"n{round_number}")
         contacts = tuple(self._random.sample(others, CONTACTS))
-        newcomer.tell(JoinGroup(self.scenario.parameters, contacts))
+        newcomer.tell(JoinGossipGroup(self.scenario.parameters, contacts))
         if leaver in self._senders:
             self._senders[f"n{round_number}"] = None
             self._start_offering(f"n{round_number}")
@@ -164,7 +162,7 @@ class LiveGroup:
     def _offer(self, name: str, at_s: float, interval_s: float) -> None:
         endpoint = self.endpoints[name]
         if len(endpoint.host.peers[self._group].waiting) < BLOCKED_AT:
-            endpoint.tell(InGroup(self._group, Publish(0, self._payload)))
+            endpoint.tell(InGroup(self._group, PublishEvent(0, self._payload)))
         self._schedule(name, at_s + interval_s, interval_s)
 
 

@@ -50,7 +50,7 @@ def stormy_scenario(*, peers: int = 60, rounds: int = 240) -> GossipScenario:
 
 
 def _run(scenario: GossipScenario) -> tuple[GossipResult, float]:
-    """What a run measured, and which share of its rounds a peer got round to."""
+    """The measurements of a run, and the share of its rounds that a peer ran."""
     group = LiveGroup(scenario, 1)
     return run_group(group), group.rounds_kept
 

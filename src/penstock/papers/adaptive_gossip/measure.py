@@ -1,7 +1,7 @@
-"""What a gossip run is judged by: who received what, and what the peers recorded of themselves.
+"""Measurements of a gossip run: deliveries, and the peers' own telemetry.
 
-Both are the same for the simulated and the live group.  Deliveries are the application's word, kept
-in a book; rates, drops and sizes are the peers' own telemetry.
+Both are the same for the simulated and the live group.  Deliveries are reported by the application
+and kept in a book; rates, drops and sizes are the peers' own telemetry.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from penstock.services.gossip.messages import Event, EventId
 from penstock.services.gossip.telemetry import ALLOWED, DROPPED, DROPPED_AGES, GROUP_SIZE
 
 STABLE_WITHIN: Final = 0.05
-"""A rate is stable from the round on after which it stays within this of its later mean: one step
-of the paper's law (r_H and r_L are 5 %)."""
+"""A rate is stable from the round after which it stays within this distance of its later mean: one
+step of the paper's law (r_H and r_L are 5 %)."""
 
 SMOOTHED_ROUNDS: Final = 5
-"""Rates are averaged over so many rounds before they are judged stable."""
+"""Rates are averaged over this many rounds before stability is judged."""
 
 
 class DeliveryBook:
@@ -35,45 +35,43 @@ class DeliveryBook:
     """
 
     def __init__(self) -> None:
-        """Nothing was published."""
         self._round_of: dict[EventId, int] = {}
         self._receivers: dict[EventId, int] = {}
         self._audience: dict[EventId, int] = {}
 
     @property
     def most_receivers(self) -> int:
-        """Of the event that was delivered most often."""
+        """The receivers of the event that was delivered most often."""
         return max(self._receivers.values(), default=0)
 
     def published(self, identifier: EventId, round_number: int, audience: int) -> None:
-        """An event was sent."""
         self._round_of[identifier] = round_number
         self._receivers[identifier] = 1 + self._receivers.get(identifier, 0)
         self._audience[identifier] = audience
 
     def delivered(self, events: Iterable[Event]) -> None:
-        """An application got events."""
+        """Record events that an application received."""
         receivers = self._receivers
         for event in events:
             receivers[event.id] = receivers.get(event.id, 0) + 1
 
     def rounds_and_shares(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Of every event, when it was published and which share of the peers received it."""
+        """For every event its round of publication and the share of peers that received it."""
         rounds = np.array(list(self._round_of.values()), dtype=np.int64)
         shares = [min(1.0, self._receivers[each] / self._audience[each]) for each in self._round_of]
         return rounds, np.array(shares)
 
 
 class GroupRecords(msgspec.Struct, frozen=True):
-    """The peers' telemetry of one run, and where its rounds lie."""
+    """The peers' telemetry of one run, and the instants of its rounds."""
 
     telemetry: Telemetry
     senders: Collection[str]
-    """The nodes that publish, those that came or went among them too."""
+    """The publishing nodes, including those that joined or left."""
     started_at: Instant
 
     def allowed_by_round(self, scenario: GossipScenario) -> NDArray[np.float64]:
-        """What all senders together were allowed at the end of each round."""
+        """The allowed rate of all senders together at the end of each round."""
         total = np.zeros(scenario.rounds)
         for node, points in self._by_node(ALLOWED).items():
             if node in self.senders:
@@ -81,7 +79,7 @@ class GroupRecords(msgspec.Struct, frozen=True):
         return total
 
     def drop_age(self, scenario: GossipScenario) -> float:
-        """The average age of what buffers dropped after the warm-up."""
+        """The average age of dropped events after the warm-up."""
         warm_at = self.started_at + scenario.warm_up_rounds * scenario.parameters.gossip_period_ns
         count, ages = (
             sum(_gain(points, warm_at) for points in self._by_node(metric).values())
@@ -90,7 +88,7 @@ class GroupRecords(msgspec.Struct, frozen=True):
         return ages / count if count > 0 else float("nan")
 
     def group_size(self) -> float:
-        """What a peer took the group's size for in the end, on average."""
+        """The peers' final estimate of the group's size, on average."""
         last = [points[-1][1] for points in self._by_node(GROUP_SIZE).values()]
         return float(np.mean(last)) if last else float("nan")
 
@@ -109,7 +107,7 @@ def _add_lasting(total: NDArray[np.float64], points: Sequence[tuple[int, float]]
 
 
 def _gain(points: Sequence[Point], since: Instant) -> float:
-    """By how much a count has grown since an instant."""
+    """The growth of a count since an instant."""
     before = [value for at, value in points if at < since]
     return points[-1][1] - (before[-1] if before else 0.0)
 
@@ -117,7 +115,7 @@ def _gain(points: Sequence[Point], since: Instant) -> float:
 def measured(
     scenario: GossipScenario, seed: int, book: DeliveryBook, records: GroupRecords
 ) -> GossipResult:
-    """Add everything up."""
+    """Compute the result."""
     first, last = scenario.warm_up_rounds, scenario.rounds - scenario.settle_rounds
     rounds, shares = book.rounds_and_shares()
     counts = np.bincount(rounds, minlength=scenario.rounds + 1)[: scenario.rounds]
@@ -146,7 +144,7 @@ def measured(
 def _mean_by_round(
     rounds: NDArray[np.int64], values: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """The mean of what belongs to each round; not a number where nothing does."""
+    """The mean for each round; NaN where there is no value."""
     sums = np.bincount(rounds, values, len(counts) + 1)[: len(counts)]
     with np.errstate(invalid="ignore"):
         means: NDArray[np.float64] = sums / counts

@@ -113,7 +113,7 @@ def _ideal(results: Results) -> list[PaperRow]:
 def _adaptive(results: Results) -> list[PaperRow]:
     rows = []
     for buffer in ADAPTIVE_BUFFERS:
-        # Where the ideal exceeds what is offered, all of that is the most that can be accepted.
+        # If the ideal exceeds the offered rate, the offered rate is the maximum.
         most = [min(rate, 30.0) for rate, _ in ideals(results, "ideal", buffer)]
 
         def part(law: str, buffer: int = buffer, most: list[float] = most) -> list[float]:
@@ -180,7 +180,7 @@ def _collapse(results: Results) -> list[PaperRow]:
 
 
 def _squeezed(runs: list[GossipResult], field: str) -> list[float]:
-    """The mean of a series while a third of the buffers are at 45, once the law has followed."""
+    """The mean of a series while a third of the buffers are at 45, after the law has adapted."""
     phase = slice(FIRST_CHANGE_ROUND + 20, SECOND_CHANGE_ROUND)
     return [float(np.nanmean(getattr(each, field)[phase])) for each in runs]
 

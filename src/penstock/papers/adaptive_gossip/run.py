@@ -1,4 +1,4 @@
-"""Run one gossip scenario in whichever world and engine suit it, and judge it."""
+"""Runs one gossip scenario in the world and engine that suit it, and judges it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from penstock.papers.adaptive_gossip.live import LiveGroup, run_group
 from penstock.papers.adaptive_gossip.scenario import GossipResult, GossipScenario
 
 MOST_MACHINES: Final = 500
-"""Larger groups run as arrays: machines need a second for each round of 1,000 peers."""
+"""Larger groups run as arrays: machines need a second per round of 1,000 peers."""
 
 MOST_LIVE_PEERS: Final = 120
-"""60 peers with rounds of 100 ms need half a core, and one process has one."""
+"""60 peers with rounds of 100 ms need half a core, and one process has one core."""
 
 MEASURES: Final = {
-    "receivers": "which share of the peers received an event, on average",
-    "atomic": "which share of the events reached at least 95 % of the peers",
-    "input_rate_msgs_per_s": "what all peers published",
-    "allowed_rate_msgs_per_s": "what all peers were allowed to publish",
-    "output_rate_msgs_per_s": "input times the share of receivers",
-    "drop_age": "the average age of the events that buffers had no room for",
-    "group_size": "what a peer takes the group's size for",
+    "receivers": "the share of the peers that received an event, on average",
+    "atomic": "the share of the events that reached at least 95 % of the peers",
+    "input_rate_msgs_per_s": "the published rate of all peers",
+    "allowed_rate_msgs_per_s": "the allowed rate of all peers",
+    "output_rate_msgs_per_s": "input rate times the share of receivers",
+    "drop_age": "the average age of the events that full buffers dropped",
+    "group_size": "the peers' estimate of the group's size",
 }
 
 
@@ -39,7 +39,6 @@ class GossipRun(ScenarioRun[GossipScenario], frozen=True):
 
     @property
     def measures(self) -> Mapping[str, str]:
-        """What a simulation of it measures."""
         return MEASURES
 
     def run(self, telemetry: Telemetry, progress: Progress) -> ServiceOutcome:
@@ -55,7 +54,7 @@ class GossipRun(ScenarioRun[GossipScenario], frozen=True):
     def measure(
         self, telemetry: Telemetry | None = None, progress: Progress = lambda at_s: None
     ) -> GossipResult:
-        """Run it; ``progress`` hears at which second it is."""
+        """Run it; ``progress`` receives the current second."""
         scenario = self.scenario
         if self.world == "net":
             return run_group(LiveGroup(scenario, self.seed, telemetry), progress)
@@ -76,7 +75,7 @@ class GossipRun(ScenarioRun[GossipScenario], frozen=True):
 def prepare(source: Source, world: str, seed: int) -> GossipRun:
     """Read a scenario for a world; raises ``ScenarioError`` also if that world cannot run it.
 
-    The network runs it in a smaller measure (gossip_compressed.py).
+    The network runs it on a smaller scale (compressed.py).
     """
     scenario = read_as(source, GossipScenario)
     if world == "sim":
@@ -90,7 +89,7 @@ def prepare(source: Source, world: str, seed: int) -> GossipRun:
 
 
 def judge(scenario: GossipScenario, result: GossipResult) -> list[Verdict]:
-    """What the scenario expects, and whether it held."""
+    """The verdicts on the scenario's expectations."""
     expect = scenario.expect
     lower = (
         ("receivers", expect.receivers_at_least, result.receivers),

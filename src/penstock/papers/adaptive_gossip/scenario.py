@@ -1,7 +1,7 @@
-"""What a gossip run consists of, as a TOML file says it, and what a run measures.
+"""The TOML format of a gossip scenario, and the result of a run.
 
-The same scenario runs in virtual time (gossip_group.py), over UDP (gossip_live.py) and, when it is
-only about rates and all buffers are alike, as arrays (gossip_at_scale.py).
+The same scenario runs in virtual time (group.py), over UDP (live.py) and, if it is only about rates
+and all buffers have one size, as arrays (at_scale.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class BufferChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Churn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Between two rounds a share of the peers leaves, evenly spread, and as many join.
 
-    Every other one of those that leave says farewell; the rest crash.
+    Every second peer that leaves says goodbye; the others crash.
     """
 
     from_round: int
@@ -34,7 +34,7 @@ class Churn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Expectations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Bounds on what the run measures; None demands nothing."""
+    """Bounds on the result; None means no bound."""
 
     receivers_at_least: float | None = None
     receivers_at_most: float | None = None
@@ -43,32 +43,32 @@ class Expectations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GossipScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A group, its load, what happens to it, and when it is measured."""
+    """A group, its load, its changes, and the measured rounds."""
 
     name: str
     purpose: str
     parameters: GossipParameters
     peers: Positive = 60
     senders: int = 0
-    """How many of the peers publish; 0 is all of them."""
+    """The number of publishing peers; 0 means all."""
     offered_msgs_per_s: float = 30.0
-    """By all senders together; a sender whose publication waits offers nothing more."""
+    """By all senders together; a sender with a waiting publication offers no more."""
     payload_bytes: int = 16
     rounds: Positive = 300
     warm_up_rounds: int = 100
-    """What is published before is not measured."""
+    """Events published before are not measured."""
     settle_rounds: int = 20
-    """Nor is what is published in the last rounds, which has not had its time to spread."""
+    """Events published in the last rounds are not measured: they have not had time to spread."""
     changes: tuple[BufferChange, ...] = ()
     churn: Churn | None = None
     loss: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
     expect: Expectations = Expectations()
     live_period_s: PositiveFloat = 0.1
-    """How long a round takes in the network world, unless the period is shorter.  100 ms are the
-    shortest for which 60 peers need about half a core; a busy machine misses such rounds, and a
-    longer one tells more."""
+    """Duration of a round in the network world, unless the period is shorter.  100 ms is the
+    shortest for which 60 peers need about half a core; a busy machine skips such rounds, and a
+    longer one gives more reliable results."""
     service: Literal["gossip"] = "gossip"
-    """How `penstock run` knows whose scenario a file is."""
+    """Lets `penstock run` recognise the service of a file."""
 
     @property
     def sender_count(self) -> int:
@@ -77,7 +77,7 @@ class GossipScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def duration_s(self) -> float:
-        """How long it takes on its own clock."""
+        """The duration on its own clock."""
         return self.rounds * self.period_s
 
     @property
@@ -87,7 +87,7 @@ class GossipScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GossipResult(msgspec.Struct, frozen=True):
-    """What a run measured between warm-up and settling, and round by round."""
+    """The measurements between warm-up and settling, and round by round."""
 
     seed: int
     input_rate_msgs_per_s: float
@@ -95,13 +95,13 @@ class GossipResult(msgspec.Struct, frozen=True):
     output_rate_msgs_per_s: float
     """Input times the share of receivers."""
     receivers: float
-    """Which share of the peers received an event, on average."""
+    """The share of the peers that received an event, on average."""
     atomic: float
-    """Which share of the events reached at least 95 % of the peers."""
+    """The share of the events that reached at least 95 % of the peers."""
     drop_age: float
-    """The average age of the events that buffers had no room for."""
+    """The average age of the events that full buffers dropped."""
     group_size: float
-    """What a peer takes the group's size for."""
+    """The peers' estimate of the group's size."""
     allowed_by_round: tuple[float, ...] = ()
     input_by_round: tuple[float, ...] = ()
     receivers_by_round: tuple[float, ...] = ()

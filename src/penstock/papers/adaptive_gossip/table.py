@@ -1,12 +1,12 @@
-"""All peers' event buffers as one table: the buffers of a group that is too large for machines.
+"""All peers' event buffers as one table, for groups that are too large for machines.
 
-A row for each peer, a column for each event under way.  ``ages`` holds 0 where the peer does not
-hold the event, and its age + 1 where it does, so that merging an arriving copy is a maximum;
-``seen`` tells whether the peer ever held it.  A column is free again when nobody holds its event
-and its receipts were judged.
+There is a row for each peer and a column for each event in flight.  ``ages`` holds 0 if the peer
+does not hold the event, otherwise its age + 1, so that merging an arriving copy is a maximum;
+``seen`` holds whether the peer ever held it.  A column is free again when no peer holds its event
+and its receipts have been judged.
 
-A gossip is a list of columns and ages, as long as a buffer; shorter ones are filled up with a last
-column that everybody has seen and nobody holds.
+A gossip is a list of columns and ages, as long as a buffer; shorter ones are padded with a last
+column that all peers have seen and none holds.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ Floats = NDArray[np.float64]
 Ages = NDArray[np.uint8]
 
 AGE_LEVELS: Final = 64
-"""More than any age limit that a run of arrays uses."""
+"""More than any age limit in a run of arrays."""
 
 
 class SentGossip(msgspec.Struct, frozen=True):
-    """What some peers send: for each a row of columns and of ages + 1."""
+    """The gossip of some peers: for each a row of columns and of ages + 1."""
 
     columns: Integers
     ages: Ages
 
 
 class EventTable:
-    """Who holds and who has seen which event."""
+    """Which peers hold and have seen which event."""
 
     def __init__(self, peers: int, columns: int, capacity: int) -> None:
-        """Every buffer is empty and has room for ``capacity`` events."""
+        """All buffers are empty and hold up to ``capacity`` events."""
         self.capacity = capacity
         self.ages: Ages = np.zeros((peers, columns + 1), np.uint8)
         self.seen: NDArray[np.bool_] = np.zeros((peers, columns + 1), np.bool_)
         self.seen[:, columns] = True
         self.held: Integers = np.zeros(peers, np.int64)
-        """How many events each peer holds."""
+        """The number of events that each peer holds."""
         self.round_of: Integers = np.full(columns, -1, np.int64)
-        """In which round a column's event was published; -1 is a free column."""
+        """The round in which a column's event was published; -1 for a free column."""
         self._next_column = 0
 
     def publish(self, publishers: Integers, round_number: int) -> None:
@@ -52,10 +52,10 @@ class EventTable:
         free = np.flatnonzero(self.round_of < 0)
         if len(free) < len(publishers):
             raise OverflowError(
-                f"{len(publishers)} events need columns and {len(free)} of "
+                f"{len(publishers)} events need columns, but only {len(free)} of "
                 f"{len(self.round_of)} are free: the run needs a wider table"
             )
-        # Columns are taken round and round, so that their order is that of publication.
+        # Columns are used cyclically, so that their order is that of publication.
         start = np.searchsorted(free, self._next_column)
         columns = np.roll(free, -start)[: len(publishers)]
         self._next_column = int(columns[-1]) + 1
@@ -65,7 +65,7 @@ class EventTable:
         self.round_of[columns] = round_number
 
     def grow_older(self, rows: Integers, age_limit: int) -> SentGossip:
-        """A round has passed for these peers; give what they gossip."""
+        """Advance these peers by a round; returns their gossip."""
         ages = self.ages[rows]
         ages += ages > 0
         ages[ages > age_limit + 1] = 0
@@ -83,7 +83,7 @@ class EventTable:
     def merge(
         self, rows: Integers, sent: SentGossip, senders: Integers
     ) -> tuple[Integers, Integers]:
-        """One gossip for each of these peers; how many copies and new events each had."""
+        """Merge one gossip for each of these peers; returns the counts of copies and new events."""
         columns, arriving = sent.columns[senders], sent.ages[senders]
         at = rows[:, None]
         held, seen = self.ages[at, columns], self.seen[at, columns]
@@ -96,7 +96,7 @@ class EventTable:
         return np.count_nonzero(arriving, axis=1), new
 
     def purge(self, rows: Integers) -> tuple[Integers, Integers, Integers]:
-        """Drop the oldest where there is no room: the peers that did, how many, their ages' sum."""
+        """Drop the oldest events of full buffers: the peers, their drops, the sums of the ages."""
         rows = rows[self.held[rows] > self.capacity]
         excess = self.held[rows] - self.capacity
         if not len(rows):
@@ -123,7 +123,7 @@ class EventTable:
         return np.flatnonzero(self.round_of == round_number)
 
     def retire(self, up_to_round: int) -> tuple[Integers, Floats]:
-        """Free the columns of old events that nobody holds: their rounds and shares received."""
+        """Free the columns of old events that no peer holds; returns rounds and received shares."""
         old = np.flatnonzero((self.round_of >= 0) & (self.round_of <= up_to_round))
         done = old[~self.ages[:, old].any(axis=0)]
         rounds, shares = self.round_of[done], self.seen[:, done].mean(axis=0)
@@ -133,7 +133,7 @@ class EventTable:
 
 
 def _entries(ages: Ages) -> tuple[Integers, Integers]:
-    """Rows and columns of what is held, row by row."""
+    """Rows and columns of the held events, row by row."""
     at_row, at_column = np.divmod(np.flatnonzero(ages.ravel() != 0), ages.shape[1])
     return at_row, at_column
 

@@ -75,7 +75,7 @@ def _times(run: DatagramRun) -> np.ndarray[Any, Any]:
 def _records(records: RecordEstimates) -> Figure:
     title = "Figure 5: what records of k messages let a receiver estimate"
     figure, axes = _figure(3, 2, title, sharey="col")
-    # Before the first loss there is no limit, and nothing to see.
+    # Before the first loss there is no limit to show.
     axes[0, 1].set_ylim(0, 2 * max(max(each[10:]) for each in records.rates_msgs_per_s.values()))
     for line, (size, name) in enumerate(((64, "∞"), (5, "5"), (2, "2"))):
         loss, rate = axes[line]

@@ -1,7 +1,7 @@
 """The large experiment (Section IV-E, Figures 11 and 12): 8 brokers, 760 clients.
 
 Both publishers are behind a bottleneck; hundreds of subscribers, most of thin flows, are on the
-other side of it, and those of the publishers' own broker are not.
+other side of it, and those at the publishers' own broker are not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock.content.matching.index import SelectorIndex
 from penstock.content.selectors.parser import parse
 from penstock.core.clock import MILLISECOND, SECOND, in_seconds, seconds
 from penstock.core.randomness import random_stream
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.content_aware.scenario import Policy, named
 from penstock.services.datagram.messages import Attribute, Publication
 from penstock.services.datagram.parameters import DatagramParameters, Detection, Law
@@ -61,17 +61,17 @@ class LargeScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     @property
     def policy(self) -> Policy:
-        """What the clients of ``penstock run`` use."""
+        """The policy of the clients of ``penstock run``."""
         return named(self.law, self.detection)
 
     @property
     def brokers(self) -> list[str]:
-        """All brokers, in order of name."""
+        """All brokers, sorted by name."""
         return sorted({name for link in self.links for name in link})
 
 
 class LargeRun(msgspec.Struct, frozen=True):
-    """What came of a run; lists are for each second."""
+    """The result of a run; lists have one value per second."""
 
     wanted: tuple[int, ...]
     received: tuple[int, ...]
@@ -84,12 +84,12 @@ class LargeRun(msgspec.Struct, frozen=True):
     bottleneck_bytes_per_s: float
 
     def missed_part(self, from_s: int = 0) -> float:
-        """The part of the deliveries behind the bottleneck that did not come about."""
+        """The share of the deliveries behind the bottleneck that failed."""
         return sum(self.missed[from_s:]) / max(1, sum(self.wanted[from_s:]))
 
     @property
     def utilisation(self) -> float:
-        """The part of the bottleneck that was used."""
+        """The used share of the bottleneck."""
         return sum(self.carried_bytes) / len(self.carried_bytes) / self.bottleneck_bytes_per_s
 
     @property
@@ -111,7 +111,7 @@ class Popularity:
 
 
 def load_large() -> LargeScenario:
-    """The file that comes with the library."""
+    """The shipped scenario file."""
     text = files("penstock.papers").joinpath("scenarios", "datagram-large.toml").read_bytes()
     return msgspec.toml.decode(text, type=LargeScenario)
 
@@ -120,7 +120,7 @@ class LargeSimulation:
     """One run."""
 
     def __init__(self, scenario: LargeScenario, policy: Policy, seed: int) -> None:
-        """Everything is set up and nothing has happened."""
+        """Set up everything at the start of the run."""
         self.scenario = scenario
         self.world = SimWorld(seed)
         self.began = self.world.now + SETTLING_NS
@@ -145,7 +145,7 @@ class LargeSimulation:
                 for other in link
                 if other != name
             }
-            self.world.add_broker(NodeConfig(name, neighbours, trace_interval_ns=0))
+            self.world.add_broker(node_config(name, neighbours, trace_interval_ns=0))
         for first, second in scenario.links:
             kbps = scenario.other_kbps
             if (first, second) == scenario.bottleneck:
@@ -180,7 +180,7 @@ class LargeSimulation:
         }
 
     def _make_subscribers(self) -> list[CountingDatagramSubscriber]:
-        """The subscribers; those behind the bottleneck are returned."""
+        """Create the subscribers; returns those behind the bottleneck."""
         scenario = self.scenario
         random = random_stream(self._seed, "filters")
         behind: list[CountingDatagramSubscriber] = []
@@ -211,7 +211,7 @@ class LargeSimulation:
         self._wanted[bucket] += len(self._behind.match_row(publication.attributes))
 
     def run(self) -> LargeRun:
-        """Let it happen, and say what came of it."""
+        """Run the scenario and return the result."""
         self.world.start()
         self.world.run_until(self.began)
         for second in range(round(self.scenario.duration_s) + 1):

@@ -18,7 +18,7 @@ from penstock.papers.content_aware.table import (
 from penstock.papers.table import PaperRow
 
 SETTLED_S = 3
-"""The paper's losses have vanished after three seconds."""
+"""In the paper losses disappear after three seconds."""
 
 
 def large_rows(large: LargeRuns) -> list[PaperRow]:

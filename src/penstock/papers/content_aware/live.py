@@ -1,9 +1,9 @@
 """Figures 7, 8 and 9 with real processes: two brokers on loopback, every client a process.
 
-The bottleneck is the link's own bandwidth limit.  Rates are the paper's; time is compressed as
-``COMPRESSED`` says.  Figures of the machine mean little; what is compared is one run with another.
-Each law has several runs, of which the median counts; no control, of which nothing is demanded, has
-one.
+The bottleneck is the link's own bandwidth limit.  Rates are the paper's; time is compressed by the
+factors in ``COMPRESSED``.  Absolute figures depend on the machine; runs are compared with each
+other.  Each law has several runs, of which the median counts; the run without control, which has no
+bar, is made once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 from penstock.papers.content_aware.live_clients import LiveRun, run_clients
@@ -48,10 +48,10 @@ from penstock.papers.table import PaperRow
 COMPRESSED_USUALLY: Final = 5.0
 COMPRESSED: Final = {LOAD: COMPRESSED_USUALLY, CAPACITY: COMPRESSED_USUALLY, FAIRNESS: 3.0}
 """Shares need time: compressed 5 times, the paper's law is 6 to 18 % from max-min in the simulator
-as well, because a history of eight loss intervals is half of what is measured then."""
+too, because a history of eight loss intervals is half of the measured time then."""
 
 SETTLED_S: Final = 13.0
-"""Fair shares are measured so long after a change, and for the 20 s that are left."""
+"""Fair shares are measured this long after a change, for the remaining 20 s."""
 
 MOST_RUNS: Final = 3
 
@@ -60,7 +60,7 @@ Progress = Callable[[str], None]
 
 
 def live_rows(seeds: int, progress: Progress) -> list[PaperRow]:
-    """Everything that is shown live; as many runs as seeds were asked for, at most three."""
+    """All live runs; as many as there are seeds, at most three."""
     runs: Runs = {}
     for name in (LOAD, CAPACITY, FAIRNESS):
         for policy in (UNCONTROLLED, FLOWS, IMPROVED):
@@ -83,7 +83,7 @@ Runs = dict[tuple[str, str], list[LiveRun]]
 
 
 def run_live(scenario: DatagramScenario, policy: Policy, directory: Path) -> LiveRun:
-    """One run: brokers, clients, and what came of it."""
+    """Run brokers and clients once."""
     ports = {name: free_port() for name in (NEAR, FAR)}
     neighbours = {
         FAR: {NEAR: NeighbourConfig()},
@@ -96,7 +96,7 @@ def run_live(scenario: DatagramScenario, policy: Policy, directory: Path) -> Liv
     }
     with ExitStack() as running:
         for name, links in neighbours.items():
-            config = BrokerConfig(
+            config = broker_config(
                 name,
                 str(directory / name),
                 listen=f"127.0.0.1:{ports[name]}",

@@ -1,4 +1,4 @@
-"""The clients of the live experiments with datagrams: each a process of its own."""
+"""The clients of the live experiments with datagrams, each in its own process."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import msgspec
 import uvloop
 
 from penstock.client.client import connect
+from penstock.content.codec.datagram import datagram_of, encode_message
 from penstock.core.clock import SECOND
 from penstock.core.randomness import random_stream
-from penstock.net.udp.packing import datagram_of, encode_message
 from penstock.papers.content_aware.scenario import DatagramScenario, Pair, Policy
 from penstock.papers.content_aware.simulation import WANTED, message_maker, selector_of
 from penstock.services.datagram.messages import FlowTag, Publication
@@ -24,28 +24,28 @@ from penstock.sim.udp_workload import RatePlan
 
 START_WITHIN_S: Final = 60.0
 LEAD_S: Final = 3.0
-"""All clients begin at an agreed instant so long after they are ready."""
+"""All clients begin at an agreed instant, this long after they are ready."""
 
 TICK_S: Final = 0.002
-"""A publisher sends what is due this often."""
+"""How often a publisher sends what is due."""
 
 FAREWELL_S: Final = 2.0
-"""What waits at the end has so long to go, and to arrive."""
+"""Time at the end for waiting messages to be sent and to arrive."""
 
 BUCKET_S: Final = 0.25
 
 
 Counts = tuple[tuple[int, ...], int]
-"""Received in each bucket, and afterwards."""
+"""Messages received in each bucket, and afterwards."""
 
 
 class LivePair(msgspec.Struct, frozen=True):
-    """What one publisher and its subscriber counted."""
+    """The counts of one publisher and its subscriber."""
 
     sent_messages: int
     received: tuple[int, ...]
     late_messages: int = 0
-    """What waited at the end and came afterwards: not lost, and part of no rate."""
+    """Messages that arrived after the end: not lost, and part of no rate."""
 
 
 class LiveRun(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class LiveRun(msgspec.Struct, frozen=True):
 
     @property
     def received_messages(self) -> int:
-        """Deliveries of all pairs while the run lasted."""
+        """Deliveries of all pairs during the run."""
         return sum(sum(pair.received) for pair in self.pairs)
 
     @property
@@ -66,15 +66,15 @@ class LiveRun(msgspec.Struct, frozen=True):
 
     @property
     def bucket_s(self) -> float:
-        """The grain of what was counted."""
+        """The length of a bucket."""
         return BUCKET_S
 
     def received_by(self, pair: int) -> tuple[int, ...]:
-        """What a subscriber received, bucket by bucket."""
+        """The messages that a subscriber received, by bucket."""
         return self.pairs[pair].received
 
     def rate_msgs_per_s(self, pair: int, from_s: float, to_s: float) -> float:
-        """What a subscriber received between two times."""
+        """The rate that a subscriber received between two times."""
         received = self.pairs[pair].received
         some = received[round(from_s / BUCKET_S) : round(to_s / BUCKET_S)]
         return sum(some) / (to_s - from_s)
@@ -83,8 +83,8 @@ class LiveRun(msgspec.Struct, frozen=True):
 def payload_for(message_bytes: int, record_messages: int, *, controlled: bool) -> bytes:
     """A payload with which a message has this size on the wire, with the tag of its flow.
 
-    Where nothing is controlled there are no tags, and the payload is larger by as much: otherwise
-    the same link would carry an eighth more messages without control than with it.
+    Without control there are no tags, and the payload is larger by their size: otherwise the same
+    link would carry an eighth more messages without control than with it.
     """
     tags = (FlowTag("subscriber-1@far", 1, 100_000, 10_000_000),) if controlled else ()
     attributes: dict[str, str | int | float | bool] = {"pair": 0, "kind": WANTED}
@@ -108,7 +108,7 @@ class _Role(msgspec.Struct, frozen=True):
 
 
 def publish(role: _Role, ready: Mailbox[int], begin: Mailbox[float], sent: Mailbox[int]) -> None:
-    """A publisher's process; tells at the end how many wanted messages it has sent."""
+    """A publisher's process; reports at the end how many wanted messages it has sent."""
 
     async def work() -> None:
         parameters = role.policy.parameters(role.scenario)
@@ -147,7 +147,7 @@ def publish(role: _Role, ready: Mailbox[int], begin: Mailbox[float], sent: Mailb
 def subscribe(
     role: _Role, ready: Mailbox[int], begin: Mailbox[float], counts: Mailbox[Counts]
 ) -> None:
-    """A subscriber's process; tells at the end what it received in each bucket, and after all."""
+    """A subscriber's process; reports at the end its messages in each bucket, and afterwards."""
 
     async def work() -> None:
         buckets = round(role.scenario.duration_s / BUCKET_S)
@@ -186,9 +186,9 @@ def run_clients(
     link: str,
     on_begin: Callable[[float], None] = lambda began: None,
 ) -> LiveRun:
-    """Start all clients, change the bottleneck as the scenario says, and collect the counts.
+    """Start all clients, change the bottleneck according to the scenario, and collect the counts.
 
-    ``on_begin`` is told when they all begin, as a time of day in the near future.
+    ``on_begin`` receives the common start, as a time of day in the near future.
     """
     context = get_context("spawn")
     ready: Mailbox[int] = context.Queue()

@@ -2,21 +2,21 @@
 
 Two brokers in network namespaces, the kernel's token bucket between them, and a TCP connection of
 this machine's own stack.  The bottleneck is the simulator's: the same rate, a queue of as many
-packets, and packets of one size, which takes some care:
+packets, and packets of one size, which requires some care:
 
-1. The connection's sender has a namespace of its own and reaches the bottleneck through the first
-   broker's.  A Linux sender on the host of the bottleneck's queue keeps no more than a few packets
-   in it, whatever its window is (TCP small queues), and learns of drops there without a round trip:
-   it is not congestion that limits it then.
-2. It sends no segments joined together (segmentation offload): two in one packet need twice the
-   room in a queue that is nearly full, and are lost together.
+1. The connection's sender has its own namespace and reaches the bottleneck through the first
+   broker's.  A Linux sender on the host of the bottleneck's queue keeps only a few packets in it,
+   whatever its window (TCP small queues), and learns of drops there without a round trip: then it
+   is not limited by congestion.
+2. It does not join segments (segmentation offload): two in one packet need twice the space in a
+   queue that is nearly full, and are lost together.
 3. A message and a segment have the same size on the link, headers included.
-4. On its way to the bottleneck it has the simulator's latency, and as much jitter as the publishers
-   have (``lab/worlds/jitter_wire``).  Of two senders the more regular one meets the full queue less
-   often; without jitter TCP gets three fifths, in the simulator as well.
-5. Loss and round trip decide, so the kernel is asked for NewReno.
+4. On its path to the bottleneck it has the simulator's latency, and as much jitter as the
+   publishers (``lab/worlds/jitter_wire``).  Of two senders the more regular one meets the full
+   queue less often; without jitter TCP gets three fifths, in the simulator too.
+5. The kernel must use NewReno, because loss and round trip must determine the rate.
 
-Needs root, and the programs ``ip`` and ``tc``; without them the row says what is missing.
+Needs root, and the programs ``ip`` and ``tc``; without them the row names what is missing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import msgspec
 
 from penstock.lab.scenario.model import Broker, Link, Scenario
 from penstock.lab.worlds.namespaces import Namespaces, NoNamespaces, Shape
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import SERVE_COMMAND, BrokerProcess
 from penstock.papers.content_aware.live_clients import TICK_S, LiveRun, run_clients
@@ -50,7 +50,7 @@ from penstock.papers.content_aware.table import TCP_SHARE
 from penstock.papers.table import PaperRow
 
 NEAR, FAR, AWAY, WIRE = "near", "far", "away", "wire"
-"""The brokers, where the connection's sender is, and what lies between it and the first broker."""
+"""The brokers, the namespace of the connection's sender, and the one before the first broker."""
 
 DURATION_S: Final = 70.0
 TCP_START_S: Final = 5.0
@@ -60,10 +60,10 @@ MEASURED_FROM_S: Final = 25.0
 UDP_HEADERS_BYTES: Final = 14 + 20 + 8
 TCP_HEADERS_BYTES: Final = 14 + 20 + 20
 TIME_STAMP_BYTES: Final = 12
-"""Ethernet, IP, and UDP or TCP; Linux puts a time stamp into every segment."""
+"""Ethernet, IP, and UDP or TCP; Linux adds a timestamp to every segment."""
 
 BURST_BYTES: Final = 1600
-"""The least that lets a full Ethernet packet of the brokers' own connection through."""
+"""The minimum that passes a full Ethernet packet of the brokers' own connection."""
 
 TCP_PORT: Final = 7999
 
@@ -77,7 +77,7 @@ while time.time() < {until} and (data := connection.recv(65536)):
         counted += len(data)
 print(counted / ({until} - {since}), flush=True)
 """
-"""Prints the bytes a second that it has received between two times of day."""
+"""Prints the bytes per second that it received between two times of day."""
 
 SENDER: Final = """
 import socket, time
@@ -92,31 +92,31 @@ try:
 except OSError:
     pass
 """
-"""Sends as fast as TCP lets it."""
+"""Sends as fast as TCP allows."""
 
 
 class TcpRun(msgspec.Struct, frozen=True):
-    """What each of the two got of the link."""
+    """The rates of the connection and of the flow on the link."""
 
     tcp_bytes_per_s: float
     run: LiveRun
 
     @property
     def share(self) -> float:
-        """TCP's part of the link, in per cent, headers included."""
+        """TCP's share of the link, in per cent, headers included."""
         scenario = scenario_beside_tcp()
         segments_per_s = self.tcp_bytes_per_s / segment_data_bytes(scenario)
         return 100 * segments_per_s / scenario.capacity_msgs_per_s(MEASURED_FROM_S)
 
     @property
     def flow_share(self) -> float:
-        """The flow's part of the link, in per cent."""
+        """The flow's share of the link, in per cent."""
         rate = self.run.rate_msgs_per_s(0, MEASURED_FROM_S, DURATION_S)
         return 100 * rate / scenario_beside_tcp().capacity_msgs_per_s(MEASURED_FROM_S)
 
 
 def tcp_rows(runs: int, progress: Callable[[str], None]) -> list[PaperRow]:
-    """A row of both laws, with so many runs of each."""
+    """A row for both laws, with this many runs of each."""
     name = f"{load(TCP).name}, kernel TCP over tc tbf (live)"
     shares: dict[str, list[float]] = {}
     try:
@@ -134,7 +134,7 @@ def tcp_rows(runs: int, progress: Callable[[str], None]) -> list[PaperRow]:
 
 
 def share_row(name: str, shares: Mapping[str, Sequence[float]]) -> PaperRow:
-    """What TCP got in the runs of each policy."""
+    """TCP's share in the runs of each policy."""
     each, improved = (
         ", ".join(f"{share:.0f}" for share in shares[policy.name]) for policy in (FLOWS, IMPROVED)
     )
@@ -147,17 +147,17 @@ def share_row(name: str, shares: Mapping[str, Sequence[float]]) -> PaperRow:
 
 
 def scenario_beside_tcp() -> DatagramScenario:
-    """The simulator's scenario, shorter; the TCP flow is not simulated."""
+    """The simulator's scenario, shortened; the TCP flow is not simulated."""
     return msgspec.structs.replace(load(TCP), duration_s=DURATION_S, tcp=None)
 
 
 def segment_data_bytes(scenario: DatagramScenario) -> int:
-    """What a segment carries that is as large on the link as a message."""
+    """The data of a segment that is as large on the link as a message."""
     return scenario.message_bytes - TCP_HEADERS_BYTES - TIME_STAMP_BYTES
 
 
 def run_beside_tcp(policy: Policy, directory: Path) -> TcpRun:
-    """One run; raises ``NoNamespaces`` where they cannot be made."""
+    """One run; raises ``NoNamespaces`` where they cannot be created."""
     scenario = scenario_beside_tcp()
     limit = round(scenario.bandwidth[0].kbps * 125)
     ground = Scenario(
@@ -176,7 +176,7 @@ def run_beside_tcp(policy: Policy, directory: Path) -> TcpRun:
         layout.forward((AWAY, WIRE, NEAR, FAR))
         layout.send_single_segments(AWAY, WIRE)
         for name, other in ((FAR, NEAR), (NEAR, FAR)):
-            config = BrokerConfig(
+            config = broker_config(
                 name,
                 str(directory / name),
                 listen=layout.listen(name),
@@ -197,7 +197,7 @@ def run_beside_tcp(policy: Policy, directory: Path) -> TcpRun:
 
 
 class TcpConnection:
-    """A TCP connection across the bottleneck, from a namespace beyond the one to the other."""
+    """A TCP connection across the bottleneck, between namespaces beyond its ends."""
 
     def __init__(self, layout: Namespaces, running: ExitStack, scenario: DatagramScenario) -> None:
         """Nothing is sent before ``begin``; the processes end with ``running``."""
@@ -226,7 +226,7 @@ class TcpConnection:
         self._start(AWAY, "-c", SENDER.format(**times))
 
     def received_bytes_per_s(self) -> float:
-        """What arrived while it was measured."""
+        """The rate that arrived during the measurement."""
         assert self._receiver is not None, "the connection has not begun"
         assert self._receiver.stdout is not None
         return float(self._receiver.stdout.readline() or 0)

@@ -1,6 +1,6 @@
-"""The quantities of the content-aware paper, taken from a run of either world.
+"""The quantities of the content-aware paper, measured in a run of either world.
 
-A run is asked for what its subscribers received, so simulated and live ones are measured alike.
+They are computed from what subscribers received, so simulated and live runs are measured alike.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from penstock.papers.content_aware.scenario import DatagramScenario
 from penstock.services.datagram.laws.max_min import max_min_shares
 
 ENOUGH: Final = 0.9
-"""The part of a larger capacity from which on it counts as used."""
+"""The share of a larger capacity from which it counts as used."""
 
 
 class MeasuredRun(Protocol):
-    """What a run of either world can tell."""
+    """The results that runs of both worlds provide."""
 
     @property
     def bucket_s(self) -> float:
-        """The grain of what was counted."""
+        """The length of a bucket."""
 
     def received_by(self, pair: int) -> tuple[int, ...]:
-        """What a subscriber received, bucket by bucket."""
+        """The messages that a subscriber received, by bucket."""
 
     def rate_msgs_per_s(self, pair: int, from_s: float, to_s: float) -> float:
-        """What a subscriber received between two times."""
+        """The rate that a subscriber received between two times."""
 
 
 def adaptation_s(scenario: DatagramScenario, run: MeasuredRun) -> float:
@@ -42,7 +42,7 @@ def adaptation_s(scenario: DatagramScenario, run: MeasuredRun) -> float:
 
 
 def capacity_messages(scenario: DatagramScenario) -> float:
-    """How many messages the varying bottleneck could have carried."""
+    """The number of messages that the varying bottleneck could have carried."""
     ends_s = [*(step.at_s for step in scenario.bandwidth[1:]), scenario.duration_s]
     return sum(
         (end_s - step.at_s) * scenario.capacity_msgs_per_s(step.at_s)
@@ -51,11 +51,11 @@ def capacity_messages(scenario: DatagramScenario) -> float:
 
 
 def unfairness(scenario: DatagramScenario, run: MeasuredRun, from_s: float, to_s: float) -> float:
-    """How far, in per cent, the worst flow is from its max-min share.
+    """The distance, in per cent, of the worst flow from its max-min share.
 
-    What is shared is what the link carries in messages of full size, or what it has carried if that
-    is more: on a real link the messages of a flow that is not controlled have no tag and are
-    smaller by a tenth.
+    The shared capacity is what the link carries in messages of full size, or what it has carried if
+    that is more: on a real link the messages of an uncontrolled flow have no tag and are a tenth
+    smaller.
     """
     demands = [pair.matching * pair.rate_msgs_per_s[0].msgs_per_s for pair in scenario.pairs]
     rates = [run.rate_msgs_per_s(pair, from_s, to_s) for pair in range(len(demands))]

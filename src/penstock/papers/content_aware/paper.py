@@ -1,7 +1,7 @@
 """The experiments of "End-to-End Congestion Control for Content-Based Networks", as one table.
 
 The column "paper's law" is the paper's control with flow numbers beside the publication records;
-what records alone give is shown in rows of their own.
+the results of records alone are in rows of their own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def run(*, world: str, seeds: int, out: Path, progress: Callable[[str], None]) -
     """All rows of this paper; figures go to ``out``."""
     out.mkdir(parents=True, exist_ok=True)
     if world == "net":
-        # Starting brokers and network namespaces is of no use to the simulator.
+        # Imported here: the simulator needs no brokers and no network namespaces.
         from penstock.papers.content_aware.live import live_rows
 
         return live_rows(seeds, progress)

@@ -1,8 +1,8 @@
-"""Figure 5: how well publication records tell the loss event rate.
+"""Figure 5: how accurately publication records show the loss event rate.
 
 A flow of publications goes through a link that cannot sustain it.  Three receivers see the same
-losses and estimate the loss event rate, and from it the rate of a TCP flow: an ideal one, whose
-records have no end, and two with records of five and of two messages.  Nothing is controlled.
+losses and estimate the loss event rate, and from it the rate of a TCP flow: an ideal one with
+unlimited records, and two with records of five and of two messages.  Nothing is controlled.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ DURATION_NS: Duration = 100 * SECOND
 PUBLISH_MSGS_PER_S = 500.0
 MATCHING = 0.2
 CAPACITY_MSGS_PER_S = 96.0
-"""Below the hundred messages a second that the subscriber wants."""
+"""Below the hundred messages per second that the subscriber wants."""
 QUEUE_MESSAGES = 45
 ROUND_TRIP_NS: Duration = 200 * MILLISECOND
 RECORD_SIZES = (64, 5, 2)
-"""64 covers every gap that occurs at this matching rate; it stands for an endless record."""
+"""64 covers every gap that occurs at this matching rate; it represents an unlimited record."""
 
 
 class RecordEstimates(msgspec.Struct, frozen=True):
-    """What each receiver estimated, second by second, by the size of its records."""
+    """The estimate of each receiver, second by second, by the size of its records."""
 
     loss_event_rates: dict[int, tuple[float, ...]]
     rates_msgs_per_s: dict[int, tuple[float, ...]]

@@ -1,4 +1,4 @@
-"""What a run of a datagram scenario gives, and the quantities that the paper speaks of."""
+"""The result of a run of a datagram scenario, with the quantities of the paper."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from penstock.core.clock import SECOND, Duration, in_seconds
 
 
 class PairRun(msgspec.Struct, frozen=True):
-    """One publisher and its subscriber, bucket by bucket.
+    """One publisher and its subscriber, by bucket.
 
-    ``sent`` are the wanted messages that left the publisher, ``missed`` those of them that did not
-    arrive, by the bucket of their sending; ``received`` is by the bucket of arrival.
+    ``sent`` counts the wanted messages that left the publisher, ``missed`` those of them that did
+    not arrive, by the bucket of their sending; ``received`` is by the bucket of arrival.
     """
 
     sent: tuple[int, ...]
@@ -22,7 +22,7 @@ class PairRun(msgspec.Struct, frozen=True):
 
     @property
     def missed_messages(self) -> int:
-        """Deliveries that did not come about."""
+        """Failed deliveries."""
         return sum(self.missed)
 
     @property
@@ -44,11 +44,11 @@ class DatagramRun(msgspec.Struct, frozen=True):
 
     @property
     def bucket_s(self) -> float:
-        """The grain of what was counted."""
+        """The length of a bucket."""
         return in_seconds(self.bucket_ns)
 
     def received_by(self, pair: int) -> tuple[int, ...]:
-        """What a subscriber received, bucket by bucket."""
+        """The messages that a subscriber received, by bucket."""
         return self.pairs[pair].received
 
     def bucket_at(self, at_s: float) -> int:
@@ -57,7 +57,7 @@ class DatagramRun(msgspec.Struct, frozen=True):
 
     @property
     def missed_messages(self) -> int:
-        """Deliveries that did not come about, of all pairs."""
+        """Failed deliveries of all pairs."""
         return sum(pair.missed_messages for pair in self.pairs)
 
     @property
@@ -66,16 +66,16 @@ class DatagramRun(msgspec.Struct, frozen=True):
         return sum(pair.received_messages for pair in self.pairs)
 
     def rate_msgs_per_s(self, pair: int, from_s: float, to_s: float) -> float:
-        """What a subscriber received between two times."""
+        """The rate that a subscriber received between two times."""
         received = self.pairs[pair].received[self.bucket_at(from_s) : self.bucket_at(to_s)]
         return sum(received) / (to_s - from_s)
 
     def carried_bytes_per_s(self, from_s: float, to_s: float) -> float:
-        """What the bottleneck carried between two times, TCP included."""
+        """The rate that the bottleneck carried between two times, TCP included."""
         carried = self.carried_bytes[self.bucket_at(from_s) : self.bucket_at(to_s)]
         return sum(carried) / (to_s - from_s)
 
     def tcp_bytes_per_s(self, from_s: float, to_s: float) -> float:
-        """What TCP delivered between two times."""
+        """The rate that TCP delivered between two times."""
         delivered = self.tcp_bytes[self.bucket_at(from_s) : self.bucket_at(to_s)]
         return sum(delivered) / (to_s - from_s)

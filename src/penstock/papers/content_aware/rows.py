@@ -39,11 +39,11 @@ from penstock.papers.content_aware.table import (
 from penstock.papers.table import PaperRow
 
 SETTLED_S: Final = 20.0
-"""Rates are measured so long after a change."""
+"""Rates are measured this long after a change."""
 
 
 def record_rows(estimates: list[RecordEstimates]) -> list[PaperRow]:
-    """Figure 5: how far records of five and two messages are from the ideal receiver."""
+    """Figure 5: the distance of records of five and two messages from the ideal receiver."""
     ratios = {
         size: [each.mean_rate(size) / each.mean_rate(64) for each in estimates] for size in (5, 2)
     }
@@ -134,7 +134,7 @@ def _fairness_rows(
 
 
 def tcp_share(scenario: str, each: DatagramRun) -> float:
-    """TCP's part of the link, in per cent, from 20 s after its start."""
+    """TCP's share of the link, in per cent, from 20 s after its start."""
     spec = load(scenario)
     assert spec.tcp is not None, f"{scenario} has no TCP flow"
     start_s = spec.tcp.start_s + SETTLED_S
@@ -142,7 +142,7 @@ def tcp_share(scenario: str, each: DatagramRun) -> float:
 
 
 def tcp_rows(runs: Runs) -> list[PaperRow]:
-    """Figure 10: beside a TCP flow, for a thick and a thin flow."""
+    """Figure 10: a thick and a thin flow beside a TCP flow."""
     return [*_tcp_rows(runs, TCP, TCP_SHARE.paper), *_tcp_rows(runs, TCP_THIN, "–")]
 
 
@@ -166,7 +166,7 @@ def _tcp_rows(runs: Runs, scenario: str, paper: str) -> list[PaperRow]:
 
 
 def disjoint_rows(runs: Runs) -> list[PaperRow]:
-    """Figure 1: only the flow on the congested path is slowed."""
+    """Figure 1: only the flow on the congested path is slowed down."""
 
     def moved(policy: str) -> list[float]:
         pairs = zip(runs[DISJOINT, UNCONTROLLED.name], runs[DISJOINT, policy], strict=True)

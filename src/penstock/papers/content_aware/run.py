@@ -1,8 +1,8 @@
 """``penstock run`` for the scenario files of the datagram service.
 
 A file about pairs that share a bottleneck runs in both worlds; one with a TCP connection, and one
-about many brokers, in the simulator alone (TCP beside live brokers needs network namespaces, which
-``penstock papers --service datagram --world net`` lays out).
+about many brokers, only in the simulator (TCP beside live brokers needs network namespaces, which
+``penstock papers --service datagram --world net`` creates).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from penstock.papers.content_aware.simulation import simulate
 MEASURES: Final = {
     "received_messages": "messages that arrived",
     "lost_messages": "wanted messages that were sent and did not arrive",
-    "utilisation": "what arrived, or what the link carried if TCP shares it, as a part of what it "
-    "could carry",
+    "utilisation": "the share of the link's capacity that arrived, or that the link carried if "
+    "TCP shares it",
 }
 LARGE_MEASURES: Final = {
-    "lost_part": "the part of the deliveries behind the bottleneck that did not come about",
+    "lost_part": "the share of the deliveries behind the bottleneck that failed",
     "received_messages": "messages that arrived behind the bottleneck",
-    "utilisation": "the part of the bottleneck that was used",
-    "mean_delay_s": "how long a message took",
+    "utilisation": "the used share of the bottleneck",
+    "mean_delay_s": "mean delay of a message",
 }
 
 
@@ -42,9 +42,8 @@ class PairsRun(ScenarioRun[DatagramScenario], frozen=True):
 
     @property
     def measures(self) -> Mapping[str, str]:
-        """What a simulation of it measures."""
         rates = {
-            f"rates_msgs_per_s.{number}": f"what subscriber {number + 1} received"
+            f"rates_msgs_per_s.{number}": f"the rate that subscriber {number + 1} received"
             for number in range(len(self.scenario.pairs))
         }
         return MEASURES | rates | ({"tcp_part": "TCP's part"} if self.scenario.tcp else {})
@@ -84,7 +83,6 @@ class LargeNetworkRun(ScenarioRun[LargeScenario], frozen=True):
 
     @property
     def measures(self) -> Mapping[str, str]:
-        """What a simulation of it measures."""
         return LARGE_MEASURES
 
     def run(self, telemetry: Telemetry, progress: Progress) -> ServiceOutcome:
@@ -114,14 +112,14 @@ def prepare(source: Source, world: str, seed: int) -> PairsRun | LargeNetworkRun
     if _is_large(source):
         large = LargeNetworkRun(read_as(source, LargeScenario), "sim", seed)
         if world == "net":
-            raise ScenarioError(f"{large.name}: a scenario with links runs in the sim world only")
+            raise ScenarioError(f"{large.name}: a scenario with links runs only with --world sim")
         return large
     scenario = read_as(source, DatagramScenario)
     if world == "sim":
         return PairsRun(scenario, world, seed)
     if scenario.tcp is not None:
         raise ScenarioError(
-            f"{scenario.name}: a scenario with a TCP connection runs in the sim world only; "
+            f"{scenario.name}: a scenario with a TCP connection runs only with --world sim; "
             "`penstock papers --service datagram --world net` runs one beside the kernel's own TCP"
         )
     return PairsRun(scenario.compressed(COMPRESSED_USUALLY), world, seed)
@@ -133,12 +131,12 @@ def _is_large(source: Source) -> bool:
     try:
         return "links" in tomllib.loads(source.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        # ``read_as`` says what is wrong with it.
+        # ``read_as`` reports the error.
         return False
 
 
 def judge(expect: Expectations, measured: dict[str, Any]) -> list[Verdict]:
-    """What the scenario expects, and whether it held."""
+    """The verdicts on the scenario's expectations."""
     verdicts = []
     most, lost = expect.lost_messages_at_most, measured["lost_messages"]
     if most is not None:

@@ -1,10 +1,10 @@
-"""Which runs the table of the content-aware paper needs, and how they are carried out.
+"""The runs that the table of the content-aware paper needs, and their execution.
 
-1. The policies that a bar judges, and those that they are compared with number by number, run with
+1. The policies that have a bar, and those that they are compared with number by number, run with
    every seed.
 2. A policy that is only shown beside them, in a row without a bar or in a figure, runs with the
    first seed alone; its row says so.
-3. The longest runs begin first, so that no processor waits for another at the end.
+3. The longest runs begin first, so that no processor is idle at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from penstock.papers.content_aware.scenario import (
 from penstock.papers.content_aware.simulation import simulate
 
 WORKERS: Final = 2
-"""Processes at once."""
+"""Concurrent processes."""
 
 LOAD: Final = "variable-load"
 CAPACITY: Final = "variable-capacity"
@@ -40,7 +40,7 @@ LARGE: Final = "large"
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What one scenario is run with."""
+    """The policies and seeds of one scenario."""
 
     scenario: str
     every_seed: tuple[Policy, ...]
@@ -82,7 +82,7 @@ def tasks_of(plans: tuple[Plan, ...], seeds: int) -> list[Task]:
 
 
 def carry_out(task: Task) -> DatagramRun | LargeRun:
-    """In a process of its own."""
+    """Execute a run, in a separate process."""
     if task.scenario == LARGE:
         return simulate_large(task.policy, task.seed)
     return simulate(load(task.scenario), task.policy, task.seed)

@@ -1,9 +1,9 @@
 """The experiments of the content-aware paper as scenario files.
 
-A file says which publishers and subscribers share the bottleneck between two brokers (Figure 6),
-what each publishes, and how the bottleneck changes.  Its law and its detection are those of
+A file defines the publishers and subscribers that share the bottleneck between two brokers (Figure
+6), what each publishes, and how the bottleneck changes.  Its law and its detection apply to
 ``penstock run``; the papers' tables choose their own, so that every policy meets the same load.
-Both worlds take the same file.
+Both worlds run the same file.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ Part = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A publisher, and the subscriber that wants a part of what it publishes."""
+    """A publisher, and the subscriber that wants a part of its messages."""
 
     matching: Part
-    """The part of the publisher's messages that the subscriber wants."""
+    """The share of the publisher's messages that the subscriber wants."""
     rate_msgs_per_s: tuple[RatePoint, ...]
-    """(second, rate): straight lines from point to point."""
+    """(second, rate): linear between the points."""
 
 
 class BandwidthStep(msgspec.Struct, frozen=True, array_like=True):
-    """From this second on the bottleneck carries so much."""
+    """The bandwidth of the bottleneck from this second on."""
 
     at_s: float
     kbps: Positive
@@ -45,14 +45,14 @@ class TcpFlow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Expectations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a run must show; nothing is demanded of what is left out."""
+    """Bounds on the result; None means no bound."""
 
     lost_messages_at_most: float | None = None
     utilisation_at_least: float | None = None
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """Which law and which detection the clients use."""
+    """The law and the detection that the clients use."""
 
     name: str
     law: Law
@@ -89,13 +89,13 @@ class DatagramScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     bandwidth: tuple[BandwidthStep, ...]
     tcp: TcpFlow | None = None
     near_subscriber: bool = False
-    """Whether somebody on the publishers' side wants what the first subscriber does not."""
+    """Whether a subscriber on the publishers' side wants what the first subscriber does not."""
     message_bytes: PositiveInt = 280
     """On the wire, with the 80 bytes of the congestion control header."""
     queue_messages: PositiveInt = 45
     latency_ms: Positive = 1.0
     jitter_ms: float = 4.0
-    """Processing jitter on the way from each publisher to its broker, in order: without it the
+    """Processing jitter on the path from each publisher to its broker, in order: without it the
     phases of the publishers decide whose messages find the queue full."""
     record_messages: Annotated[int, msgspec.Meta(ge=0, le=16)] = 2
     law: Law = "improved"
@@ -104,11 +104,11 @@ class DatagramScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
     @property
     def policy(self) -> Policy:
-        """What the clients of ``penstock run`` use."""
+        """The policy of the clients of ``penstock run``."""
         return named(self.law, self.detection)
 
     def compressed(self, factor: float) -> DatagramScenario:
-        """The same in so many times less time, at the same rates."""
+        """The scenario compressed in time by this factor, at the same rates."""
         return msgspec.structs.replace(
             self,
             duration_s=self.duration_s / factor,
@@ -128,12 +128,12 @@ class DatagramScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         )
 
     def capacity_msgs_per_s(self, at_s: float) -> float:
-        """What the bottleneck carries at a time."""
+        """The capacity of the bottleneck at a time."""
         kbps = [step.kbps for step in self.bandwidth if step.at_s <= at_s][-1]
         return kbps * 1000 / 8 / self.message_bytes
 
 
 def load(name: str) -> DatagramScenario:
-    """One of the files that come with the library."""
+    """One of the shipped files."""
     text = files("penstock.papers").joinpath("scenarios", f"datagram-{name}.toml").read_bytes()
     return msgspec.toml.decode(text, type=DatagramScenario)

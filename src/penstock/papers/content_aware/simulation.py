@@ -1,7 +1,7 @@
 """The experiments of the content-aware paper in the simulator.
 
-Two brokers and the bottleneck between them (Figure 6); each publisher and each subscriber has an
-access of its own.  The real broker and client machines run; only the network is modelled.
+Two brokers and the bottleneck between them (Figure 6); each publisher and each subscriber has its
+own access link.  The real broker and client machines run; only the network is modelled.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from random import Random
 
 from penstock.core.clock import MILLISECOND, SECOND, Duration, milliseconds, seconds
 from penstock.core.randomness import random_stream
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.content_aware.result import DatagramRun, PairRun
 from penstock.papers.content_aware.scenario import DatagramScenario, Policy
 from penstock.services.datagram.messages import Attribute, Publication
@@ -27,22 +27,22 @@ from penstock.sim.udp_workload import (
 from penstock.sim.world import SimWorld
 
 BUCKET_NS: Duration = 250 * MILLISECOND
-"""The grain of what is counted."""
+"""The length of a bucket."""
 
 SETTLING_NS: Duration = SECOND
-"""Subscriptions are in force everywhere before the first message."""
+"""Time for subscriptions to be in force everywhere before the first message."""
 
 NEAR, FAR = "near", "far"
 WANTED, OTHER = "wanted", "other"
 
 
 def selector_of(pair: int) -> str:
-    """What the subscriber of a pair asks for."""
+    """The selector of the subscriber of a pair."""
     return f"pair = {pair} AND kind = '{WANTED}'"
 
 
 def message_maker(pair: int, matching: float) -> Callable[[Random], dict[str, Attribute]]:
-    """What the publisher of a pair publishes."""
+    """The messages of the publisher of a pair."""
 
     def make(random: Random) -> dict[str, Attribute]:
         kind = WANTED if random.random() < matching else OTHER
@@ -55,7 +55,7 @@ class Simulation:
     """One run."""
 
     def __init__(self, scenario: DatagramScenario, policy: Policy, seed: int) -> None:
-        """Everything is set up and nothing has happened."""
+        """Set up everything at the start of the run."""
         self.scenario = scenario
         self.world = SimWorld(seed)
         self.began = self.world.now + SETTLING_NS
@@ -80,7 +80,7 @@ class Simulation:
     def _brokers(self) -> None:
         scenario = self.scenario
         for name, neighbour in ((NEAR, FAR), (FAR, NEAR)):
-            self.world.add_broker(NodeConfig(name, {neighbour: 1}, trace_interval_ns=0))
+            self.world.add_broker(node_config(name, {neighbour: 1}, trace_interval_ns=0))
         self.world.add_link(
             NEAR,
             FAR,
@@ -138,7 +138,7 @@ class Simulation:
     # -- running ----------------------------------------------------------------------------
 
     def run(self) -> DatagramRun:
-        """Let the scenario happen, and say what came of it."""
+        """Run the scenario and return the result."""
         world, scenario = self.world, self.scenario
         world.start()
         for step in scenario.bandwidth[1:]:
@@ -152,7 +152,7 @@ class Simulation:
         return self._result()
 
     def _measure(self, bytes_before: int, tcp_before: int, bucket: int) -> None:
-        """Note, at the end of each bucket, what the bottleneck has carried in it."""
+        """Record, at the end of each bucket, what the bottleneck has carried in it."""
         link = self.world.links[NEAR, FAR]
         tcp = 0 if self._tcp is None else self._tcp.delivered_bytes
         if bucket:

@@ -1,6 +1,6 @@
-"""What the content-aware paper's table measures, with the bars, for both worlds alike.
+"""The quantities of the content-aware paper's table, with the bars, for both worlds alike.
 
-A ``Quantity`` becomes a row of both laws side by side, or of one policy that is shown beside them.
+A ``Quantity`` becomes a row for both laws side by side, or for one policy that is only shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Measure = Callable[[str], Sequence[float]]
 
 
 class Quantity(msgspec.Struct, frozen=True):
-    """Something that is measured, what the paper reports of it, and what is demanded."""
+    """A measured quantity, the paper's value, and the bar."""
 
     metric: str
     unit: str
@@ -29,7 +29,7 @@ class Quantity(msgspec.Struct, frozen=True):
     stretch: Bar | None = None
 
     def both_laws(self, run: str, measure: Measure, *, paper: str = "", note: str = "") -> PaperRow:
-        """A row of the paper's law with flow numbers, and of the improved one."""
+        """A row for the paper's law with flow numbers, and for the improved one."""
         return row(
             SERVICE,
             run,
@@ -44,13 +44,13 @@ class Quantity(msgspec.Struct, frozen=True):
         )
 
     def judged_alone(self, run: str, values: Sequence[float]) -> PaperRow:
-        """A row of something that is the same under both laws."""
+        """A row for a quantity that is the same under both laws."""
         return self._alone(run, values, self.paper, self.bar)
 
     def shown_alone(
         self, run: str, values: Sequence[float], *, paper: str = "–", note: str = ""
     ) -> PaperRow:
-        """A row of one policy, for comparison; nothing is demanded of it."""
+        """A row for one policy, for comparison, without a bar."""
         return self._alone(run, values, paper, SHOWN, note)
 
     def _alone(

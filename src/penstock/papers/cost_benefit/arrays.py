@@ -1,14 +1,14 @@
 """The flow control of thousands of multicast senders, as arrays.
 
-The broker machines are the protocol; this is its flow control alone, with the same policy
-functions and the same record for each link, for networks that are too large to simulate broker by
-broker.  What it leaves out:
+The broker machines are the protocol; this is its flow control alone, with the same policy functions
+and the same record for each link, for networks that are too large to simulate broker by broker.
+Its simplifications:
 
-1. Membership, acknowledgements and retransmission: trees are given, and nothing is lost.
+1. No membership, acknowledgements and retransmission: trees are given, and nothing is lost.
 2. Senders act in steps of ``STEP_S``.
-3. Prices reach a sender after the latency of the way to it, and take no room on the links.
-4. Only links that can be congested by the senders are modelled, and the first link of a sender's
-   broker, which spreads what is bought at once; the others add their latency.
+3. Prices reach a sender after the latency of the path to it, and use no bandwidth.
+4. Only links that the senders can congest are modelled, and the first link of a sender's broker,
+   which spaces packets that are bought at once; the others add their latency.
 
 docs/papers/cost-benefit.md shows how close both come where both can run.
 """
@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.clock import SECOND, seconds
+from penstock.core.randomness import random_stream
 from penstock.papers.cost_benefit.result import MulticastResult, Sampler
 from penstock.papers.cost_benefit.routes import NOWHERE, Route, narrow_routes
 from penstock.papers.cost_benefit.scenario import (
@@ -32,8 +33,8 @@ from penstock.papers.cost_benefit.scenario import (
     MulticastScenario,
 )
 from penstock.services.multicast.laws.benefit import EXPONENTS, price_at
-from penstock.services.multicast.laws.improved_price import FeedbackPrice
-from penstock.services.multicast.laws.paper_price import paper_price
+from penstock.services.multicast.laws.choice import chosen_law
+from penstock.services.multicast.laws.law import LinkPrice
 from penstock.services.multicast.laws.rate_ramp import doubling_ns, granted_rate, next_ramp
 from penstock.services.multicast.laws.salary import next_period_ns, paid, send_probability
 from penstock.services.multicast.parameters import MulticastParameters
@@ -46,31 +47,31 @@ STEP_S: Final = 0.001
 class ArrayLink:
     """One direction of a link: a queue, a rate, a price."""
 
-    def __init__(self, plan: LinkPlan, name: str, parameters: MulticastParameters) -> None:
+    def __init__(self, plan: LinkPlan, name: str, record: LinkPrice) -> None:
         self.name = name
         self.latency_s = plan.latency_ms / 1000
         self.queue: deque[tuple[int, float, int]] = deque()
         self.busy = False
         self.set_rate(plan.packets_per_s)
-        self.record = FeedbackPrice(parameters.improved, EXPONENTS[parameters.benefit], 0)
+        self.record = record
         self.sequence = 0
         self.price = 0.0
         self.told_at_s = -1e9
 
     def set_rate(self, packets_per_s: float) -> None:
-        """The link carries so much from now on."""
+        """Change the link's rate."""
         self.packets_per_s = packets_per_s
         in_flight = round(2 * self.latency_s * packets_per_s)
         self.free_packets = max(0, UNACKNOWLEDGED_PACKETS - in_flight)
 
     @property
     def buffered(self) -> int:
-        """What waits above what the link itself takes."""
+        """Packets that wait above what the link itself accepts."""
         return max(0, len(self.queue) - self.free_packets)
 
 
 class ArraySenders:
-    """What every client has, and what it sends in a step."""
+    """The accounts of all clients, and what they send in a step."""
 
     def __init__(
         self,
@@ -111,14 +112,14 @@ class ArraySenders:
         self.everyone = np.arange(number)
 
     def step(self, now_s: float) -> NDArray[np.int64]:
-        """Who sends a packet in this step, once for each packet."""
+        """The senders of this step, once for each packet."""
         law = self._salaried if self.parameters.law == "paper" else self._paced
         senders = law(now_s)
         np.add.at(self.sent, senders, 1)
         return senders
 
     def price_changed(self) -> None:
-        """Another price is known: paced rates follow it."""
+        """A price has changed: adapt the paced rates."""
         if self.parameters.law == "improved":
             self._grant()
 
@@ -128,7 +129,7 @@ class ArraySenders:
         self.rate = np.asarray(granted_rate(self.price, self.ramp, self.weight, self.exponent))
 
     def _double(self, now_s: float) -> None:
-        """Whose doubling time is over gets a new ramp; these senders always want more."""
+        """Start a new ramp for senders whose doubling time has passed; they always want more."""
         due = np.flatnonzero(self.double_at_s <= now_s)
         if len(due):
             law = self.parameters.improved
@@ -139,7 +140,7 @@ class ArraySenders:
             self._grant()
 
     def paid_by(self, sender: int) -> float:
-        """What a packet of this sender says that it paid."""
+        """The price that a packet of this sender carries."""
         if self.parameters.law == "paper":
             return 0.0
         return float(price_at(self.rate[sender], self.weight[sender], self.exponent))
@@ -210,7 +211,8 @@ class ArrayRun:
         self.scenario = scenario
         self.parameters = parameters
         narrow, self.routes = narrow_routes(scenario)
-        self.links = [ArrayLink(plan, "-".join(plan.ends), parameters) for plan in narrow]
+        law = chosen_law(parameters, random_stream(seed, "accounts"))
+        self.links = [ArrayLink(plan, "-".join(plan.ends), law.price_link(0)) for plan in narrow]
         self.senders = ArraySenders(scenario, parameters, self.routes, seed)
         plans, links = len(scenario.senders), len(self.links)
         self.access_free_s = [0.0] * plans
@@ -269,7 +271,7 @@ class ArrayRun:
                 self._at(leaves_s + before_s, self._arrive, link, plan, paid_price, echo)
 
     def _dearest(self, plan: int) -> int:
-        """The dearest link and the number of its price, as one number."""
+        """The most expensive link and the number of its price, as one number."""
         prices = self.known[plan] * self.on_tree[plan]
         link = int(prices.argmax())
         if prices[link] <= 0:
@@ -303,14 +305,10 @@ class ArrayRun:
             self._transmit(link, index, link.queue.popleft())
 
     def _update(self, every_s: float) -> None:
-        """The price of every link, told as the brokers do."""
-        paper = self.parameters.law == "paper"
+        """Update the price of every link, as the brokers do."""
         for index, link in enumerate(self.links):
             before = link.price
-            if paper:
-                link.price = paper_price(link.buffered, self.parameters.paper)
-            else:
-                link.price = link.record.update(link.buffered, seconds(self.now_s))
+            link.price = link.record.update(link.buffered, seconds(self.now_s))
             if link.price > 0 or before > 0:
                 link.sequence += 1
                 link.record.issued(link.sequence, seconds(self.now_s))

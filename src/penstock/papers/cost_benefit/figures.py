@@ -105,7 +105,7 @@ def _same_height(panels: Any) -> None:
 
 
 def _fairness(results: Results) -> Figure:
-    """What each of the 20 clients of a class sent."""
+    """The rate of each of the 20 clients of a class."""
     figure, panels = _panels(1, 2, "Scenario 2: what each client of S_acfg sends (Figure 7)")
     for panel, law in zip(panels[0], LAWS, strict=True):
         result = results[SCENARIO_2[law]][0]
@@ -155,7 +155,7 @@ def _chain(results: Results) -> Figure:
 
 
 def _senders(results: Results) -> Figure:
-    """How the buffer and the fairness change with the number of senders."""
+    """Buffer and fairness over the number of senders."""
     figure, panels = _panels(1, 2, "Scenario 4: from 5 to 8,000 senders (Figure 14)")
     for law in LAWS:
         counts = [*STAR_SENDERS, MANY_SENDERS]
@@ -194,7 +194,7 @@ def _lottery(results: Results) -> Figure:
 
 
 def _benefits(results: Results) -> Figure:
-    """Who gets what on the chain, by what a rate is worth."""
+    """The shares on the chain for each benefit function."""
     figure, panels = _panels(1, 2, "Scenario 3: what each benefit function does")
     for panel, law in zip(panels[0], LAWS, strict=True):
         names = list(BENEFITS)

@@ -2,8 +2,8 @@
 chain of the CAIRN section.
 
 Brokers are processes, links are TCP connections with a bandwidth limit, clients use the public
-library.  Loopback has no latency to speak of; everything else is as in Section VIII.  Rates are
-those of messages of 1000 bytes on the wire.
+library.  Loopback has almost no latency; everything else is as in Section VIII.  Rates are those of
+messages of 1000 bytes on the wire.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import Final
 import uvloop
 
 from penstock.client.client import Client, connect
-from penstock.client.groups.groups import Group, GroupSender
+from penstock.client.groups.group import Group
+from penstock.client.groups.sender import GroupSender
 from penstock.client.publishing.limits import PublishLimits
 from penstock.content.rows.batch import Batch
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 from penstock.papers.cost_benefit.machines import payload_bytes
@@ -34,10 +35,10 @@ from penstock.services.multicast.parameters import Law, MulticastParameters, Pap
 WARM_UP_S: Final = 8.0
 MEASURED_S: Final = 20.0
 PAPER: Final = PaperLaw(unacknowledged_packets=UNACKNOWLEDGED_PACKETS)
-"""A limited link holds nothing unacknowledged, so that what is not priced must be said."""
+"""A limited link holds nothing unacknowledged, so the unpriced part must be configured."""
 
 UNRECEIPTED_BYTES: Final = 100_000
-"""What a greedy client keeps at its broker: one message is always waiting."""
+"""Messages that a greedy client keeps at its broker, so that one is always waiting."""
 
 LIMITS: Final = PublishLimits(batch_rows=1, linger_ns=0, window_bytes=UNRECEIPTED_BYTES)
 
@@ -48,14 +49,14 @@ Rates = dict[str, list[float]]
 def run_live(
     scenario: MulticastScenario, law: Law, directory: Path, measured_s: float = MEASURED_S
 ) -> Rates:
-    """One scenario under one law; what every client sent."""
+    """Run one scenario under one law; returns the rate of every client."""
     with overlay(scenario, law, directory) as urls:
         return uvloop.run(_measure(scenario, urls, measured_s))
 
 
 @contextmanager
 def overlay(scenario: MulticastScenario, law: Law, directory: Path) -> Iterator[dict[str, str]]:
-    """The brokers of a scenario as processes; gives the address of each."""
+    """Run the brokers of a scenario as processes; yields their addresses."""
     directory.mkdir(parents=True, exist_ok=True)
     ports = {name: free_port() for name in scenario.brokers}
     neighbours: dict[str, dict[str, NeighbourConfig]] = {name: {} for name in ports}
@@ -68,7 +69,7 @@ def overlay(scenario: MulticastScenario, law: Law, directory: Path) -> Iterator[
             )
     with ExitStack() as running:
         for name, port in ports.items():
-            config = BrokerConfig(
+            config = broker_config(
                 name,
                 str(directory / name),
                 listen=f"127.0.0.1:{port}",
@@ -113,7 +114,7 @@ async def _measure(scenario: MulticastScenario, urls: dict[str, str], measured_s
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        # Nobody waits for the receipts of what is still under way.
+        # The receipts of messages in flight are not awaited.
         connected.pop_all()
     factor = PACKET_BYTES * 8e-6 / elapsed_s
     return {
@@ -141,7 +142,7 @@ async def _known_everywhere(scenario: MulticastScenario, urls: dict[str, str]) -
 
 
 class _Greedy:
-    """A client that always has something to send."""
+    """A client that always has a message to send."""
 
     def __init__(self, sender: GroupSender) -> None:
         self._sender = sender
@@ -151,11 +152,11 @@ class _Greedy:
 
     @property
     def confirmed(self) -> float:
-        """How many messages have their receipt."""
+        """The number of messages with a receipt."""
         return self._sent - self._sender.unconfirmed_bytes / self._weight
 
     async def send(self) -> None:
-        """As much as there is room for."""
+        """Send as long as the window has space."""
         while True:
             await self._sender.send(None, self._payload, deadline_s=120)
             self._sent += 1

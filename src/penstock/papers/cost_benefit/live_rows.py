@@ -1,7 +1,7 @@
 """The live half of the cost-benefit table: Emulab's scenarios 1 and 2, and the chain of CAIRN.
 
-Throughput must come within 4 % of what the links give, which is what the paper reports of Emulab,
-and two senders of one link must share it within 5 %.
+Throughput must be within 4 % of the links' capacity, as the paper reports for Emulab, and two
+senders on one link must share it within 5 %.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ Measured: TypeAlias = dict[tuple[str, Law], Rates]
 Percent = Callable[[Rates], float]
 
 RUNS: Final = {"1": MEASURED_S, "2": MEASURED_S, "cairn": 2 * MEASURED_S}
-"""How long each is measured.  On the chain two clients are compared instead of two classes of
+"""Duration of each measurement.  On the chain two clients are compared instead of two classes of
 twenty, and under the paper's law they differ by chance."""
 
 WITHIN_4_PERCENT: Final = within(96, 101)
-"""Of the link's nominal limit; more than all of it would be a mistake of measurement."""
+"""Share of the link's nominal limit; more than all of it would be an error of measurement."""
 
 OF_THE_CHAIN: Final = within(96, 102)
-"""The same for senders that are alone on a link or two: while it is free their messages name no
+"""The same for senders that are alone on a link or two: while it is free their messages carry no
 price and are 984 bytes long, and each counts as 1000."""
 
 WITHIN_5_PERCENT: Final = at_most(5)
 
 
 def live_rows(out: Path, progress: Progress) -> list[PaperRow]:
-    """Everything that is shown live."""
+    """All live runs."""
     measured: Measured = {}
     with TemporaryDirectory(prefix="penstock-multicast-") as name:
         for scenario, measured_s in RUNS.items():
@@ -56,12 +56,12 @@ def rows_of(measured: Measured) -> list[PaperRow]:
 
 
 def of_link(capacity_mbit_per_s: float, *names: str) -> Percent:
-    """Which part of a link these classes use."""
+    """The share of a link that these classes use."""
     return lambda rates: 100 * sum(sum(rates[name]) for name in names) / capacity_mbit_per_s
 
 
 def from_fair_share(first: str, second: str) -> Percent:
-    """How far each of two is from the half of what both send."""
+    """The distance of each of two from half of their sum."""
 
     def percent(rates: Rates) -> float:
         one, two = sum(rates[first]), sum(rates[second])

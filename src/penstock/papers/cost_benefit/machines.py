@@ -1,8 +1,8 @@
 """A multicast scenario with the broker machines in the simulator.
 
 Senders are greedy: each keeps a bounded number of messages without a receipt at its broker, so that
-one always waits.  Everything that they and the members say to a broker is said by the client
-library's own machines.
+one always waits.  The client library's own machines do all the communication of senders and members
+with their brokers.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import msgspec
 from penstock.client.groups.producer import GroupProducer
 from penstock.client.groups.reader import GroupReader
 from penstock.client.publishing.limits import PublishLimits
-from penstock.content.codec.wire import SizeMeter, encoded_size
+from penstock.content.codec.size import SizeMeter, encoded_size
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND, SECOND, Instant, in_seconds, seconds
 from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Received, Send
 from penstock.core.randomness import random_stream
 from penstock.core.trace import TraceRecord
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.cost_benefit.result import MulticastResult, Sampler
 from penstock.papers.cost_benefit.scenario import (
     PACKET_BYTES,
@@ -50,7 +50,7 @@ OnTrace = Callable[[TraceRecord], None]
 ROOM_BYTES: Final = 1 << 40
 LATEST_START_NS: Final = 100 * MILLISECOND
 SETTLED_S: Final = 1.0
-"""When members have joined and links are known; scenarios begin here."""
+"""Time for members to join and links to be known; scenarios begin after it."""
 
 
 def payload_bytes(
@@ -58,7 +58,7 @@ def payload_bytes(
     groups: tuple[str, ...] = ("cfg",),
     receivers: int = 1,
 ) -> int:
-    """The payload that makes a message for so many receivers ``PACKET_BYTES`` on a link."""
+    """The payload that makes a message for this many receivers ``PACKET_BYTES`` on a link."""
     sample = Multicast(
         "A",
         EPOCH,
@@ -76,7 +76,7 @@ def payload_bytes(
 
 
 class GreedySender:
-    """A client that always has something to send."""
+    """A client that always has a message to send."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class GreedySender:
         self._unreceipted = 0
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
-        """Send whatever the number of receipts allows."""
+        """Send as many messages as the receipts allow."""
         match fact:
             case LinkUp():
                 self.producer.connected()
@@ -113,12 +113,11 @@ class GreedySender:
         return self._start_at if not self._unreceipted else None
 
     def check_invariants(self) -> None:
-        """As the producer's."""
         self.producer.check_invariants()
 
 
 class EagerMember:
-    """A client that takes whatever comes."""
+    """A client that consumes messages immediately."""
 
     def __init__(
         self, member: str, group: str, on_delivery: Callable[[GroupDelivery, Instant], None]
@@ -127,7 +126,6 @@ class EagerMember:
         self._on_delivery = on_delivery
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
-        """Take it at once."""
         match fact:
             case LinkUp():
                 self.reader.connected()
@@ -140,15 +138,15 @@ class EagerMember:
         return [Send(BROKER, each) for each in self.reader.outgoing()]
 
     def next_deadline(self) -> Instant | None:
-        """Nothing happens by time alone."""
+        """None: it acts only on messages."""
         return None
 
     def check_invariants(self) -> None:
-        """Nothing can be wrong."""
+        """Nothing to check."""
 
 
 class MeteredWorld(SimWorld):
-    """Counts what is sent, what waits, and what the prices take."""
+    """Counts sent packets, buffers, and the bandwidth of prices."""
 
     def __init__(
         self,
@@ -158,12 +156,12 @@ class MeteredWorld(SimWorld):
         receivers: int,
         on_trace: OnTrace | None = None,
     ) -> None:
-        """``receivers`` is how many receiving brokers are behind a bottleneck."""
+        """``receivers`` is the number of receiving brokers behind a bottleneck."""
         super().__init__(seed, on_trace=on_trace)
         self.sampler = sampler
         self._receivers = receivers
         self.price_bytes: dict[tuple[str, str, int], float] = {}
-        """By link, and by the link that was priced; frames of their own, and what data carried."""
+        """By link, and by the priced link: separate frames, and prices carried by data."""
         self.prices_told: dict[tuple[str, str], int] = {}
         self.prices_rode: dict[tuple[str, str], int] = {}
         self._began = began
@@ -190,10 +188,10 @@ class MeteredWorld(SimWorld):
             self._count_prices((name, effect.link), message.records, encoded_size(message))
 
     def _count_message(self, name: str, message: Multicast, at_s: float) -> None:
-        """The sender's broker sends it once over each link; only the first counts as sent."""
+        """Count a message once, although the sender's broker sends it over each link."""
         if name == message.origin and self._last.get(message.sender) != message.first_sequence:
             self._last[message.sender] = message.first_sequence
-            # What it takes on a bottleneck.
+            # The size on a bottleneck.
             behind = message.destinations[: self._receivers]
             narrow = msgspec.structs.replace(message, destinations=behind, prices=())
             packets = self._sizes.size(narrow) / PACKET_BYTES
@@ -238,10 +236,10 @@ class MachineRun:
         costs: dict[str, dict[str, int]] = {name: {} for name in self.scenario.brokers}
         for link in self.scenario.links:
             here, there = link.ends
-            # Shortest means soonest: the paper's trees follow the latencies.
+            # Paths are chosen by latency, as the paper's trees are.
             costs[here][there] = costs[there][here] = link.cost
         for name, neighbours in costs.items():
-            config = NodeConfig(
+            config = node_config(
                 name, neighbours, multicast=parameters, trace_interval_ns=self._trace_interval_ns
             )
             self.world.add_broker(config)
@@ -278,9 +276,9 @@ class MachineRun:
         return note
 
     def run(self, progress: Callable[[float], None] = lambda at_s: None) -> MulticastResult:
-        """Let the time pass; ``progress`` hears at which second it is."""
+        """Run the scenario; ``progress`` receives the current second."""
         scenario, world = self.scenario, self.world
-        # Brokers draw by the instant of their start, which must differ between seeds.
+        # Brokers seed their draws with the instant of their start, which must differ by seed.
         world.run_for(self._random.randrange(LATEST_START_NS))
         world.start()
         if self._trace_interval_ns:
@@ -309,9 +307,9 @@ class MachineRun:
         )
 
     def _control_shares(self) -> dict[str, float]:
-        """Which part of the narrowest link's bandwidth telling the price of each link takes.
+        """The share of the narrowest link's bandwidth that the prices of each link take.
 
-        Counted on the link that it takes most of.
+        Counted on the link on which it is largest.
         """
         narrowest = min(link.mbit_per_s for link in self.scenario.links)
         capacity = narrowest * 125_000 * self.scenario.duration_s

@@ -1,5 +1,5 @@
 """The experiments of "A Cost-Benefit Flow Control for Reliable Multicast and Unicast in Overlay
-Networks": what it reports, and what we do.
+Networks": the paper's results and ours.
 
 Bars and stretches are those of docs/papers/cost-benefit.md.  Scenarios 1 to 3 run with the broker
 machines, scenario 4 with the same policies as arrays.
@@ -18,7 +18,7 @@ from penstock.papers.table import PaperRow
 
 
 def run(*, world: str, seeds: int, out: Path, progress: Callable[[str], None]) -> list[PaperRow]:
-    """Run everything, draw the figures, and give the rows."""
+    """Run everything, draw the figures, and return the rows."""
     out.mkdir(parents=True, exist_ok=True)
     if world == "net":
         from penstock.papers.cost_benefit.live_rows import live_rows

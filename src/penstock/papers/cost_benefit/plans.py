@@ -1,4 +1,4 @@
-"""Which runs the table and the figures of the cost-benefit paper are made of."""
+"""The runs behind the table and the figures of the cost-benefit paper."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LOTTERY: Final = {
 }
 
 LONG_WEIGHT: Final = 5.0
-"""Under the improved law as much as the five links of the long way: its price is then theirs."""
+"""Under the improved law as much as the five links of the long path: its price is then theirs."""
 
 BENEFITS: Final[dict[str, dict[Law, RunPlan]]] = {
     "throughput": SCENARIO_3,
@@ -77,7 +77,7 @@ OTHER_PERIODS: Final = {
     ("4: 5 senders", 20): _as_arrays(senders=5),
     ("4: 5 senders", 30): _as_arrays(senders=5, shortest_period_ms=30),
 }
-"""By run and milliseconds, the settled ones first, which a plan need not say."""
+"""By run and milliseconds; the chosen values first, which a plan need not state."""
 
 
 def all_plans() -> list[RunPlan]:

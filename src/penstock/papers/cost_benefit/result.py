@@ -1,4 +1,4 @@
-"""What a run of a multicast scenario measured: rates of clients, and buffers of links."""
+"""The result of a run of a multicast scenario: rates of clients, and buffers of links."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ import numpy as np
 from penstock.papers.cost_benefit.scenario import PACKET_BYTES
 
 SAMPLE_S: Final = 1.0
-"""Rates and highest buffers are taken over so long, as in the paper's figures."""
+"""Rates and highest buffers are taken over this time, as in the paper's figures."""
 
 
 class MulticastResult(msgspec.Struct, frozen=True):
     """Rates are Mbit/s of 1000-byte packets, buffers are packets."""
 
     clients_mbit_per_s: dict[str, list[float]]
-    """What each client of each class of senders sent after the warm-up."""
+    """The rate of each client of each class of senders after the warm-up."""
     sent_by_second: dict[str, list[float]]
     highest_by_second: dict[str, list[float]]
-    """The most that waited on each link that ever had something waiting."""
+    """The highest buffer of each link that had one."""
     highest_buffer: dict[str, float]
     """After the warm-up."""
     start_up_buffer: float
-    """The most on any link during the warm-up."""
+    """The highest buffer of any link during the warm-up."""
     received_by_second: dict[str, list[float]] = {}
     control_share: dict[str, float] = {}
-    """Which part of the narrowest link's bandwidth the prices of each link took."""
+    """The share of the narrowest link's bandwidth that the prices of each link took."""
     ridden_share: dict[str, float] = {}
-    """Which part of the prices that were told over each link rode on messages."""
+    """The share of the prices sent over each link that were attached to messages."""
 
     def class_mbit_per_s(self, name: str) -> float:
-        """What a class of senders sent together."""
+        """The rate of a class of senders together."""
         return sum(self.clients_mbit_per_s[name])
 
     @property
     def total_mbit_per_s(self) -> float:
-        """What everybody sent."""
+        """The rate of all senders."""
         return sum(map(sum, self.clients_mbit_per_s.values()))
 
     def variation(self, name: str) -> float:
@@ -54,7 +54,7 @@ class MulticastResult(msgspec.Struct, frozen=True):
 
     @property
     def highest(self) -> float:
-        """The most that waited on any link after the warm-up."""
+        """The highest buffer of any link after the warm-up."""
         return max(self.highest_buffer.values(), default=0.0)
 
 
@@ -62,7 +62,6 @@ class Sampler:
     """Counts packets and buffers, second by second."""
 
     def __init__(self, links: list[str], warm_up_s: float) -> None:
-        """Nothing happened yet."""
         self._warm_up_s = warm_up_s
         self._sent: dict[str, dict[int, float]] = {}
         self._clients: dict[object, float] = {}
@@ -70,7 +69,7 @@ class Sampler:
         self._carried: dict[str, dict[int, float]] = {}
 
     def sent(self, at_s: float, client: object, sender: str, packets: float = 1.0) -> None:
-        """A client's packet was accepted."""
+        """Count a packet of a client that was accepted."""
         second = int(at_s / SAMPLE_S)
         seconds = self._sent.setdefault(sender, {})
         seconds[second] = seconds.get(second, 0.0) + packets
@@ -78,13 +77,13 @@ class Sampler:
             self._clients[client] = self._clients.get(client, 0.0) + packets
 
     def carried(self, at_s: float, where: str) -> None:
-        """A packet crossed a link, or reached a receiver."""
+        """Count a packet that crossed a link, or reached a receiver."""
         seconds = self._carried.setdefault(where, {})
         second = int(at_s / SAMPLE_S)
         seconds[second] = seconds.get(second, 0) + 1
 
     def buffered(self, at_s: float, link: str, packets: float) -> None:
-        """So much waits on a link."""
+        """Record the buffer of a link."""
         seconds = self._highest.setdefault(link, {})
         second = int(at_s / SAMPLE_S)
         if packets > seconds.get(second, 0):

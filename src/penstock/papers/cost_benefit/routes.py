@@ -1,8 +1,8 @@
 """The trees of a scenario's senders, reduced to the links that can be congested.
 
-The networks of the scenarios are trees, so that between two brokers there is one way: it goes up
+The networks of the scenarios are trees, so that there is one path between two brokers: it goes up
 from each to where both meet.  Links with the largest bandwidth carry whatever the others let
-through; they add their latency, and nothing waits on them but a sender's own packets on its first.
+through; they add their latency, and only a sender's own packets wait, on its first link.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from penstock.overlay.routing import parents_from
 from penstock.papers.cost_benefit.scenario import LinkPlan, MulticastScenario, SenderPlan
 
 NOWHERE: Final = -1
-"""The parent of a link that is the first on its way."""
+"""The parent of a link that is the first on its path."""
 
 
 class Route(msgspec.Struct, frozen=True):
-    """How the packets of one sender plan travel: links as (index, parent's index, delay before)."""
+    """The path of one sender plan's packets: links as (index, parent's index, delay before)."""
 
     links: tuple[tuple[int, int, float], ...]
     delays_s: tuple[float, ...]
     """From each link's broker back to the sender."""
     round_trip_s: float
     access_s: float
-    """What a packet takes up the sender's first link, if that is not one of these."""
+    """The time of a packet on the sender's first link, if that is not one of these."""
 
 
 def narrow_routes(scenario: MulticastScenario) -> tuple[list[LinkPlan], list[Route]]:
-    """The links that matter, each in one direction, and every sender's route over them."""
+    """The links that can be congested, one direction each, and every sender's route over them."""
     network = _Network(scenario)
     routes = [network.route(sender) for sender in scenario.senders]
     return network.narrow, routes
@@ -62,7 +62,7 @@ class _Network:
         return way
 
     def _path(self, start: str, end: str) -> list[tuple[str, str]]:
-        """The links of the way between two brokers."""
+        """The links of the path between two brokers."""
         up, down = self._up(start), self._up(end)
         while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
             up.pop()

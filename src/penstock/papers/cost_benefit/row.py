@@ -14,7 +14,7 @@ SERVICE: Final = "multicast"
 Measure = Callable[[MulticastResult], float]
 
 SMALL_BUFFER: Final = at_most(55)
-"""What the improved law should keep every buffer to, from 5 to 8,000 senders."""
+"""The bound on every buffer under the improved law, from 5 to 8,000 senders."""
 
 
 def highest(result: MulticastResult) -> float:
@@ -23,7 +23,7 @@ def highest(result: MulticastResult) -> float:
 
 
 def total(result: MulticastResult) -> float:
-    """What all senders sent."""
+    """The rate of all senders."""
     return result.total_mbit_per_s
 
 
@@ -70,7 +70,7 @@ class Rows:
         stretch: Bar | None = None,
         note: str = "",
     ) -> PaperRow:
-        """What all senders send together."""
+        """The rate of all senders together."""
         return self.both(
             plans,
             run,
@@ -94,7 +94,7 @@ class Rows:
         stretch: Bar | None = SMALL_BUFFER,
         note: str = "",
     ) -> PaperRow:
-        """The most that waited on a link."""
+        """The highest buffer of a link."""
         return self.both(
             plans,
             run,
@@ -119,7 +119,7 @@ class Rows:
         bar: Bar,
         note: str = "",
     ) -> PaperRow:
-        """How far two kinds of run are apart in one quantity, seed by seed."""
+        """The difference of two kinds of run in one quantity, seed by seed."""
 
         def apart(law: Law) -> list[float]:
             pairs = zip(

@@ -1,4 +1,4 @@
-"""The table of the cost-benefit paper: what it reports, the bars, and ours under both laws."""
+"""The table of the cost-benefit paper: its results, the bars, and ours under both laws."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from penstock.papers.table import SHOWN, PaperRow, at_least, at_most, row, withi
 SECOND_CLASS_STARTS_S: Final = 25
 HALVED_AT_S: Final = 50
 SETTLED_WITHIN: Final = 0.2
-"""A class has adapted when it sends its share to a fifth in a second."""
+"""A class has adapted when it sends its share within a fifth in a second."""
 
 
 def rows_of(results: Results) -> list[PaperRow]:
-    """The whole table."""
+    """The complete table."""
     rows = Rows(results)
     return [
         *_scenario_1(rows),

@@ -16,10 +16,10 @@ from penstock.papers.cost_benefit.scenario import MulticastScenario
 from penstock.services.multicast.parameters import MulticastParameters
 
 MEASURES: Final = {
-    "total_mbit_per_s": "what all senders sent",
+    "total_mbit_per_s": "the rate of all senders",
     "jain": "Jain's index of the senders' rates",
-    "highest_buffer_packets": "packets that waited on a link, at the most",
-    "start_up_buffer_packets": "the same before anything is measured",
+    "highest_buffer_packets": "the highest buffer of a link",
+    "start_up_buffer_packets": "the same during the warm-up",
 }
 
 
@@ -28,10 +28,9 @@ class MulticastRun(ScenarioRun[MulticastScenario], frozen=True):
 
     @property
     def measures(self) -> Mapping[str, str]:
-        """What a simulation of it measures."""
         senders = self.scenario.senders
         return MEASURES | {
-            f"classes_mbit_per_s.{each.name}": f"what the clients {each.name} sent"
+            f"classes_mbit_per_s.{each.name}": f"the rate of the clients {each.name}"
             for each in senders
         }
 
@@ -75,7 +74,7 @@ def prepare(source: Source, world: str, seed: int) -> MulticastRun:
 
 
 def judge(scenario: MulticastScenario, measured: dict[str, Any]) -> list[Verdict]:
-    """What the scenario expects, and whether it held; buffers are seen in the simulator alone."""
+    """The verdicts on the scenario's expectations; only the simulator sees buffers."""
     expect = scenario.expect
     verdicts = []
     least = expect.total_mbit_per_s_at_least

@@ -1,4 +1,4 @@
-"""The runs behind the table of the cost-benefit paper: what is run, under which law, how often."""
+"""The runs behind the table of the cost-benefit paper: scenarios, laws and repetitions."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ STAR_SENDERS: Final = (5, 20, 50, 100, 200, 400, 800)
 MANY_SENDERS: Final = 8000
 STAR_DURATION_S: Final = 100.0
 MANY_DURATION_S: Final = 300.0
-"""Of 8,000 senders each sends a packet in 32 s: nine or ten of them can be compared."""
+"""Each of 8,000 senders sends a packet in 32 s: nine or ten of them can be compared."""
 
 FAR: Final = 6.0
-"""Links so many times as long: a continent becomes the Earth."""
+"""The factor for the length of links: a continent becomes the Earth."""
 
 
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of run; the seed comes with it."""
+    """One kind of run, without the seed."""
 
     scenario: str = ""
     senders: int = 0
-    """Scenario 4 with so many, instead of a file."""
+    """Scenario 4 with this many senders, instead of a file."""
     law: Law = "improved"
     engine: Engine = "machines"
     benefit: Benefit = "throughput"
@@ -42,10 +42,10 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     randomised: bool = True
     latency_factor: float = 1.0
     long_weight: float = 1.0
-    """Scenario 3: what the sender over all links is worth."""
+    """Scenario 3: the weight of the sender over all links."""
     lottery_ms: int | None = None
     shortest_period_ms: int | None = None
-    """Other than was settled, to show what the settled ones are for."""
+    """Other values than the chosen ones, to show the effect of those."""
     most_seeds: int = 1000
 
     def read(self) -> MulticastScenario:
@@ -69,7 +69,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
         return scenario
 
     def parameters(self) -> MulticastParameters:
-        """The service under this law."""
+        """The service's parameters under this law."""
         return MulticastParameters(
             law=self.law,
             benefit=self.benefit,
@@ -100,7 +100,7 @@ Results: TypeAlias = dict[RunPlan, list[MulticastResult]]
 
 
 def run_all(plans: Iterable[RunPlan], seeds: int, progress: Callable[[str], None]) -> Results:
-    """Every plan with every seed, longest first, on two processes."""
+    """Run every plan with every seed, longest first, on two processes."""
     wanted = list(dict.fromkeys(plans))
     jobs = [(plan, seed) for plan in wanted for seed in range(1, min(seeds, plan.most_seeds) + 1)]
     jobs.sort(key=lambda job: -_effort(job[0]))

@@ -32,7 +32,7 @@ AGREES: Final = "the same seeds as arrays and with the broker machines"
 
 
 def scale_rows(rows: Rows) -> list[PaperRow]:
-    """Everything beyond the first three scenarios."""
+    """The rows beyond the first three scenarios."""
     return [
         *_eight_hundred(rows),
         *_from_five_to_eight_thousand(rows),

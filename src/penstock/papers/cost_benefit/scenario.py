@@ -1,8 +1,8 @@
 """The experiments of the cost-benefit paper as scenario files.
 
-A file says which brokers are linked, which clients are in which groups, who sends to them, and what
-changes when.  The law is chosen apart from it, so that both meet the same load; the same file runs
-with the broker machines, with arrays (multicast_arrays.py) and as processes.
+A file defines the linked brokers, the groups and their members, the senders, and the changes with
+their times.  The law is chosen separately, so that both meet the same load; the same file runs with
+the broker machines, with arrays (arrays.py) and as processes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ PositiveNumber = Annotated[float, msgspec.Meta(gt=0)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 
 PACKET_BYTES = 1000
-"""Messages on the wire, headers included."""
+"""Size of messages on the wire, headers included."""
 
 UNACKNOWLEDGED_PACKETS = 20
-"""What a link takes before anything waits in the overlay's buffer."""
+"""Packets that a link accepts before any wait in the overlay's buffer."""
 
 
 class LinkPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,12 +34,12 @@ class LinkPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def packets_per_s(self) -> float:
-        """How many packets it carries."""
+        """Its capacity in packets."""
         return self.mbit_per_s * 1e6 / 8 / PACKET_BYTES
 
     @property
     def cost(self) -> int:
-        """What it counts on a way: its latency in milliseconds, as a link must cost something."""
+        """Its cost on a path: its latency in milliseconds, at least 1."""
         return max(1, round(self.latency_ms))
 
 
@@ -55,7 +55,7 @@ class SenderPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChangePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A link gets another bandwidth."""
+    """A change of a link's bandwidth."""
 
     at_s: PositiveNumber
     ends: tuple[str, str]
@@ -63,7 +63,7 @@ class ChangePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Expectations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a run must keep to; nothing is expected of what is not given."""
+    """Bounds on the result; None means no bound."""
 
     total_mbit_per_s_at_least: float | None = None
     highest_buffer_at_most: float | None = None
@@ -81,32 +81,32 @@ class MulticastScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     changes: tuple[ChangePlan, ...] = ()
     duration_s: PositiveNumber
     warm_up_s: NotNegative
-    """What is measured begins here."""
+    """When the measurement begins."""
     law: Law = "improved"
-    """Under which ``penstock run`` runs it; the papers' table takes both."""
+    """The law for ``penstock run``; the papers' table uses both."""
     expect: Expectations = Expectations()
     start_spread_s: NotNegative = 1.0
-    """Clients that start together start at random within so long; 0 is at once."""
+    """Clients that start together start at random within this time; 0 means at once."""
     bottleneck_receivers: Positive = 1
-    """How many receiving brokers are behind a bottleneck: a message names them, and is one packet
+    """The number of receiving brokers behind a bottleneck: a message names them, and is one packet
     long there."""
 
     @property
     def brokers(self) -> list[str]:
-        """Every broker, in order of name."""
+        """Every broker, sorted by name."""
         return sorted({end for link in self.links for end in link.ends})
 
 
 def load(name: str) -> MulticastScenario:
-    """One of the files that come with the library."""
+    """One of the shipped files."""
     text = files("penstock.papers").joinpath("scenarios", f"{name}.toml").read_bytes()
     return msgspec.toml.decode(text, type=MulticastScenario)
 
 
 def star(senders: int, *, duration_s: float, warm_up_s: float) -> MulticastScenario:
-    """Scenario 4: senders and receivers at brokers of their own, one 2 Mbit/s link between them.
+    """Scenario 4: senders and receivers at separate brokers, one 2 Mbit/s link between them.
 
-    S_i sends to a group of R_i, R_i+1 and R_i+2, counted round.
+    S_i sends to a group of R_i, R_i+1 and R_i+2, modulo the number of receivers.
     """
     links = [LinkPlan(("A", "B"), 2.0)]
     links += [LinkPlan((f"S{number}", "A")) for number in range(senders)]

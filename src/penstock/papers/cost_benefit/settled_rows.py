@@ -1,11 +1,11 @@
-"""What two constants of the paper's law, which the paper leaves open, are for.
+"""The effect of two constants of the paper's law that the paper does not specify.
 
-1. How long who lost a draw waits for the next.  With 100 ms instead of 40 a few dozen senders stay
-   rich, and all spend their savings at once when the price touches zero.
+1. The time after which a sender that lost a draw draws again.  With 100 ms instead of 40 a few
+   dozen senders stay rich, and all spend their savings at once when the price touches zero.
 2. The shortest salary period.  With 30 ms instead of 20 a few senders spend less at once; but a
-   sender that is alone on a link then yields more to one that crosses it on a long way.
+   sender that is alone on a link then yields more to one that crosses it on a long path.
 
-Runs as arrays, under the paper's law alone.
+Runs as arrays, only under the paper's law.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock.papers.table import SHOWN, PaperRow, row
 
 
 def settled_rows(rows: Rows) -> list[PaperRow]:
-    """Each constant as it was settled, and another, where the difference shows."""
+    """Each constant with the chosen value and with another, where the difference shows."""
     found = []
     for kind, plans in (("lottery", OTHER_LOTTERIES), ("shortest period", OTHER_PERIODS)):
         for (run, constant_ms), plan in plans.items():

@@ -1,6 +1,6 @@
 """Scenario 3 with end-to-end TCP connections instead of the overlay (the paper's Figure 12).
 
-The same chain, the same starts; every sender is one NewReno connection over all hops of its way,
+The same chain, the same starts; every sender is one NewReno connection over all hops of its path,
 with drop-tail queues between them.
 """
 
@@ -18,14 +18,14 @@ from penstock.sim.newreno import NewRenoFlow
 from penstock.sim.scheduler import Scheduler
 
 QUEUE_PACKETS: Final = 50
-"""What a router's queue holds: ns2's default, which the paper does not change."""
+"""Size of a router's queue: ns2's default, which the paper does not change."""
 
 JITTER_NS: Final = MILLISECOND
-"""Without any, drop-tail queues always hit the same connection."""
+"""Without jitter, drop-tail queues always hit the same connection."""
 
 
 def run_tcp(scenario: MulticastScenario, seed: int) -> MulticastResult:
-    """One run; a sender's rate is what its receiver has got in order."""
+    """One run; a sender's rate is what its receiver has received in order."""
     scheduler = Scheduler(0)
     hops: dict[tuple[str, str], DropTailHop] = {}
     graph: dict[str, dict[str, int]] = {name: {} for name in scenario.brokers}

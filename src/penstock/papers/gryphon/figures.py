@@ -22,7 +22,7 @@ Runs = dict[str, list[Kept]]
 
 
 def draw_figures(runs: Runs, thresholds: list[float], out: Path) -> None:
-    """Draw everything that the runs at hand allow; the first seed stands for a run."""
+    """Draw all figures for which there are runs; the first seed represents a run."""
     out.mkdir(parents=True, exist_ok=True)
     if "E1 paper" in runs:
         _e1(runs, out)

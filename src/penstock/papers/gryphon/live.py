@@ -1,8 +1,8 @@
 """E1 and E2 as processes on this machine: real rates and limits, durations cut to 40 %.
 
 The brokers are real, and so are their sockets, logs and link limits; only the outage and the phases
-are shorter, and with them the time that a recovery takes.  Each runs twice: with the links' own
-limits on loopback, and, as root, over network namespaces where the kernel limits them (tc tbf).
+are shorter, and with them the recovery.  Each runs twice: with the links' own limits on loopback,
+and, as root, over network namespaces where the kernel limits them (tc tbf).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KB: Final = 1024
 
 
 def shortened(scenario: Scenario, share: float = SHARE) -> Scenario:
-    """The same scenario, with everything that happens at a second happening earlier."""
+    """The same scenario with all its times shortened."""
     faults = tuple(
         msgspec.structs.replace(fault, at_s=fault.at_s * share) for fault in scenario.faults
     )

@@ -1,4 +1,4 @@
-"""The experiments of the Gryphon paper: what it reports, and what this implementation does.
+"""The experiments of the Gryphon paper: its results and those of this implementation.
 
 Bars and stretches are those of docs/papers/gryphon.md.  A KB is 1024 bytes, a data message has 368
 bytes on the wire (the multiple of eight next to 366).
@@ -30,8 +30,8 @@ from penstock.papers.table import PaperRow
 WORKERS: Final = 2
 
 SHORT_E4_S: Final = 200.0
-"""Half a minute less than the file says: from a threshold of 1 on, a recovery ends within 60 s of
-the repair, and one that did not would still be seen."""
+"""Half a minute less than in the file: with a threshold of 1 and more, a recovery ends within 60 s
+of the repair, and one that did not would still be seen."""
 
 
 def jobs(seeds: int) -> dict[str, list[Job]]:
@@ -76,7 +76,7 @@ def jobs(seeds: int) -> dict[str, list[Job]]:
 
 
 def run(*, world: str, seeds: int, out: Path, progress: Callable[[str], None]) -> list[PaperRow]:
-    """Run everything, draw the figures, and give the rows."""
+    """Run everything, draw the figures, and return the rows."""
     if world == "net":
         return run_live(out=out, progress=progress)
     runs = _run_all(jobs(seeds), progress)

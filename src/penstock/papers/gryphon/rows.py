@@ -1,4 +1,4 @@
-"""What the Gryphon paper reports, the bars, and what our runs gave: the rows of the table."""
+"""The rows of the Gryphon table: the paper's results, the bars, and our results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MESSAGE_BYTES: Final = 368
 KB: Final = 1024
 
 THRESHOLDS: Final = [-0.2, 0.0, 0.6, 1.0, 1.4, 1.8, 2.0]
-"""Δt_rec of E4, tick seconds a second: the paper's range, with the points where its curve bends."""
+"""Δt_rec of E4, tick seconds per second: the paper's range, and where its curve bends."""
 
 E1_MENDED, E2_PHASES, E3_MENDED, E4_MENDED = 150.0, (30.0, 150.0, 270.0), 270.0, 130.0
 
@@ -29,7 +29,7 @@ Runs = dict[str, list[Kept]]
 
 
 def collapse_rows(runs: Runs) -> list[PaperRow]:
-    """Section 2: what happens without control, and with each mechanism alone."""
+    """Section 2: without control, and with each mechanism alone."""
     rows = [
         row(
             SERVICE, "collapse 1: IB-SB1 60 KB/s", "SB1 rate from 150 s on", "msg/s",
@@ -152,7 +152,7 @@ def _window_growth(kept: Kept) -> tuple[float, float]:
 
 
 def _share(kept: Kept, right: str, *wrong: str) -> float:
-    """How often the right broker or link was named, of all times that one of them was."""
+    """The share of the right broker or link among all causes that were named."""
     named = kept.blamed.get(right, 0)
     total = named + sum(kept.blamed.get(each, 0) for each in wrong)
     return named / total if total else 0.0
@@ -338,7 +338,7 @@ def _largest_rise(runs: Runs, law: str) -> float:
 
 
 def exactness_rows(runs: Runs) -> list[PaperRow]:
-    """Nothing lost, nothing twice, nothing out of order, in any run with control."""
+    """Nothing lost, duplicated or out of order, in any run with control."""
     with_control = [
         k for name, kept in runs.items() if not name.startswith("collapse") for k in kept
         if "alone" not in name

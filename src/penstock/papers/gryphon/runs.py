@@ -1,7 +1,7 @@
 """One run of one experiment of the Gryphon paper, reduced to what the table and the figures need.
 
-A run is a scenario file beside this module with a law, a seed and a few parameters put in.  What is
-kept of it is small, so that runs can be spread over processes.
+A run is a scenario file with a law, a seed and a few parameters substituted.  Only a small result
+is kept of it, so that runs can be distributed over processes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from penstock.lab.run import run
 from penstock.lab.scenario.file import load_scenario
 from penstock.lab.scenario.model import Scenario
 from penstock.lab.worlds.sim import SimRun
+from penstock.services.guaranteed.telemetry import ThrottleDetail
 
 SCENARIOS: Final = Path(__file__).parents[1] / "scenarios"
 
@@ -39,12 +40,12 @@ class Job(msgspec.Struct, frozen=True):
     congestion: dict[str, Any] = {}
     guaranteed: dict[str, Any] = {}
     bandwidth: tuple[str, str, int] | None = None
-    """A link's limit in place of the file's."""
+    """A link's limit that replaces the file's."""
     duration_s: float | None = None
 
 
 class Kept(msgspec.Struct):
-    """What is kept of a run."""
+    """The kept result of a run."""
 
     job: Job
     violations: int
@@ -52,7 +53,7 @@ class Kept(msgspec.Struct):
     duplicated: int
     out_of_order: int
     delivered: dict[str, Curve]
-    """Messages a second for each subscriber."""
+    """Messages per second of each subscriber."""
     published: Curve
     published_by_pubend: dict[str, Curve]
     horizon_rate: dict[str, Curve]
@@ -70,7 +71,7 @@ class Kept(msgspec.Struct):
 
 
 def scenario_of(job: Job) -> Scenario:
-    """The scenario file with the job's law and parameters put in."""
+    """The scenario file with the job's law and parameters substituted."""
     scenario = load_scenario(SCENARIOS / f"{job.experiment}.toml")
     table = dict(scenario.parameters.guaranteed)
     congestion = {**table.get("congestion", {}), "law": job.law, **job.congestion}
@@ -94,7 +95,7 @@ def scenario_of(job: Job) -> Scenario:
 
 
 def run_job(job: Job) -> Kept:
-    """Run in the simulator and keep what matters."""
+    """Run in the simulator and keep the result."""
     scenario = scenario_of(job)
     return keep(job, run(scenario, SimRun(scenario, job.seed)))
 
@@ -105,9 +106,8 @@ def keep(job: Job, result: RunResult) -> Kept:
     blamed: Counter[str] = Counter()
     throttled = [record for record in result.telemetry.records if record.metric == "throttle"]
     for record in throttled:
-        for word in record.detail.replace(";", " ").split():
-            if word in result.scenario.brokers or "->" in word:
-                blamed[word] += 1
+        cause = msgspec.json.decode(record.detail, type=ThrottleDetail)
+        blamed.update(name for name in (cause.broker, cause.link) if name)
     judgement = result.judgement
     return Kept(
         job=job,
@@ -194,7 +194,7 @@ def _all(result: RunResult, metric: str) -> Curve:
 
 
 def mean_between(curve: Curve, low: float, high: float) -> float:
-    """The mean of a curve over a stretch of seconds."""
+    """The mean of a curve over an interval."""
     values = [value for at, value in curve if low <= at < high]
     return sum(values) / len(values) if values else 0.0
 
@@ -205,7 +205,7 @@ def largest(curves: dict[str, Curve]) -> float:
 
 
 def recovery_s(lag: Curve, mended_at: float) -> float:
-    """Seconds from the mending of a link until the edge behind it has caught up."""
+    """Seconds from the repair of a link until the edge behind it has caught up."""
     for at, value in lag:
         if at > mended_at + 1 and value < CAUGHT_UP_S:
             return at - mended_at

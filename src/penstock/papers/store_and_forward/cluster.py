@@ -1,4 +1,4 @@
-"""Broker processes for the live experiments with queues, and clients as processes of their own."""
+"""Broker processes for the live experiments with queues, and clients as separate processes."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ import msgspec
 import uvloop
 
 from penstock.client.client import connect
-from penstock.client.queues.queues import Receiver
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig
+from penstock.client.queues.receiver import Receiver
+from penstock.net.broker.config import NeighbourConfig, broker_config
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess, free_port
 from penstock.services.queues.parameters import AliasConfig, QueueConfig
 
 CONNECTED_WITHIN_S: Final = 30.0
 PRODUCER_TICK_S: Final = 0.01
-"""A producer at a rate sends what is due this often."""
+"""How often a producer with a rate sends what is due."""
 
 CATCH_UP_S: Final = 0.1
-"""A consumer that the machine kept waiting for up to so long makes good for it."""
+"""The longest delay that a consumer catches up with."""
 
 WORK_ROWS: Final = 10
-"""Messages that a consumer at a rate works on at a time, and then acknowledges.  Were it to keep
-its acknowledgements until everything that it prefetched is done, it would wait for the way to the
-broker and back each time, with nothing to do."""
+"""Messages that a consumer with a rate processes before it acknowledges them.  If it acknowledged
+only after everything that it prefetched, it would be idle for a round trip to the broker each
+time."""
 
 
 class Site(msgspec.Struct, frozen=True):
-    """A broker of an experiment: what it hosts, and whom it is linked to."""
+    """A broker of an experiment: its queues and its links."""
 
     queues: tuple[str, ...] = ()
     aliases: tuple[AliasConfig, ...] = ()
@@ -45,12 +45,12 @@ class Site(msgspec.Struct, frozen=True):
 
 @contextmanager
 def cluster(sites: Mapping[str, Site], directory: Path) -> Iterator[dict[str, str]]:
-    """Start the brokers; gives the address of each."""
+    """Start the brokers; yields their addresses."""
     directory.mkdir(parents=True, exist_ok=True)
     ports = {name: free_port() for name in sites}
     with ExitStack() as running:
         for name, site in sites.items():
-            config = BrokerConfig(
+            config = broker_config(
                 name,
                 str(directory / name),
                 listen=f"127.0.0.1:{ports[name]}",
@@ -68,7 +68,7 @@ def cluster(sites: Mapping[str, Site], directory: Path) -> Iterator[dict[str, st
 
 
 class Producer(msgspec.Struct, frozen=True):
-    """Sends so many messages to a queue, at a rate or (0) as fast as it can."""
+    """Sends a number of messages to a queue, at a rate or (0) as fast as possible."""
 
     url: str
     queue: str
@@ -78,9 +78,9 @@ class Producer(msgspec.Struct, frozen=True):
 
 
 class Consumer(msgspec.Struct, frozen=True):
-    """Works on messages: ``rates`` are (from second, messages a second); none is without work.
+    """Consumes messages: ``rates`` are (from second, messages per second); empty means no work.
 
-    One that knows how many messages to expect tells only when all of them are done.
+    One that knows how many messages to expect reports only when all of them are done.
     """
 
     url: str
@@ -91,7 +91,7 @@ class Consumer(msgspec.Struct, frozen=True):
 
 
 def produce(producer: Producer, times: Mailbox[float], together: Barrier) -> None:
-    """A producer's process; begins when all of them are connected, and tells when that was."""
+    """A producer's process; begins when all of them are connected, and reports that time."""
 
     async def work() -> None:
         payload = bytes(producer.payload_bytes)
@@ -112,7 +112,7 @@ def produce(producer: Producer, times: Mailbox[float], together: Barrier) -> Non
 
 
 def consume(consumer: Consumer, done: Mailbox[tuple[float, int]]) -> None:
-    """A consumer's process; tells when what it acknowledged was durable, until it is ended."""
+    """A consumer's process; reports when its acknowledgements were durable, until terminated."""
     uvloop.run(_consume(consumer, done))
 
 
@@ -122,7 +122,7 @@ async def _consume(consumer: Consumer, done: Mailbox[tuple[float, int]]) -> None
     changed = asyncio.Event()
 
     async def tell(receiver: Receiver) -> None:
-        """Beside the work, which does not wait for the disk."""
+        """Concurrent with the work, which does not wait for the disk."""
         told = 0
         while True:
             await changed.wait()
@@ -161,7 +161,7 @@ class _Pace:
         self._due = 0.0
 
     async def work_on(self, count: int) -> None:
-        """Take the time that so many messages take."""
+        """Take the working time of this many messages."""
         if not self._rates:
             return
         now = time.time()
@@ -174,7 +174,7 @@ class _Pace:
 def reception_time_s(
     producers: list[Producer], consumers: list[Consumer], give_up_s: float
 ) -> float:
-    """Seconds from the first send until every message was acknowledged, durably."""
+    """Seconds from the first send until every acknowledgement is durable."""
     context = get_context("spawn")
     times: Mailbox[float] = context.Queue()
     done: Mailbox[tuple[float, int]] = context.Queue()

@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 from penstock.papers.store_and_forward.runs import QueueResult
 
 HEADROOM = 1.25
-"""Above the highest load, so that the legend covers nothing."""
+"""Above the highest load, so that the legend hides no curve."""
 
 COLOURS = {"work-east": "tab:blue", "work-west": "tab:orange"}
 NAMES = {"work-east": "east", "work-west": "west"}

@@ -1,7 +1,7 @@
 """The paper's experiments with real processes: alias queue overhead (Figure 4), and the runs of
 Section V.B compressed twentyfold.
 
-Figures of the machine that this runs on mean little; the ratios within one run are the result.
+Absolute figures depend on the machine; the ratios within one run are the result.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from penstock.services.queues.parameters import AliasConfig
 SERVICE: Final = "queues"
 COMPRESSED: Final = 20.0
 MESSAGES: Final = 1_000_000
-"""As many as in the paper's campaigns: several seconds of work even on a quick machine, so that
-neither the pipeline's filling and draining nor a few slow syncs are what is measured."""
+"""As many as in the paper's campaigns: several seconds of work even on a fast machine, so that
+filling and draining of the pipeline and a few slow syncs do not dominate."""
 
 ROUNDS: Final = 5
 COMPRESSED_ROUNDS: Final = 3
 SLEEPING_MSGS_PER_S: Final = 4000.0
-"""What a sleeping consumer does: well below what a broker can, so that consumers are the limit."""
+"""Rate of a sleeping consumer: well below a broker's, so that consumers are the limit."""
 
 PREFETCH: Final = 100
-"""Of a consumer at a rate: 70 ms of the quicker one's work, more than a round trip takes."""
+"""Prefetch of a consumer with a rate: 70 ms of the faster one's work, more than a round trip."""
 
 GIVE_UP_S: Final = 120.0
 SITES: Final = ("east", "west")
@@ -73,7 +73,7 @@ TWO_NAMES: Final = ("3 two servers", "4 two servers, alias")
 
 
 def live_rows(out: Path, progress: Progress) -> list[PaperRow]:
-    """Everything that is shown live."""
+    """All live runs."""
     with TemporaryDirectory(prefix="penstock-queues-") as name:
         directory = Path(name)
         return [*_overhead(directory, progress), *_compressed_runs(directory, progress)]
@@ -83,7 +83,7 @@ def live_rows(out: Path, progress: Progress) -> list[PaperRow]:
 
 
 class Saturated(msgspec.Struct, frozen=True):
-    """One of the experiments 1 to 4: nobody in it sleeps."""
+    """One of the experiments 1 to 4, in which no consumer sleeps."""
 
     name: str
     producer: Producer
@@ -96,8 +96,8 @@ def saturated_sites(
 ) -> Iterator[list[tuple[Saturated, Saturated]]]:
     """Start the brokers of experiments 1 and 2 (one server) and 3 and 4 (two).
 
-    Gives the direct way and that through an alias queue for each layout.  The two differ in the
-    name of the queue that the producer sends to, and in nothing else.
+    Yields the direct path and that through an alias queue for each layout.  The two differ only in
+    the name of the queue that the producer sends to.
     """
     with ExitStack() as running:
         pairs = []
@@ -122,7 +122,7 @@ def _pair(
 
 
 def _overhead(directory: Path, progress: Progress) -> list[PaperRow]:
-    """Experiments 1 to 7, round after round, so that all of them meet the same machine."""
+    """Experiments 1 to 7 in interleaved rounds, so that all see the same machine load."""
     rates: dict[str, list[float]] = {}
 
     def measure(name: str, producer: Producer, *consumers: Consumer) -> None:
@@ -135,7 +135,7 @@ def _overhead(directory: Path, progress: Progress) -> list[PaperRow]:
         for _ in range(ROUNDS):
             for each in saturated:
                 measure(each.name, each.producer, each.consumer)
-            # There and back again: a machine that slows down does so for both of a pair.
+            # In alternating order: a machine that slows down affects both of a pair.
             saturated.reverse()
         home, site = pairs[1][0].producer.url, pairs[1][0].consumer.url
         slow = ((0.0, SLEEPING_MSGS_PER_S),)
@@ -150,7 +150,7 @@ def _overhead(directory: Path, progress: Progress) -> list[PaperRow]:
 
 def _overhead_rows(rates: dict[str, list[float]]) -> list[PaperRow]:
     def ratios(of: str, to: str) -> list[float]:
-        """Round by round, because the machine changes between rounds."""
+        """Round by round, because the machine's load changes between rounds."""
         return [first / second for first, second in zip(rates[of], rates[to], strict=True)]
 
     def shown(*names: str) -> str:

@@ -1,4 +1,4 @@
-"""The experiments of "Scalable Store and Forward Messaging": what it reports, and what we do.
+"""The experiments of "Scalable Store and Forward Messaging": the paper's results and ours.
 
 Bars and stretches are those of docs/papers/store-and-forward.md.
 """
@@ -46,7 +46,7 @@ Results = dict[tuple[str, str], list[QueueResult]]
 
 
 def run(*, world: str, seeds: int, out: Path, progress: Callable[[str], None]) -> list[PaperRow]:
-    """Run everything, draw the figures, and give the rows."""
+    """Run everything, draw the figures, and return the rows."""
     out.mkdir(parents=True, exist_ok=True)
     if world == "net":
         from penstock.papers.store_and_forward.live import live_rows
@@ -97,7 +97,7 @@ class _Measure(msgspec.Struct, frozen=True):
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """A row of the table: what is measured of which runs, and what is demanded of it."""
+    """A row of the table: the quantity, the runs and the bar."""
 
     run: str
     scenario: str

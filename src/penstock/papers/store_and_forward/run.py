@@ -16,9 +16,9 @@ from penstock.papers.store_and_forward.scenario import QueueScenario
 
 MEASURES: Final = {
     "total_s": "seconds from the first message until the last one was consumed",
-    "highest_load_messages": "messages in a queue, at the most",
-    "consumed.0": "messages that the first consumer did",
-    "consumed.1": "messages that the second consumer did",
+    "highest_load_messages": "the largest number of messages in a queue",
+    "consumed.0": "messages that the first consumer processed",
+    "consumed.1": "messages that the second consumer processed",
 }
 
 
@@ -27,7 +27,6 @@ class QueueRun(ScenarioRun[QueueScenario], frozen=True):
 
     @property
     def measures(self) -> Mapping[str, str]:
-        """What a simulation of it measures."""
         return MEASURES
 
     def run(self, telemetry: Telemetry, progress: Progress) -> ServiceOutcome:
@@ -66,7 +65,7 @@ def prepare(source: Source, world: str, seed: int) -> QueueRun:
 
 
 def judge(scenario: QueueScenario, measured: dict[str, Any]) -> list[Verdict]:
-    """What the scenario expects, and whether it held."""
+    """The verdicts on the scenario's expectations."""
     expect = scenario.expect
     verdicts = []
     for what, name, most in (

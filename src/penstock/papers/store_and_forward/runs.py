@@ -14,7 +14,7 @@ from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant, in_seconds
 from penstock.core.randomness import random_stream
 from penstock.core.trace import TraceRecord
-from penstock.overlay.node import NodeConfig
+from penstock.overlay.node import node_config
 from penstock.papers.store_and_forward.scenario import Policy, QueueScenario, load
 from penstock.papers.store_and_forward.workload import RatedConsumer, RatedProducer
 from penstock.services.queues.parameters import QueueConfig
@@ -24,15 +24,15 @@ from penstock.sim.world import EPOCH, SimWorld
 SITES: Final = ("east", "west")
 
 RUN: Final = 100
-"""Messages that a producer sends at once: 50 ms of production.  Smaller runs show the same and take
-longer to simulate."""
+"""Messages that a producer sends at once: 50 ms of production.  Smaller runs give the same result
+and take longer to simulate."""
 
 PREFETCH: Final = 200
 JITTER_NS: Final[Duration] = 5 * MILLISECOND
-"""Producers are up to so late: without it everything would be in step for ever."""
+"""Producers are late by up to this time: otherwise everything would stay synchronised."""
 
 WARM_UP_NS: Final[Duration] = 3 * SECOND
-"""Brokers find each other before the first message; not counted."""
+"""Time for brokers to find each other before the first message; not counted."""
 
 
 class QueueJob(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class QueueResult(msgspec.Struct, frozen=True):
 
 
 def run_job(job: QueueJob) -> QueueResult:
-    """Make one run; a process of its own can do it."""
+    """Execute one run; it can be in a separate process."""
     return simulate(load(job.scenario), job.policy, job.seed)
 
 
@@ -68,9 +68,9 @@ def simulate(
     *,
     compressed: float = 1.0,
 ) -> QueueResult:
-    """Run a scenario in virtual time; ``progress`` hears at which second it is.
+    """Run a scenario in virtual time; ``progress`` receives the current second.
 
-    A scenario that was compressed needs a policy that is compressed as much.
+    A compressed scenario needs a policy that is compressed by the same factor.
     """
     loads: dict[str, list[tuple[float, float]]] = {f"work-{site}": [] for site in SITES}
     start = EPOCH + WARM_UP_NS
@@ -104,10 +104,10 @@ def _build(world: SimWorld, scenario: QueueScenario, policy: Policy, compressed:
     homes = [f"home-{number}" for number in range(1, scenario.alias_queues + 1)]
     alias = policy.alias(tuple(f"work-{site}@{site}" for site in SITES), compressed)
     for home in homes:
-        world.add_broker(NodeConfig(home, dict.fromkeys(SITES, 1), aliases=(alias,)))
+        world.add_broker(node_config(home, dict.fromkeys(SITES, 1), aliases=(alias,)))
     for site in SITES:
         queue = QueueConfig(f"work-{site}")
-        world.add_broker(NodeConfig(site, dict.fromkeys(homes, 1), queues=(queue,)))
+        world.add_broker(node_config(site, dict.fromkeys(homes, 1), queues=(queue,)))
         for home in homes:
             world.add_link(home, site, LinkModel(latency_ns=MILLISECOND))
 

@@ -1,8 +1,8 @@
 """The three flow-control runs of "Scalable Store and Forward Messaging" as scenario files.
 
-A file says who produces how much for whom.  The papers' table runs it under every policy, so that
-all of them meet the same load; ``penstock run`` takes the policy that the file names.  Both worlds
-take the same file: the simulator at full length, the network compressed in time.
+A file defines the producers, the consumers and their rates.  The papers' table runs it under every
+policy, so that all of them meet the same load; ``penstock run`` uses the policy that the file
+names.  Both worlds run the same file: the simulator at full length, the network compressed in time.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ PositiveNumber = Annotated[float, msgspec.Meta(gt=0)]
 
 
 SHARED_MACHINE_S: Final = 1.0
-"""A run in compressed time may take so much longer than its part of the whole: its processes share
-the cores of one machine, and their delays are not compressed."""
+"""A run in compressed time may take this much longer than its share of the full time: its processes
+share the cores of one machine, and their delays are not compressed."""
 
 
 class Expectations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a run must show; nothing is demanded of what is left out."""
+    """Bounds on the result; None means no bound."""
 
     total_s_at_most: float | None = None
     total_s_at_least: float | None = None
     highest_load_at_most: float | None = None
-    """Messages in a queue, at the most; measured in the simulator only."""
+    """The largest number of messages in a queue; measured in the simulator only."""
 
     def compressed(self, factor: float) -> Expectations:
-        """The same in so many times less time."""
+        """The bounds in time compressed by this factor."""
         most, least = self.total_s_at_most, self.total_s_at_least
         return Expectations(
             None if most is None else most / factor + SHARED_MACHINE_S,
@@ -51,35 +51,35 @@ class QueueScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     production_msgs_per_s: PositiveNumber
     alias_queues: Positive
     consumer_shares: tuple[float, float]
-    """What part of the production each queue's consumer can do."""
+    """The share of the production that each queue's consumer can process."""
     inverted_at_s: float | None = None
-    """When the two consumers change their parts, if they do."""
+    """When the two consumers exchange their shares, if they do."""
     give_up_s: PositiveNumber
     balancing: Balancing = "flow-control"
     law: Law = "improved"
     first_period_s: PositiveNumber | None = None
-    """Until the first regulation; without it 10 s under the paper's law, 1 s under ours."""
+    """Until the first regulation; by default 10 s under the paper's law, 1 s under ours."""
     expect: Expectations = Expectations()
 
     @property
     def duration_s(self) -> float:
-        """How long the production takes."""
+        """The duration of the production."""
         return self.messages / self.production_msgs_per_s
 
     @property
     def policy(self) -> Policy:
-        """How the alias queues share out."""
+        """How the alias queues distribute messages."""
         name = f"{self.law} law" if self.balancing == "flow-control" else self.balancing
         return Policy(name, self.balancing, self.law, self.first_period_s)
 
     def rate_msgs_per_s(self, consumer: int, at_s: float) -> float:
-        """What a consumer can do at a time."""
+        """The rate of a consumer at a time."""
         inverted = self.inverted_at_s is not None and at_s >= self.inverted_at_s
         share = self.consumer_shares[1 - consumer if inverted else consumer]
         return self.production_msgs_per_s * share
 
     def compressed(self, factor: float) -> QueueScenario:
-        """The same in so many times less time, at the same rates."""
+        """The scenario compressed in time by this factor, at the same rates."""
         return msgspec.structs.replace(
             self,
             messages=round(self.messages / factor),
@@ -90,7 +90,7 @@ class QueueScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 def load(name: str) -> QueueScenario:
-    """One of the files that come with the library."""
+    """One of the shipped files."""
     text = files("penstock.papers").joinpath("scenarios", f"{name}.toml").read_bytes()
     return msgspec.toml.decode(text, type=QueueScenario)
 
@@ -104,7 +104,7 @@ QUICKEST_LOOP: Final = 4.0
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """How the alias queues share out."""
+    """How the alias queues distribute messages."""
 
     name: str
     balancing: Balancing = "flow-control"
@@ -114,9 +114,9 @@ class Policy(msgspec.Struct, frozen=True):
     def alias(self, destinations: tuple[str, ...], compressed: float = 1.0) -> AliasConfig:
         """An alias queue with this policy.
 
-        In compressed time the first period and MAX_LOAD are so many times less.  The control loop
-        runs at most ``QUICKEST_LOOP`` times quicker, for that many times the overhead: rates that
-        are measured over less than half a second are mostly noise.
+        In compressed time the first period and MAX_LOAD are smaller by that factor.  The control
+        loop runs at most ``QUICKEST_LOOP`` times faster, with that many times the overhead: rates
+        that are measured over less than half a second are mostly noise.
         """
         usual_s = 10.0 if self.law == "paper" else 1.0
         first_s = usual_s if self.first_period_s is None else self.first_period_s

@@ -1,9 +1,9 @@
 """Producers and consumers of work queues, as client machines for the simulator.
 
-A producer sends at a rate, in runs of a few messages; a consumer works on one message after the
-other at a rate of its own, and acknowledges a run when it has done it.  Both survive the loss of
-their connection: what was not confirmed is sent again under the same numbers, and what was not
-acknowledged comes back.
+A producer sends at a rate, in runs of a few messages; a consumer processes one message after the
+other at a rate of its own, and acknowledges a run when it has finished it.  Both survive the loss
+of their connection: unconfirmed messages are sent again under the same numbers, and unacknowledged
+ones are redelivered.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from penstock.services.queues.messages import (
 from penstock.services.queues.queue.dispatch import runs_of
 
 Rows = Callable[[int, int], Batch]
-"""The messages of a run, from the number of the first and how many there are."""
+"""Builds the messages of a run from the number of the first and the count."""
 
 RETRY_NS: Duration = SECOND // 2
-"""A refused run is sent again after so long."""
+"""A refused run is sent again after this time."""
 
 
 class RatedProducer:
@@ -58,7 +58,7 @@ class RatedProducer:
         start_at: Instant,
         jitter_ns: Duration,
     ) -> None:
-        """A run of messages leaves when its last message is due, up to ``jitter_ns`` late."""
+        """A run of messages is sent when its last message is due, up to ``jitter_ns`` late."""
         self.name = name
         self.queue = queue
         self.confirmed = 0
@@ -82,7 +82,7 @@ class RatedProducer:
         return self._start_at + round(done * SECOND / self._rate) + jitter
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
-        """Take one fact in and give the orders that follow from it."""
+        """Process one fact and return the resulting effects."""
         match fact:
             case LinkUp():
                 self._connected = True
@@ -122,7 +122,7 @@ class RatedProducer:
         return min(due) if due else None
 
     def check_invariants(self) -> None:
-        """Nothing can be wrong here that the history would not show."""
+        """Nothing to check: the history would show an error."""
 
 
 class RatedConsumer:
@@ -137,7 +137,7 @@ class RatedConsumer:
         prefetch: int,
         on_done: Callable[[Deliver], None] | None = None,
     ) -> None:
-        """``on_done`` is told of each run of messages when the work on it is done."""
+        """``on_done`` is called for each finished run of messages."""
         self.name = name
         self.queue = queue
         self.done = 0
@@ -149,10 +149,10 @@ class RatedConsumer:
         self._finish_at: Instant | None = None
         self._settlement = 0
         self._owed_credit = 0
-        """Granted when it is half of the prefetch: small grants would cut runs into crumbs."""
+        """Granted when it is half of the prefetch: smaller grants would fragment runs."""
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
-        """Take one fact in and give the orders that follow from it."""
+        """Process one fact and return the resulting effects."""
         match fact:
             case LinkUp():
                 return [
@@ -197,8 +197,8 @@ class RatedConsumer:
         return out
 
     def next_deadline(self) -> Instant | None:
-        """When the run under work is done."""
+        """When the current run is finished."""
         return self._finish_at
 
     def check_invariants(self) -> None:
-        """Nothing can be wrong here that the history would not show."""
+        """Nothing to check: the history would show an error."""

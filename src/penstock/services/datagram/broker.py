@@ -1,22 +1,21 @@
-"""The datagram service at one broker: it forwards, and that is all (Section I).
+"""The datagram service at one broker, which only forwards (Section I).
 
 1. A client opens the service under a name and is addressed as ``name@broker``.
 2. A broker with publishers announces itself as a source; the announcement is flooded.  Interest in
-   a source is registered hop by hop towards it (interests.py), over the links' connections.
+   a source is registered hop by hop towards it (``forwarding.interests``), over the links'
+   connections.
 3. A publication is accepted from the publisher's own session, or from the neighbour on this
-   broker's way to the source, so that it never goes round in circles; it goes to every link and
-   session that wants it.
-4. Reports and echoes go to one client, on the shortest way to its broker.
-5. What a client says is checked where it enters: the sender is always the client itself, and a
-   report may speak only of filters that the client subscribes to.  Brokers trust each other.
+   broker's path to the source, so it cannot loop; it goes to every link and session that wants it.
+4. Reports and echoes go to one client, on the shortest path to its broker.
+5. A client's requests are checked at its own broker (``admission``).  Brokers trust each other.
 
-Everything but registration goes as best effort; no message is kept, repeated or acknowledged.
+Everything but registration is best effort; no message is stored, repeated or acknowledged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -26,17 +25,22 @@ from penstock.core.clock import Instant
 from penstock.core.datagrams import SendBestEffort, SendTogether
 from penstock.core.machine import Effect, LinkName, LogRead, PersistFailed, Priority, Send
 from penstock.core.message import Message
+from penstock.core.service import Service
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
-from penstock.services.datagram.forwarding.clients import Clients, Refused
+from penstock.core.why import Asker
+from penstock.services.datagram.admission import (
+    open_objection,
+    own_requests,
+    subscribe_objection,
+)
+from penstock.services.datagram.forwarding.clients import Clients
 from penstock.services.datagram.forwarding.interests import SourceInterests
 from penstock.services.datagram.messages import (
     CloseDatagram,
     DatagramOpened,
     DatagramsSubscribed,
     DatagramWhyAnswer,
-    DatagramWhyReply,
-    DatagramWhyRequest,
     EchoReply,
     EchoRequest,
     Feedback,
@@ -51,9 +55,12 @@ from penstock.services.datagram.messages import (
 )
 from penstock.services.datagram.questions import OpenQuestions
 from penstock.services.datagram.selectors import read_selector
+from penstock.services.datagram.telemetry import broker_records
 
 MAX_SOURCES: Final = 4096
-"""Brokers with publishers that one broker knows; as many brokers make no overlay of this kind."""
+"""Brokers with publishers that one broker remembers: more than an overlay has brokers."""
+
+OnMessage = Callable[[LinkName, Any, Instant], list[Effect]]
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -64,7 +71,7 @@ class Source(msgspec.Struct, frozen=True):
     has_publishers: bool
 
 
-class DatagramBroker:
+class DatagramBroker(Service):
     """The service at one broker."""
 
     def __init__(self, name: str, *, now: Instant) -> None:
@@ -79,17 +86,30 @@ class DatagramBroker:
         self._announced: dict[str, Source] = {}
         self._interests: dict[str, SourceInterests] = {name: SourceInterests(name)}
         self._questions = OpenQuestions()
+        self._on: dict[type[Message], OnMessage] = {
+            Publication: self._publication,
+            Feedback: self._feedback,
+            EchoRequest: self._unicast,
+            EchoReply: self._unicast,
+            OpenDatagram: self._open,
+            CloseDatagram: self._close,
+            SubscribeDatagrams: self._subscribe,
+            UnsubscribeDatagrams: self._unsubscribe,
+            SourceAnnouncement: self._announcement,
+            Interest: self._interest,
+            DatagramWhyAnswer: self._why_answered,
+        }
 
     # -- the overlay ------------------------------------------------------------------------
 
     def start(self) -> list[Effect]:
-        """Nothing is to be done before somebody comes."""
+        """Nothing to do before the first link or client."""
         return []
 
     def routes_changed(
         self, trees: Mapping[str, Tree], next_hops: Mapping[str, LinkName], now: Instant
     ) -> list[Effect]:
-        """Register anew where the way to a source has changed."""
+        """Register interests again where the path to a source has changed."""
         self._next_hops = dict(next_hops)
         out: list[Effect] = []
         for interests in self._interests.values():
@@ -111,11 +131,11 @@ class DatagramBroker:
         return out
 
     def overlay_settled(self, now: Instant) -> list[Effect]:
-        """Nothing waits for that here."""
+        """Nothing waits for the overlay here."""
         return []
 
     def link_up(self, link: LinkName, now: Instant) -> list[Effect]:
-        """Tell a neighbour which sources are known; routes follow."""
+        """Tell a neighbour which sources are known; ``routes_changed`` follows."""
         self._links[link] = None
         return [
             _tell(
@@ -125,7 +145,7 @@ class DatagramBroker:
         ]
 
     def link_down(self, link: LinkName, now: Instant) -> list[Effect]:
-        """Forget what was wanted behind a link."""
+        """Forget the interests behind a link."""
         self._links.pop(link, None)
         out: list[Effect] = []
         for interests in self._interests.values():
@@ -138,38 +158,18 @@ class DatagramBroker:
     # -- messages ---------------------------------------------------------------------------
 
     def received(self, link: LinkName, message: Message, now: Instant) -> list[Effect]:
-        """A message from a neighbour or a client."""
-        if type(message) is Publication:
-            return self._publications(link, (message,))
-        match message:
-            case Feedback() | EchoRequest() | EchoReply():
-                return self._unicast(link, message)
-            case OpenDatagram(name, publishes):
-                return self._open(link, name, publishes)
-            case CloseDatagram():
-                return self.session_closed(link, now)
-            case SubscribeDatagrams(filter_id, selector):
-                return self._subscribe(link, filter_id, selector)
-            case UnsubscribeDatagrams(filter_id):
-                return self._unsubscribe(link, filter_id)
-            case SourceAnnouncement():
-                return self._announcement(link, message)
-            case Interest():
-                return self._interest(link, message)
-            case DatagramWhyRequest(publisher):
-                return self._why(link, publisher)
-            case DatagramWhyAnswer():
-                return self._questions.answer(link, message)
-        return self._refuse()
+        """Handle a message of a neighbour or a client; refuse one that brokers do not take."""
+        on_message = self._on.get(type(message))
+        return self._refuse() if on_message is None else on_message(link, message, now)
 
     def received_together(
         self, link: LinkName, messages: Sequence[Message], now: Instant
     ) -> list[Effect]:
-        """Messages that came at once, from a neighbour or a client."""
+        """Handle messages of a neighbour or a client that arrived together."""
         publications = [each for each in messages if type(each) is Publication]
         out = self._publications(link, publications)
         if len(publications) < len(messages):
-            # Reports and echoes may overtake publications, here as everywhere.
+            # Reports and echoes may overtake publications.
             for each in messages:
                 if type(each) is not Publication:
                     out += self.received(link, each, now)
@@ -180,6 +180,9 @@ class DatagramBroker:
         return []
 
     # -- datagrams --------------------------------------------------------------------------
+
+    def _publication(self, link: LinkName, message: Publication, now: Instant) -> list[Effect]:
+        return self._publications(link, (message,))
 
     def _publications(self, link: LinkName, publications: Sequence[Publication]) -> list[Effect]:
         client = self._clients.of_session(link)
@@ -209,17 +212,20 @@ class DatagramBroker:
             for to, some in going.items()
         ]
 
-    def _unicast(self, link: LinkName, message: Unicast) -> list[Effect]:
+    def _feedback(self, link: LinkName, message: Feedback, now: Instant) -> list[Effect]:
         client = self._clients.of_session(link)
-        if client is not None:
-            if message.sender != client.address:
-                return self._refuse()
-            if isinstance(message, Feedback):
-                own = tuple(each for each in message.requests if each.selector in client.texts)
-                if len(own) < len(message.requests):
-                    self.refused_messages += 1
-                    message = msgspec.structs.replace(message, requests=own)
-        elif link not in self._links:
+        if client is not None and message.sender == client.address:
+            own = own_requests(message, client)
+            if own is not message:
+                self.refused_messages += 1
+            message = own
+        return self._unicast(link, message, now)
+
+    def _unicast(self, link: LinkName, message: Unicast, now: Instant) -> list[Effect]:
+        client = self._clients.of_session(link)
+        if client is None and link not in self._links:
+            return self._refuse()
+        if client is not None and message.sender != client.address:
             return self._refuse()
         name, _, broker = message.to.rpartition("@")
         if broker == self.name:
@@ -230,24 +236,34 @@ class DatagramBroker:
 
     # -- clients ----------------------------------------------------------------------------
 
-    def _open(self, session: LinkName, name: str, publishes: bool) -> list[Effect]:
-        try:
-            client = self._clients.open(session, name, publishes)
-        except Refused as reason:
-            return [Send(session, DatagramOpened(name, "", str(reason)))]
+    def _open(self, session: LinkName, message: OpenDatagram, now: Instant) -> list[Effect]:
+        name = message.name
+        problem = open_objection(self._clients, session, name)
+        if problem:
+            return [Send(session, DatagramOpened(name, "", problem))]
+        client = self._clients.open(session, name, message.publishes)
         return [Send(session, DatagramOpened(name, client.address)), *self._announce_if_changed()]
 
-    def _subscribe(self, session: LinkName, filter_id: int, text: str) -> list[Effect]:
-        try:
-            selector = self._clients.subscribe(session, filter_id, text)
-        except Refused as reason:
-            return [Send(session, DatagramsSubscribed(filter_id, str(reason)))]
+    def _subscribe(
+        self, session: LinkName, message: SubscribeDatagrams, now: Instant
+    ) -> list[Effect]:
+        filter_id = message.filter_id
+        client = self._clients.of_session(session)
+        problem = subscribe_objection(client, filter_id, message.selector)
+        if problem or client is None:
+            return [Send(session, DatagramsSubscribed(filter_id, problem))]
+        selector = self._clients.subscribe(client, filter_id, message.selector)
         out: list[Effect] = [Send(session, DatagramsSubscribed(filter_id))]
         for interests in self._remote_interests():
             out += self._advertise(interests, interests.add_local(selector))
         return out
 
-    def _unsubscribe(self, session: LinkName, filter_id: int) -> list[Effect]:
+    def _unsubscribe(
+        self, session: LinkName, message: UnsubscribeDatagrams, now: Instant
+    ) -> list[Effect]:
+        return self._remove_filter(session, message.filter_id)
+
+    def _remove_filter(self, session: LinkName, filter_id: int) -> list[Effect]:
         selector = self._clients.unsubscribe(session, filter_id)
         out: list[Effect] = []
         if selector is not None:
@@ -255,26 +271,29 @@ class DatagramBroker:
                 out += self._advertise(interests, interests.remove_local(selector))
         return out
 
+    def _close(self, session: LinkName, message: CloseDatagram, now: Instant) -> list[Effect]:
+        return self.session_closed(session, now)
+
     def session_closed(self, session: LinkName, now: Instant) -> list[Effect]:
-        """A client is gone, with everything that it wanted."""
+        """Forget a client and its subscriptions."""
         out = self._questions.session_closed(session)
         client = self._clients.of_session(session)
         if client is None:
             return out
         for filter_id in list(client.filters):
-            out += self._unsubscribe(session, filter_id)
+            out += self._remove_filter(session, filter_id)
         self._clients.leave(client)
         return [*out, *self._announce_if_changed()]
 
-    def _why(self, session: LinkName, publisher: str) -> list[Effect]:
-        client = self._clients.named(publisher.removesuffix(f"@{self.name}"))
-        if client is None:
-            problem = (
-                f"broker {self.name!r} has no datagram publisher {publisher!r}: ask the broker "
-                "that it is connected to"
-            )
-            return [Send(session, DatagramWhyReply(b"", problem))]
-        return self._questions.ask(session, client.session)
+    def why(self, name: str, asker: Asker, now: Instant) -> list[Effect] | None:
+        """Ask the publisher, which alone knows what slows its flows down."""
+        client = self._clients.named(name.removesuffix(f"@{self.name}"))
+        return None if client is None else self._questions.ask(asker, client.session)
+
+    def _why_answered(
+        self, session: LinkName, message: DatagramWhyAnswer, now: Instant
+    ) -> list[Effect]:
+        return self._questions.answer(session, message)
 
     # -- sources and interests --------------------------------------------------------------
 
@@ -282,8 +301,8 @@ class DatagramBroker:
         return [each for name, each in self._interests.items() if name != self.name]
 
     def _announce_if_changed(self) -> list[Effect]:
-        """Tell the overlay when the first publisher has come or the last one has gone."""
-        has_publishers = self._clients.publish
+        """Tell the overlay when the first publisher has opened or the last one has closed."""
+        has_publishers = self._clients.has_publishers
         last = self._announced.get(self.name)
         if has_publishers == (last is not None and last.has_publishers):
             return []
@@ -292,7 +311,9 @@ class DatagramBroker:
         message = SourceAnnouncement(self.name, self._incarnation, version, has_publishers)
         return [_tell(link, message) for link in self._links]
 
-    def _announcement(self, link: LinkName, message: SourceAnnouncement) -> list[Effect]:
+    def _announcement(
+        self, link: LinkName, message: SourceAnnouncement, now: Instant
+    ) -> list[Effect]:
         if message.broker == self.name or link not in self._links:
             return []
         known = self._announced.get(message.broker)
@@ -323,12 +344,12 @@ class DatagramBroker:
             interests.add_local(selector)
         return interests
 
-    def _interest(self, link: LinkName, message: Interest) -> list[Effect]:
+    def _interest(self, link: LinkName, message: Interest, now: Instant) -> list[Effect]:
         if link not in self._links:
             return self._refuse()
         interests = self._interests.get(message.source)
         if interests is None:
-            # The neighbour heard of the source first; the announcement is on its way here too.
+            # The neighbour has heard of the source already; its announcement will arrive here too.
             if len(self._interests) >= MAX_SOURCES:
                 return self._refuse()
             interests = self._new_source(message.source)
@@ -367,29 +388,39 @@ class DatagramBroker:
         return []
 
     def deadline(self, now: Instant) -> list[Effect]:
-        """Nothing here happens by time alone."""
+        """The service has no timers at a broker."""
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Nothing here happens by time alone."""
+        """The service has no timers at a broker."""
         return None
 
     def records(self, now: Instant) -> Iterable[TraceRecord]:
-        """What was forwarded, and what was not believed."""
-        if not self._clients and not self.forwarded_messages:
-            return []
-        return [
-            TraceRecord(now, self.name, "datagram", metric, value)
-            for metric, value in (
-                ("clients", float(len(self._clients))),
-                ("forwarded_messages", float(self.forwarded_messages)),
-                ("refused_messages", float(self.refused_messages)),
-            )
-        ]
+        """What the service measures of itself."""
+        return broker_records(self, now)
+
+    @property
+    def client_count(self) -> int:
+        """The number of clients that have opened the service."""
+        return len(self._clients)
 
     def check_invariants(self) -> None:
-        """The clients' own."""
+        """Raise ``InvariantBroken`` if the tables of clients and filters disagree."""
         self._clients.check_invariants()
+
+    # -- people -----------------------------------------------------------------------------
+
+    def status(self, now: Instant) -> dict[str, int]:
+        """How many messages were forwarded and refused, and how many clients there are."""
+        return {
+            "clients": len(self._clients),
+            "forwarded_messages": self.forwarded_messages,
+            "refused_messages": self.refused_messages,
+        }
+
+    def known_names(self) -> dict[str, list[str]]:
+        """Clients that publish datagrams."""
+        return {"datagram clients": self._clients.names()}
 
 
 def _tell(link: LinkName | None, message: Message) -> Send:

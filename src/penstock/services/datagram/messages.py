@@ -5,7 +5,7 @@ Clients are addressed as ``name@broker``, the broker being the one that they are
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -18,15 +18,19 @@ from penstock.core.limits import (
     DurationLimited,
     InstantLimited,
     Name,
-    PortNumber,
     Rate,
     RequestNumber,
-    Secret,
     SelectorTexts,
     Sequence,
     Text,
 )
-from penstock.core.message import Message
+from penstock.core.message import (
+    DATAGRAMS,
+    BrokerMessage,
+    ClientReply,
+    ClientRequest,
+    DatagramMessage,
+)
 
 ClientAddress: TypeAlias = str
 """``name@broker``."""
@@ -58,86 +62,68 @@ def broker_of(address: ClientAddress) -> str:
 # -- between a client and its broker, on the connection ----------------------------------------
 
 
-class OpenDatagram(Message, frozen=True):
+class OpenDatagram(ClientRequest, frozen=True):
     """A client wants to subscribe under a name, and to publish if it says so."""
 
     name: Name
     publishes: bool
 
 
-class DatagramOpened(Message, frozen=True):
+class DatagramOpened(ClientReply, frozen=True):
     """The name is taken, and this is the client's address; or why not."""
+
+    role: ClassVar[str] = DATAGRAMS
 
     name: Name
     address: Address
     problem: Text = ""
 
 
-class CloseDatagram(Message, frozen=True):
+class CloseDatagram(ClientRequest, frozen=True):
     """The client is done; its name and its subscriptions are free."""
 
 
-class SubscribeDatagrams(Message, frozen=True):
+class SubscribeDatagrams(ClientRequest, frozen=True):
     """A client wants the messages that a selector selects; ``filter_id`` is its own number."""
 
     filter_id: Sequence
     selector: AskedSelector
 
 
-class DatagramsSubscribed(Message, frozen=True):
+class DatagramsSubscribed(ClientReply, frozen=True):
     """The subscription is in force at this broker and on its way to the others; or why not."""
+
+    role: ClassVar[str] = DATAGRAMS
 
     filter_id: Sequence
     problem: Text = ""
 
 
-class UnsubscribeDatagrams(Message, frozen=True):
+class UnsubscribeDatagrams(ClientRequest, frozen=True):
     """A client wants no more of it."""
 
     filter_id: Sequence
 
 
-class DatagramWhyRequest(Message, frozen=True):
-    """Somebody asks what slows a publisher at this broker down."""
-
-    publisher: Name
-
-
-class DatagramWhyReply(Message, frozen=True):
-    """The publisher's account of its flows, as JSON; or why there is none."""
-
-    document: Document
-    problem: Text = ""
-
-
-class DatagramWhyQuestion(Message, frozen=True):
+class DatagramWhyQuestion(ClientReply, frozen=True):
     """The broker passes such a question on to the publisher."""
+
+    role: ClassVar[str] = DATAGRAMS
 
     token: RequestNumber
 
 
-class DatagramWhyAnswer(Message, frozen=True):
+class DatagramWhyAnswer(ClientRequest, frozen=True):
     """The publisher's answer."""
 
     token: RequestNumber
     document: Document
 
 
-class DatagramSocketRequest(Message, frozen=True):
-    """A client asks where to send datagrams."""
-
-
-class DatagramSocketOffer(Message, frozen=True):
-    """The broker's port, and the secret by which the client makes its own address known."""
-
-    port: PortNumber
-    secret: Secret
-
-
 # -- between brokers, on the link's connection ---------------------------------------------------
 
 
-class SourceAnnouncement(Message, frozen=True):
+class SourceAnnouncement(BrokerMessage, frozen=True):
     """A broker has publishers (or none any more); flooded, a later version replaces an earlier."""
 
     broker: Name
@@ -146,7 +132,7 @@ class SourceAnnouncement(Message, frozen=True):
     has_publishers: bool
 
 
-class Interest(Message, frozen=True):
+class Interest(BrokerMessage, frozen=True):
     """What a broker wants from one source's publishers, told to its neighbour on the way there.
 
     ``anew`` replaces everything that was told before for this source.
@@ -156,12 +142,6 @@ class Interest(Message, frozen=True):
     wanted: SelectorTexts
     unwanted: SelectorTexts
     anew: bool = False
-
-
-class DatagramPort(Message, frozen=True):
-    """Where a broker's neighbour sends datagrams: a port at the address of the connection."""
-
-    port: PortNumber
 
 
 # -- datagrams -----------------------------------------------------------------------------------
@@ -183,7 +163,7 @@ class FlowTag(msgspec.Struct, frozen=True, array_like=True, gc=False):
     feedback_delay_ns: ClockDifference
 
 
-class Publication(Message, frozen=True):
+class Publication(DatagramMessage, frozen=True):
     """A message with its congestion control header (Figure 2).
 
     ``record`` has the encodings of the publisher's previous messages, newest first.  Everything is
@@ -210,7 +190,7 @@ class FlowRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reception_msgs_per_s: Rate
 
 
-class Feedback(Message, frozen=True):
+class Feedback(DatagramMessage, frozen=True):
     """A subscriber's report to a publisher; loss and round trip are for people who ask why."""
 
     to: Address
@@ -221,7 +201,7 @@ class Feedback(Message, frozen=True):
     requests: Annotated[tuple[FlowRequest, ...], msgspec.Meta(max_length=MOST_FLOWS)]
 
 
-class EchoRequest(Message, frozen=True):
+class EchoRequest(DatagramMessage, frozen=True):
     """A subscriber measures the round trip to a publisher."""
 
     to: Address
@@ -229,7 +209,7 @@ class EchoRequest(Message, frozen=True):
     sent_at: InstantLimited
 
 
-class EchoReply(Message, frozen=True):
+class EchoReply(DatagramMessage, frozen=True):
     """The publisher's answer, with its own clock."""
 
     to: Address
@@ -238,24 +218,4 @@ class EchoReply(Message, frozen=True):
     sent_at: InstantLimited
 
 
-class BindAddress(Message, frozen=True):
-    """A client's first datagram: its source address is where the client's datagrams go."""
-
-    secret: Secret
-
-
-class AddressBound(Message, frozen=True):
-    """The broker has learnt the client's address."""
-
-
 Unicast: TypeAlias = Feedback | EchoRequest | EchoReply
-
-DATAGRAMS: tuple[type[Message], ...] = (
-    Publication,
-    Feedback,
-    EchoRequest,
-    EchoReply,
-    BindAddress,
-    AddressBound,
-)
-"""All that may travel as a datagram."""

@@ -1,17 +1,18 @@
-"""A client of the datagram service: both halves of the control, and the talk with the broker.
+"""A client of the datagram service: both halves of the control, and the dialogue with its broker.
 
-1. When the connection is there, the client opens the service under its name; the broker's answer
-   gives it its address, with which the control begins.
-2. Subscriptions are kept and made again on every new connection; publications are not: what waited
-   when the connection broke is given up, as best effort allows.
-3. Publications, reports and echoes go and come as datagrams, everything else on the connection.
+1. When the connection is up, the client opens the service under its name.  The broker's answer
+   gives the client its address, and the control begins.
+2. Subscriptions are kept and repeated on every new connection.  Publications are not: those that
+   wait when the connection breaks are given up, because the service is best effort.
+3. Publications, reports and echoes travel as datagrams, everything else on the connection.
 
 The same object runs in the simulator and in the client library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -27,6 +28,7 @@ from penstock.core.machine import (
     Priority,
     Received,
     Send,
+    ToApplication,
 )
 from penstock.core.message import Message
 from penstock.services.datagram.messages import (
@@ -44,49 +46,52 @@ from penstock.services.datagram.messages import (
     UnsubscribeDatagrams,
 )
 from penstock.services.datagram.parameters import DatagramParameters
-from penstock.services.datagram.publisher.control import PublisherControl
+from penstock.services.datagram.publisher.control import PublishingControl
 from penstock.services.datagram.selectors import ReadSelector, read_selector
-from penstock.services.datagram.subscriber.control import SubscriberControl
+from penstock.services.datagram.subscriber.control import SubscribingControl
 from penstock.services.datagram.why import explain
 
 BROKER: LinkName = "broker"
-"""What a client calls the one link that it has."""
+"""The name of a client's only link."""
+
+OnFact = Callable[[Any, Instant], list[Effect]]
+OnMessage = Callable[[Any, Instant], list[Effect]]
 
 
 class NotOpen(Exception):
-    """There is no connection, or the broker has not answered yet."""
+    """The client is not connected, or the broker has not answered yet."""
 
 
-class PeerOpened(Effect, frozen=True, gc=False):
-    """The client can publish under this address; or the broker says why not."""
+class PeerOpened(ToApplication, frozen=True, gc=False):
+    """The client may publish under this address; or ``problem`` says why not."""
 
     address: str
     problem: str = ""
 
 
-class PeerSubscribed(Effect, frozen=True, gc=False):
-    """A subscription is in force; or the broker says why not."""
+class PeerSubscribed(ToApplication, frozen=True, gc=False):
+    """A subscription is in force; or ``problem`` says why not."""
 
     filter_id: int
     problem: str = ""
 
 
-class DeliverPublication(Effect, frozen=True, gc=False):
+class DeliverPublication(ToApplication, frozen=True, gc=False):
     """A message for the application, and the filters that it matches."""
 
     publication: Publication
     filter_ids: tuple[int, ...]
 
 
-class DeliverTogether(Effect, frozen=True, gc=False):
-    """Messages for the application that came at once, and the filters that each matches, if any."""
+class DeliverTogether(ToApplication, frozen=True, gc=False):
+    """Messages that arrived together, and the filters that each matches, if any."""
 
     publications: Sequence[Publication]
     filter_ids: Sequence[tuple[int, ...]]
 
 
-class PublicationSettled(Effect, frozen=True, gc=False):
-    """A message that waited has gone, or was given up."""
+class PublicationSettled(ToApplication, frozen=True, gc=False):
+    """A message that waited was sent, or was given up."""
 
     token: int
     sent: bool
@@ -101,26 +106,40 @@ class DatagramPeer:
     """One client."""
 
     def __init__(self, name: str, parameters: DatagramParameters, *, publishes: bool) -> None:
-        """Not connected."""
         self.name = name
         self.parameters = parameters
-        self.publishing: PublisherControl | None = None
-        self.subscribing: SubscriberControl | None = None
+        self.publishing: PublishingControl | None = None
+        self.subscribing: SubscribingControl | None = None
         self._publishes = publishes
         self._filters: dict[int, _Subscription] = {}
+        self._on_fact: dict[type[Fact], OnFact] = {
+            ReceivedTogether: self._received_together,
+            Received: self._received,
+            DeadlineReached: self._deadline,
+            LinkUp: self._link_up,
+            LinkDown: self._link_down,
+        }
+        self._on_message: dict[type[Message], OnMessage] = {
+            Publication: self._publication,
+            DatagramOpened: self._opened,
+            Feedback: self._feedback,
+            EchoRequest: self._echo_asked,
+            EchoReply: self._echo_answered,
+            DatagramsSubscribed: self._subscribed,
+            DatagramWhyQuestion: self._why_asked,
+        }
 
     # -- the application --------------------------------------------------------------------
 
     def subscribe(self, filter_id: int, selector: str, priority: float = 1.0) -> list[Effect]:
-        """Ask for messages; raises ``SelectorError``, or ``ValueError`` for the priority."""
+        """Subscribe; raises ``SelectorError``, or ``ValueError`` for the priority."""
         if not 0 < priority < float("inf"):
-            raise ValueError(f"priority={priority!r}: it is a positive number")
+            raise ValueError(f"priority={priority!r}: a priority is a positive number")
         read = read_selector(selector)
         self._filters[filter_id] = _Subscription(read, priority)
         return self._ask_for(filter_id)
 
     def unsubscribe(self, filter_id: int) -> list[Effect]:
-        """Ask no more."""
         if self._filters.pop(filter_id, None) is None or self.subscribing is None:
             return []
         self.subscribing.remove_filter(filter_id)
@@ -135,7 +154,7 @@ class DatagramPeer:
         now: Instant,
         expires_at: Instant = NEVER,
     ) -> list[Effect]:
-        """Send a message, at once or when its flows allow it; nothing is returned if it waits.
+        """Send a message now, or when its flows allow it; no effects are returned if it waits.
 
         Raises ``TooLarge``, ``QueueFull`` and ``NotOpen``.
         """
@@ -144,56 +163,64 @@ class DatagramPeer:
         sent = self.publishing.offer(token, attributes, payload, now, expires_at)
         return [] if sent is None else [SendBestEffort(BROKER, sent)]
 
-    # -- the world --------------------------------------------------------------------------
+    # -- the machine contract ---------------------------------------------------------------
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
-        """Take one fact in and give the orders that follow from it."""
-        if type(fact) is ReceivedTogether:
-            return self._received_together(fact.messages, now)
-        match fact:
-            case Received(message=message):
-                return self._received(message, now)
-            case DeadlineReached():
-                return self._due(now)
-            case LinkUp():
-                opening = OpenDatagram(self.name, self._publishes)
-                return [Send(BROKER, opening, Priority.CONTROL)]
-            case LinkDown():
-                return self._disconnected()
-        return []
+        """Take in one fact and return the effects that follow from it."""
+        on_fact = self._on_fact.get(type(fact))
+        return [] if on_fact is None else on_fact(fact, now)
 
-    def _received(self, message: Message, now: Instant) -> list[Effect]:
-        if type(message) is Publication:
-            return self._publications((message,), now)
-        if isinstance(message, DatagramOpened):
-            return self._opened(message, now)
-        if self.publishing is None or self.subscribing is None:
+    def _link_up(self, fact: LinkUp, now: Instant) -> list[Effect]:
+        return [Send(BROKER, OpenDatagram(self.name, self._publishes), Priority.CONTROL)]
+
+    def _received(self, fact: Received, now: Instant) -> list[Effect]:
+        return self._message(fact.message, now)
+
+    def _message(self, message: Message, now: Instant) -> list[Effect]:
+        on_message = self._on_message.get(type(message))
+        return [] if on_message is None else on_message(message, now)
+
+    def _publication(self, message: Publication, now: Instant) -> list[Effect]:
+        return self._publications((message,), now)
+
+    def _feedback(self, message: Feedback, now: Instant) -> list[Effect]:
+        if self.publishing is None or message.to != self.publishing.address:
             return []
-        match message:
-            case Feedback():
-                if message.to == self.publishing.address:
-                    self.publishing.feedback(message, now)
-                    return self._due(now)
-            case EchoRequest():
-                if message.to == self.publishing.address and self._publishes:
-                    return [SendBestEffort(BROKER, self.publishing.echo(message, now))]
-            case EchoReply():
-                self.subscribing.echoed(message, now)
-            case DatagramsSubscribed(filter_id, problem):
-                return [PeerSubscribed(filter_id, problem)]
-            case DatagramWhyQuestion(token):
-                document = msgspec.json.encode(explain(self.publishing, now))
-                return [Send(BROKER, DatagramWhyAnswer(token, document), Priority.CONTROL)]
+        self.publishing.feedback(message, now)
+        return self._due(now)
+
+    def _echo_asked(self, message: EchoRequest, now: Instant) -> list[Effect]:
+        if self.publishing is None or not self._publishes:
+            return []
+        if message.to != self.publishing.address:
+            return []
+        return [SendBestEffort(BROKER, self.publishing.echo(message, now))]
+
+    def _echo_answered(self, message: EchoReply, now: Instant) -> list[Effect]:
+        if self.subscribing is not None:
+            self.subscribing.echoed(message, now)
         return []
 
-    def _received_together(self, messages: Sequence[Message], now: Instant) -> list[Effect]:
+    def _subscribed(self, message: DatagramsSubscribed, now: Instant) -> list[Effect]:
+        if self.subscribing is None:
+            return []
+        return [PeerSubscribed(message.filter_id, message.problem)]
+
+    def _why_asked(self, message: DatagramWhyQuestion, now: Instant) -> list[Effect]:
+        if self.publishing is None:
+            return []
+        document = msgspec.json.encode(explain(self.publishing, now))
+        return [Send(BROKER, DatagramWhyAnswer(message.token, document), Priority.CONTROL)]
+
+    def _received_together(self, fact: ReceivedTogether, now: Instant) -> list[Effect]:
+        messages = fact.messages
         publications = [each for each in messages if type(each) is Publication]
         out = self._publications(publications, now)
         if len(publications) < len(messages):
-            # Reports and echoes may overtake publications, here as everywhere.
+            # Reports and echoes may overtake publications.
             for each in messages:
                 if type(each) is not Publication:
-                    out += self._received(each, now)
+                    out += self._message(each, now)
         return out
 
     def _publications(self, publications: Sequence[Publication], now: Instant) -> list[Effect]:
@@ -211,8 +238,8 @@ class DatagramPeer:
     def _opened(self, message: DatagramOpened, now: Instant) -> list[Effect]:
         if message.problem:
             return [PeerOpened("", message.problem)]
-        self.publishing = PublisherControl(message.address, self.parameters, now=now)
-        self.subscribing = SubscriberControl(message.address, self.parameters)
+        self.publishing = PublishingControl(message.address, self.parameters, now=now)
+        self.subscribing = SubscribingControl(message.address, self.parameters)
         out: list[Effect] = [PeerOpened(message.address)]
         for filter_id in self._filters:
             out += self._ask_for(filter_id)
@@ -226,11 +253,14 @@ class DatagramPeer:
         self.subscribing.add_filter(filter_id, selector, subscription.priority)
         return [Send(BROKER, SubscribeDatagrams(filter_id, selector.text), Priority.CONTROL)]
 
-    def _disconnected(self) -> list[Effect]:
+    def _link_down(self, fact: LinkDown, now: Instant) -> list[Effect]:
         waiting = self.publishing.give_up_waiting() if self.publishing is not None else []
         self.publishing = None
         self.subscribing = None
         return [PublicationSettled(token, sent=False) for token in waiting]
+
+    def _deadline(self, fact: DeadlineReached, now: Instant) -> list[Effect]:
+        return self._due(now)
 
     def _due(self, now: Instant) -> list[Effect]:
         if self.publishing is None or self.subscribing is None:
@@ -244,12 +274,10 @@ class DatagramPeer:
         return out
 
     def next_deadline(self) -> Instant | None:
-        """The earliest thing that time alone brings about."""
         if self.publishing is None or self.subscribing is None:
             return None
         return earliest(self.publishing.next_deadline(), self.subscribing.next_deadline())
 
     def check_invariants(self) -> None:
-        """Both halves are in a possible state."""
         if self.publishing is not None:
             self.publishing.check_invariants()

@@ -1,4 +1,4 @@
-"""Questions to a publisher, carried by its broker: what slows it down is known to it alone."""
+"""Questions that a broker passes on to a publisher: only the publisher knows what slows it down."""
 
 from __future__ import annotations
 
@@ -7,56 +7,55 @@ from typing import Final
 import msgspec
 
 from penstock.core.machine import Effect, LinkName, Send
+from penstock.core.why import Asker
 from penstock.services.datagram.messages import (
     DatagramWhyAnswer,
     DatagramWhyQuestion,
-    DatagramWhyReply,
 )
 
 MAX_OPEN_QUESTIONS: Final = 1024
-"""Questions that wait for a publisher's answer; the oldest gives way."""
+"""Questions that wait for a publisher's answer; one more makes the oldest fail."""
 
 
-class _Question(msgspec.Struct, frozen=True):
-    asker: LinkName
+class _OpenQuestion(msgspec.Struct, frozen=True):
+    asker: Asker
     publisher: LinkName
 
 
 class OpenQuestions:
-    """The questions that were passed on and not answered."""
+    """The questions that were passed on and are not answered yet."""
 
     def __init__(self) -> None:
-        """Nobody has asked."""
-        self._open: dict[int, _Question] = {}
+        self._open: dict[int, _OpenQuestion] = {}
         self._last = 0
 
-    def ask(self, asker: LinkName, publisher: LinkName) -> list[Effect]:
-        """Pass a question on from one session to another."""
+    def ask(self, asker: Asker, publisher: LinkName) -> list[Effect]:
+        """Pass a question on to the session of a publisher."""
         out: list[Effect] = []
         if len(self._open) >= MAX_OPEN_QUESTIONS:
             oldest = self._open.pop(next(iter(self._open)))
             problem = "too many questions are open at this broker: ask again"
-            out.append(Send(oldest.asker, DatagramWhyReply(b"", problem)))
+            out.append(oldest.asker.refused(problem))
         self._last += 1
-        self._open[self._last] = _Question(asker, publisher)
+        self._open[self._last] = _OpenQuestion(asker, publisher)
         return [*out, Send(publisher, DatagramWhyQuestion(self._last))]
 
     def answer(self, session: LinkName, answer: DatagramWhyAnswer) -> list[Effect]:
-        """Pass an answer on to whoever asked; only the one who was asked may answer."""
+        """Pass an answer on to the asker; only the session that was asked may answer."""
         question = self._open.get(answer.token)
         if question is None or question.publisher != session:
             return []
         del self._open[answer.token]
-        return [Send(question.asker, DatagramWhyReply(answer.document))]
+        return [question.asker.told(answer.document)]
 
     def session_closed(self, session: LinkName) -> list[Effect]:
-        """A publisher that is gone answers no more; an asker that is gone wants no answer."""
+        """Fail the questions to a publisher that is gone, and drop those of an asker."""
         out: list[Effect] = []
         for number, question in list(self._open.items()):
-            if session not in (question.publisher, question.asker):
+            if session not in (question.publisher, question.asker.session):
                 continue
             del self._open[number]
-            if session != question.asker:
+            if session != question.asker.session:
                 problem = "the publisher has disconnected"
-                out.append(Send(question.asker, DatagramWhyReply(b"", problem)))
+                out.append(question.asker.refused(problem))
         return out

@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.core.clock import Instant, in_seconds
 from penstock.services.datagram.parameters import Law
-from penstock.services.datagram.publisher.control import PublisherControl
+from penstock.services.datagram.publisher.control import PublishingControl
 
 
 class FlowExplanation(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ RULES: Final[dict[Law, str]] = {
 }
 
 
-def explain(control: PublisherControl, now: Instant) -> PublisherExplanation:
+def explain(control: PublishingControl, now: Instant) -> PublisherExplanation:
     """The account at this moment."""
     parameters = control.parameters
     flows = tuple(
@@ -59,7 +59,7 @@ def explain(control: PublisherControl, now: Instant) -> PublisherExplanation:
             selector=flow.selector.text,
             limiting_receiver=flow.receiver,
             quota_msgs_per_s=flow.quota_msgs_per_s,
-            reception_msgs_per_s=flow.report.request.reception_msgs_per_s,
+            reception_msgs_per_s=flow.reception_msgs_per_s,
             loss_event_rate=flow.report.loss_event_rate,
             round_trip_s=in_seconds(flow.report.round_trip_ns),
             controlled_for_s=in_seconds(now - flow.since),

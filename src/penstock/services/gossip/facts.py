@@ -1,4 +1,4 @@
-"""What an application tells its gossip peer, and what the peer orders for it."""
+"""The facts that an application gives its gossip peer, and the effects that it gets back."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import msgspec
 
 from penstock.content.rows.columns import AttributeValue
 from penstock.core.datagrams import Address
-from penstock.core.machine import Effect, Fact
+from penstock.core.machine import Effect, Fact, ToApplication
 from penstock.services.gossip.messages import Event, EventId
 from penstock.services.gossip.parameters import GossipParameters
 
 
-class Publish(Fact, frozen=True):
-    """Broadcast this, as soon as the rate allows; the answer carries the same token."""
+class PublishEvent(Fact, frozen=True):
+    """Broadcast an event as soon as the rate allows; the answer carries the same token."""
 
     token: int
     payload: bytes
@@ -20,7 +20,7 @@ class Publish(Fact, frozen=True):
 
 
 class ResizeBuffer(Fact, frozen=True):
-    """Keep so many events from now on."""
+    """Change the number of events that the peer keeps."""
 
     events: int
 
@@ -32,45 +32,45 @@ class Meet(Fact, frozen=True):
 
 
 class Leave(Fact, frozen=True):
-    """Say farewell and fall silent."""
+    """Send a farewell and leave the group."""
 
 
-class Published(Effect, frozen=True):
-    """The publication under this token is on its way, under this identifier."""
+class Published(ToApplication, frozen=True):
+    """The publication of this token is on its way, under this identifier."""
 
     token: int
     id: EventId
 
 
-class PublicationRefused(Effect, frozen=True):
-    """The publication under this token will not be sent, and why."""
+class PublicationRefused(ToApplication, frozen=True):
+    """The publication of this token will not be sent; ``reason`` says why."""
 
     token: int
     reason: str
 
 
-class DeliverEvents(Effect, frozen=True, gc=False):
+class DeliverEvents(ToApplication, frozen=True, gc=False):
     """Hand events to the application; each event at most once, in the order of arrival."""
 
     events: tuple[Event, ...]
 
 
-class JoinGroup(Fact, frozen=True):
-    """A process becomes a peer of a group, and asks these addresses for the others."""
+class JoinGossipGroup(Fact, frozen=True):
+    """Make this process a peer of a group; it learns of the members from ``contacts``."""
 
     parameters: GossipParameters
     contacts: tuple[Address, ...]
 
 
 class InGroup(Fact, frozen=True):
-    """A fact for the peer that a process is in one of its groups."""
+    """A fact for this process's peer in one group."""
 
     group: str
     fact: Fact
 
 
-class FromGroup(Effect, frozen=True, gc=False):
-    """What the peer of one group orders for the application."""
+class FromGroup(ToApplication, frozen=True, gc=False):
+    """An effect of one group's peer, for the application."""
 
     group: str
     effect: Effect

@@ -10,25 +10,23 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
-from penstock.content.codec.wire import encoded_size
+from penstock.content.codec.envelope import ENVELOPE
+from penstock.content.codec.size import encoded_size, value_size
+from penstock.content.rows.layout import ALIGNMENT
 from penstock.services.gossip.messages import EVENT_ID_BYTES, Event, Gossip
 
 EVENT_FRAME_BYTES: Final = 1 + (2 + EVENT_ID_BYTES) + 5 + 1 + 1
 """The array's head, the identifier, the payload's head, an empty map, and the age."""
 
-FRAME_BYTES: Final = 24 + 8 + 64 + 64
+FRAME_BYTES: Final = ENVELOPE.size + ALIGNMENT + 64 + 64
 """The envelope, its padding, the group's name, and the heads of the fields."""
-
-_attribute_encoder = msgspec.msgpack.Encoder()
 
 
 def event_bytes(event: Event) -> int:
     """At most how much room an event and its age take in a datagram."""
     size = EVENT_FRAME_BYTES + len(event.payload)
     if event.attributes:
-        size += len(_attribute_encoder.encode(event.attributes))
+        size += value_size(event.attributes)
     return size
 
 

@@ -1,20 +1,20 @@
 """One member of one gossip group: lpbcast (Figure 1) with adaptation (Figure 5).
 
-1. Every T the peer grows its events older, drops those beyond the age limit, and sends what it
-   holds, with a header, to ``fanout`` members of its partial view.  Peers are not synchronised:
-   each begins at a phase of its own.
-2. What arrives is delivered once and held; an older copy raises an event's age.  The events that
-   the poorest buffer would lose are accounted for, then those that do not fit are dropped.
-3. A publication waits until there is a token.  Publications that wait are bounded; one too many,
-   or one that fits no datagram, is refused with the reason.
-4. Leaving sends a farewell to the next targets; a peer that has left neither hears nor speaks.
+1. Every T the peer makes its events one round older, drops those beyond the age limit, and sends
+   what it holds, with a header, to ``fanout`` members of its partial view.  Peers are not
+   synchronised: each starts its first round at a random time within T.
+2. An event that arrives is delivered once and held; an older copy raises its age.  The peer counts
+   the events that the smallest buffer would lose, then drops those that do not fit its own.
+3. A publication waits until there is a token, if the law limits the rate.  The number of waiting
+   publications is bounded; ``admission`` says which publications are refused.
+4. A peer that leaves sends a farewell to the next targets; afterwards it ignores every fact.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import msgspec
 
@@ -22,6 +22,8 @@ from penstock.core.clock import Instant, earliest, in_seconds
 from penstock.core.datagrams import Address, DatagramReceived, SendDatagram
 from penstock.core.machine import DeadlineReached, Effect, Fact, InvariantBroken, Trace
 from penstock.core.randomness import random_stream
+from penstock.mechanisms.token_bucket import TokenBucket
+from penstock.services.gossip.admission import FloodGate, publication_objection
 from penstock.services.gossip.events.event_buffer import SERIAL_BITS, EventBuffer
 from penstock.services.gossip.events.known_events import KnownEvents
 from penstock.services.gossip.facts import (
@@ -29,22 +31,14 @@ from penstock.services.gossip.facts import (
     Leave,
     Meet,
     PublicationRefused,
-    Publish,
     Published,
+    PublishEvent,
     ResizeBuffer,
 )
-from penstock.services.gossip.flood_gate import FloodGate
 from penstock.services.gossip.laws.adaptation import Adaptation
-from penstock.services.gossip.laws.token_bucket import TokenBucket
+from penstock.services.gossip.laws.choice import chosen_law
 from penstock.services.gossip.membership.view import PartialView
-from penstock.services.gossip.messages import (
-    EVENT_ID_BYTES,
-    Event,
-    EventId,
-    Gossip,
-    Header,
-    event_id,
-)
+from penstock.services.gossip.messages import Event, EventId, Gossip, Header, event_id
 from penstock.services.gossip.packing import FRAME_BYTES, event_bytes, packed
 from penstock.services.gossip.parameters import GossipParameters
 from penstock.services.gossip.telemetry import peer_records
@@ -52,16 +46,19 @@ from penstock.services.gossip.telemetry import peer_records
 INITIAL_TOKENS_SHARE: Final = 0.5
 """The bucket begins half full, as its average does."""
 
+OnFact = Callable[[Any, Instant], list[Effect]]
+
 
 class Peer:
-    """The machine."""
+    """One member of one group."""
 
     def __init__(
         self, address: Address, parameters: GossipParameters, seed: int | str, *, now: Instant
     ) -> None:
-        """``address`` is what others send to; the seed decides every draw of this peer."""
+        """``address`` is where others send to; the seed decides every draw of this peer."""
         self.address = address
         self.parameters = parameters
+        self._law = chosen_law(parameters, random_stream(seed, address, "increase"))
         self.origin = random_stream(seed, address, "origin").getrandbits(63)
         self.buffer = EventBuffer(parameters.buffer_events)
         self.known = KnownEvents(parameters.known_events)
@@ -69,13 +66,10 @@ class Peer:
             address,
             parameters,
             random_stream(seed, address, "view"),
-            balanced=parameters.law == "improved",
+            balanced=self._law.balances_targets,
         )
         self.adaptation = Adaptation(
-            parameters,
-            self.origin,
-            size_random=random_stream(seed, address, "size"),
-            draw_random=random_stream(seed, address, "increase"),
+            parameters, self._law, self.origin, random_stream(seed, address, "size")
         )
         self.gate = FloodGate(
             source_limit=parameters.datagrams_per_source,
@@ -84,10 +78,13 @@ class Peer:
         )
         bucket = parameters.adaptation.bucket_tokens
         self.bucket = TokenBucket(
-            bucket, self.adaptation.rate_msgs_per_s, bucket * INITIAL_TOKENS_SHARE, now=now
+            self.adaptation.rate_msgs_per_s,
+            tokens=bucket * INITIAL_TOKENS_SHARE,
+            least_capacity=bucket,
+            now=now,
         )
         self._event_room_bytes = parameters.datagram_bytes - FRAME_BYTES - len(address.encode())
-        self.waiting: deque[Publish] = deque()
+        self.waiting: deque[PublishEvent] = deque()
         self.published = 0
         self._published_before = 0
         self.delivered = 0
@@ -96,33 +93,33 @@ class Peer:
         self.left = False
         phase = random_stream(seed, address, "phase").randrange(parameters.gossip_period_ns)
         self._next_round: Instant = now + phase
+        self._on: dict[type[Fact], OnFact] = {
+            DatagramReceived: self._received,
+            DeadlineReached: self._deadline,
+            PublishEvent: self._publish,
+            ResizeBuffer: self._resize,
+            Meet: self._meet,
+            Leave: self._leave,
+        }
 
-    # -- the contract -----------------------------------------------------------------------
+    # -- the machine contract ---------------------------------------------------------------
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
-        """Take one fact in and give the orders that follow from it."""
-        if self.left:
-            return []
-        if isinstance(fact, DatagramReceived):
-            return self._received(fact)
-        if isinstance(fact, DeadlineReached):
-            return self._deadline(now)
-        if isinstance(fact, Publish):
-            return self._publish(fact, now)
-        if isinstance(fact, ResizeBuffer):
-            self._resize(fact.events)
-        elif isinstance(fact, Meet):
-            self.view.meet(fact.addresses)
-        elif isinstance(fact, Leave):
-            return self._leave()
-        return []
+        """Take in one fact and return the effects that follow from it."""
+        on_fact = self._on.get(type(fact))
+        return [] if on_fact is None or self.left else on_fact(fact, now)
 
     def next_deadline(self) -> Instant | None:
         """The next round, or the next token if a publication waits for it."""
         if self.left:
             return None
-        limited = self.waiting and self.parameters.law != "none"
-        return earliest(self._next_round, self.bucket.next_token() if limited else None)
+        limited = self.waiting and self.limits_rate
+        return earliest(self._next_round, self.bucket.ready_at() if limited else None)
+
+    @property
+    def limits_rate(self) -> bool:
+        """Whether publications wait for tokens."""
+        return self._law.limits_rate
 
     def check_invariants(self) -> None:
         """Raise ``InvariantBroken`` if a bound does not hold."""
@@ -132,11 +129,11 @@ class Peer:
             raise InvariantBroken(f"{self.address} lets too many publications wait")
         self.buffer.check_invariants()
         self.view.check_invariants()
-        self.adaptation.minimum_buffer.check_invariants()
+        self.adaptation.check_invariants()
 
     # -- receiving --------------------------------------------------------------------------
 
-    def _received(self, fact: DatagramReceived) -> list[Effect]:
+    def _received(self, fact: DatagramReceived, now: Instant) -> list[Effect]:
         message = fact.message
         if not isinstance(message, Gossip) or message.group != self.parameters.group:
             return []
@@ -156,9 +153,10 @@ class Peer:
         return [DeliverEvents(tuple(new))]
 
     def _take_in(self, message: Gossip) -> list[Event]:
-        """The events that are new; every copy may raise an age.
+        """Hold the events that are new and return them; a copy may raise the age of a held one.
 
-        What fits none of this peer's own datagrams could not be passed on, and is refused.
+        An event that is too large for this peer's own datagrams is refused: it could not be
+        passed on.
         """
         buffer, ranks, known = self.buffer, self.buffer.ranks, self.known.ids
         now, age_limit = buffer.round, self.parameters.age_limit
@@ -185,23 +183,28 @@ class Peer:
         return new
 
     def _purge(self) -> None:
-        would_drop, dropped = self.buffer.purge(self.adaptation.minimum_buffer.estimate)
+        would_drop, dropped = self.buffer.purge(self.adaptation.minimum_buffer_events)
         if would_drop:
             self.adaptation.would_drop(would_drop)
         self.dropped += len(dropped)
         self.dropped_age_sum += sum(dropped)
 
-    def _resize(self, events: int) -> None:
-        self.buffer.capacity = max(1, events)
-        self.adaptation.minimum_buffer.resize(self.buffer.capacity)
+    def _resize(self, fact: ResizeBuffer, now: Instant) -> list[Effect]:
+        self.buffer.capacity = max(1, fact.events)
+        self.adaptation.resize(self.buffer.capacity)
         self._purge()
+        return []
+
+    def _meet(self, fact: Meet, now: Instant) -> list[Effect]:
+        self.view.meet(fact.addresses)
+        return []
 
     # -- rounds -----------------------------------------------------------------------------
 
-    def _deadline(self, now: Instant) -> list[Effect]:
+    def _deadline(self, fact: DeadlineReached, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
         if now >= self._next_round:
-            # A driver that was late does not make up for the rounds that it missed.
+            # A driver that is late skips the rounds that it missed.
             period = self.parameters.gossip_period_ns
             self._next_round += period * (1 + (now - self._next_round) // period)
             effects.extend(self._round(now))
@@ -215,9 +218,9 @@ class Peer:
         published = self.published - self._published_before
         self._published_before = self.published
         period_s = in_seconds(self.parameters.gossip_period_ns)
-        tokens, rate_used = self.bucket.tokens(now=now), published / period_s
+        tokens, rate_used = self.bucket.tokens(now), published / period_s
         rate = self.adaptation.next_round(tokens, rate_used, len(self.view))
-        self.bucket.set_rate(rate, now=now)
+        self.bucket.set_rate(rate, now)
         every = self.parameters.trace_every_rounds
         if every and self.buffer.round % every == 0:
             yield from map(Trace, peer_records(self, now))
@@ -227,57 +230,43 @@ class Peer:
                 yield SendDatagram(target, part)
 
     def _gossip(self) -> list[Gossip]:
-        adaptation = self.adaptation
+        minimum_buffer, group_size = self.adaptation.minimum_buffer, self.adaptation.group_size
+        steering = self.adaptation.steering
         header = Header(
             members=self.view.sample(),
             departed=self.view.departed,
-            period=adaptation.minimum_buffer.period,
-            poorest=adaptation.minimum_buffer.claims,
-            size_period=adaptation.group_size.period,
-            size_sketch=adaptation.group_size.sketch,
-            mean_rate_msgs_per_s=adaptation.mean_rate.value,
-            mean_rate_weight=adaptation.mean_rate.weight,
-            receipt=adaptation.receipt.value,
-            receipt_weight=adaptation.receipt.weight,
+            period=minimum_buffer.period,
+            poorest=minimum_buffer.claims,
+            size_period=group_size.period,
+            size_sketch=group_size.sketch,
+            mean_rate_msgs_per_s=steering.mean_rate_msgs_per_s,
+            mean_rate_weight=steering.mean_rate_weight,
+            receipt=steering.receipt,
+            receipt_weight=steering.receipt_weight,
         )
         first = Gossip(self.parameters.group, self.address, header, (), b"")
-        events = tuple(self.buffer.events.values())
-        return packed(first, events, self.buffer.ages(), self.parameters.datagram_bytes)
+        events, ages = self.buffer.held()
+        return packed(first, events, ages, self.parameters.datagram_bytes)
 
     # -- publishing -------------------------------------------------------------------------
 
-    def _publish(self, publication: Publish, now: Instant) -> list[Effect]:
-        problem = self._problem(publication)
-        if problem is not None:
+    def _publish(self, publication: PublishEvent, now: Instant) -> list[Effect]:
+        problem = publication_objection(
+            publication,
+            room_bytes=self._event_room_bytes,
+            waiting=len(self.waiting),
+            most_waiting=self.parameters.waiting_publications,
+            rate_msgs_per_s=self.bucket.rate_msgs_per_s,
+        )
+        if problem:
             return [PublicationRefused(publication.token, problem)]
         self.waiting.append(publication)
         return self._release(now)
 
-    def _problem(self, publication: Publish) -> str | None:
-        """Why a publication cannot be taken, if it cannot."""
-        try:
-            size = event_bytes(
-                Event(bytes(EVENT_ID_BYTES), publication.payload, publication.attributes)
-            )
-        except ValueError as error:
-            return str(error)
-        if size > self._event_room_bytes:
-            return (
-                f"the event takes {size} bytes and a datagram has room for "
-                f"{self._event_room_bytes}: publish less at a time, or raise datagram_bytes at "
-                f"every peer"
-            )
-        if len(self.waiting) >= self.parameters.waiting_publications:
-            return (
-                f"{len(self.waiting)} publications wait already; the group allows this peer "
-                f"{self.bucket.rate_msgs_per_s:.3g} a second"
-            )
-        return None
-
     def _release(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        free = self.parameters.law == "none"
-        while self.waiting and (free or self.bucket.take(now=now)):
+        free = not self.limits_rate
+        while self.waiting and (free or self.bucket.take_if_ready(now)):
             publication = self.waiting.popleft()
             identifier = self._next_id()
             self.known.add((identifier,))
@@ -294,7 +283,7 @@ class Peer:
 
     # -- leaving ----------------------------------------------------------------------------
 
-    def _leave(self) -> list[Effect]:
+    def _leave(self, fact: Leave, now: Instant) -> list[Effect]:
         self.left = True
         refused: list[Effect] = [
             PublicationRefused(each.token, "the peer has left the group") for each in self.waiting

@@ -14,12 +14,12 @@ from msgspec import Meta
 
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
+from penstock.core.limits import LIVE_FILTER as LIVE_FILTER
 from penstock.core.limits import (
     MOST_STREAMS,
     AskedSelector,
     Count,
     CountBytes,
-    Document,
     DurationLimited,
     Durations,
     FilterText,
@@ -34,14 +34,24 @@ from penstock.core.limits import (
     Text,
     TickLimited,
 )
-from penstock.core.message import Message, Right
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading
+from penstock.core.message import (
+    PUBLISHER,
+    Answer,
+    BrokerMessage,
+    ClientReply,
+    ClientRequest,
+    LogRecord,
+    Request,
+    Right,
+    RowsRequest,
+)
+from penstock.services.guaranteed.laws.rate_law import AlertReading
 
-LIVE_FILTER: Final = "*"
-"""Asks for whatever is subscribed behind the link at present, instead of naming a selector."""
+SUBSCRIPTION: Final = "subscription"
+"""The participant of a client's session that deliveries are for."""
 
 
-class Knowledge(Message, frozen=True, gc=False):
+class Knowledge(BrokerMessage, frozen=True, gc=False):
     """A piece of a stream.
 
     ``answer_for`` is None for live data, which goes to every child; otherwise it repeats the
@@ -55,7 +65,7 @@ class Knowledge(Message, frozen=True, gc=False):
     more: bool = False
 
 
-class Nack(Message, frozen=True, gc=False):
+class Nack(BrokerMessage, frozen=True, gc=False):
     """A request for unknown ticks, filtered as ``filter`` says.
 
     ``max_bytes`` is what the source should read for each interval at most, if less than usual: the
@@ -69,7 +79,7 @@ class Nack(Message, frozen=True, gc=False):
     max_bytes: CountBytes = 0
 
 
-class SubscriptionUpdate(Message, frozen=True):
+class SubscriptionUpdate(BrokerMessage, frozen=True):
     """What a child wants from a source; ``full`` replaces everything said before on this link."""
 
     root: Name
@@ -79,7 +89,7 @@ class SubscriptionUpdate(Message, frozen=True):
     removed: SelectorTexts = ()
 
 
-class SubscriptionConfirmed(Message, frozen=True):
+class SubscriptionConfirmed(BrokerMessage, frozen=True):
     """From these ticks on, what flows down the link is complete for the child's version.
 
     ``earliest`` is where each pubend's log begins at present, ``beginnings`` where its stream once
@@ -93,7 +103,7 @@ class SubscriptionConfirmed(Message, frozen=True):
     beginnings: Positions = msgspec.field(default_factory=dict)
 
 
-class Withdrawal(Message, frozen=True):
+class Withdrawal(BrokerMessage, frozen=True):
     """A child takes its data from another parent now."""
 
     root: Name
@@ -106,7 +116,7 @@ class DurableClaim(msgspec.Struct, frozen=True):
     holder: Text
 
 
-class Acknowledgement(Message, frozen=True):
+class Acknowledgement(BrokerMessage, frozen=True):
     """What an edge broker still needs of each log of one source.
 
     ``live`` is where its subscribers stand; such a claim expires when the edge is silent.
@@ -124,7 +134,7 @@ class Acknowledgement(Message, frozen=True):
     confirm: bool = False
 
 
-class ClaimsSaved(Message, frozen=True):
+class ClaimsSaved(BrokerMessage, frozen=True):
     """The source has saved an edge's claims, up to this statement of it."""
 
     root: Name
@@ -133,7 +143,7 @@ class ClaimsSaved(Message, frozen=True):
     number: Sequence
 
 
-class DownstreamCongestionQuery(Message, frozen=True):
+class DownstreamCongestionQuery(BrokerMessage, frozen=True):
     """A pubend asks every edge whether it keeps up (DCQ, Section 3.1).
 
     ``epoch`` is the pubend's start; ``position`` the end of its stream, ``earliest`` the beginning
@@ -147,7 +157,7 @@ class DownstreamCongestionQuery(Message, frozen=True):
     earliest: TickLimited = 0
 
 
-class UpstreamCongestionAlert(Message, frozen=True):
+class UpstreamCongestionAlert(BrokerMessage, frozen=True):
     """Some edge does not keep up (UCA, Section 3.1): the slowest live one, the slowest recovering
     one, and who they are.
     """
@@ -159,8 +169,11 @@ class UpstreamCongestionAlert(Message, frozen=True):
     recovering: AlertReading | None
 
 
-class ThrottleNotice(Message, frozen=True):
+class ThrottleNotice(ClientReply, frozen=True):
     """A pubend tells its publishers how fast they may go, and why; 0 means without limit."""
+
+    role: ClassVar[str] = PUBLISHER
+    to_all: ClassVar[bool] = True
 
     pubend: Name
     allowed_msgs_per_s: Rate
@@ -170,21 +183,7 @@ class ThrottleNotice(Message, frozen=True):
     cause: Text
 
 
-class WhyRequest(Message, frozen=True):
-    """Asks a broker what slows one of its pubends down, or why a subscription there is behind."""
-
-    name: Name
-
-
-class WhyReply(Message, frozen=True):
-    """The answer, as JSON; ``problem`` if nothing here has that name."""
-
-    name: Name
-    document: Document
-    problem: Text = ""
-
-
-class OpenProducer(Message, frozen=True):
+class OpenProducer(ClientRequest, frozen=True):
     """A client is about to publish under this name, which survives its reconnections.
 
     ``instance`` is a number that the publisher chose at random when it was made.  A name has one
@@ -198,45 +197,60 @@ class OpenProducer(Message, frozen=True):
     resumes: bool = False
 
 
-class ProducerOpened(Message, frozen=True):
+class ProducerOpened(ClientReply, frozen=True):
     """Where the producer's messages go, and the first sequence number that is not stored yet."""
+
+    role: ClassVar[str] = PUBLISHER
+    named_by: ClassVar[str] = "producer"
 
     producer: Name
     pubend: Name
     next_sequence: Sequence
 
 
-class ProducerRefused(Message, frozen=True):
+class ProducerRefused(ClientReply, frozen=True):
     """The client cannot publish here, and why.
 
     ``taken_over`` says that another publisher of the same name has its place.
     """
+
+    role: ClassVar[str] = PUBLISHER
+    named_by: ClassVar[str] = "producer"
 
     producer: Name
     reason: Text
     taken_over: bool = False
 
 
-class CloseProducer(Message, frozen=True):
+class CloseProducer(ClientRequest, frozen=True):
     """The client publishes no more under this name on this connection; nothing is answered."""
 
     producer: Name
 
 
-class Publish(Message, frozen=True, gc=False):
+class Publish(RowsRequest, frozen=True, gc=False):
     """Rows to publish, numbered from ``first_sequence`` by the producer."""
+
+    stored: ClassVar[bool] = True
 
     producer: Name
     first_sequence: Sequence
     batch: Batch
 
+    def refused(self, reason: str) -> PublishRefused:
+        """Nothing of the batch is stored."""
+        return PublishRefused(self.producer, self.first_sequence, len(self.batch), reason)
 
-class PublishReceipt(Message, frozen=True, gc=False):
+
+class PublishReceipt(ClientReply, frozen=True, gc=False):
     """The rows are durable; they stand at consecutive ticks from ``first_tick``.
 
     A repeat of rows that were stored before is answered with ``first_tick`` 0: durable, position
     no longer known.
     """
+
+    role: ClassVar[str] = PUBLISHER
+    named_by: ClassVar[str] = "producer"
 
     producer: Name
     first_sequence: Sequence
@@ -246,12 +260,15 @@ class PublishReceipt(Message, frozen=True, gc=False):
     """How long the publication was held back by the rate that is allowed."""
 
 
-class PublishRefused(Message, frozen=True):
+class PublishRefused(ClientReply, frozen=True):
     """These rows have no receipt, and why.
 
     Nothing of them was stored, unless it is ``uncertain``: then the disk failed while they were
     being stored, and only a restart of the broker shows whether they are in the stream.
     """
+
+    role: ClassVar[str] = PUBLISHER
+    named_by: ClassVar[str] = "producer"
 
     producer: Name
     first_sequence: Sequence
@@ -260,7 +277,7 @@ class PublishRefused(Message, frozen=True):
     uncertain: bool = False
 
 
-class Subscribe(Message, frozen=True):
+class Subscribe(ClientRequest, frozen=True):
     """Start or resume a subscription.
 
     ``positions`` is a tick for each pubend: the end of what was consumed.  For pubends that are not
@@ -289,7 +306,7 @@ class Subscribe(Message, frozen=True):
     since: TickLimited = 0
 
 
-class Subscribed(Message, frozen=True):
+class Subscribed(ClientReply, frozen=True):
     """The subscription is in force: everything from these positions on will be delivered.
 
     The positions are those at which it began on this connection, whatever was delivered since.
@@ -297,49 +314,62 @@ class Subscribed(Message, frozen=True):
     ``ahead_ns`` names the pubends whose streams end in the future by that clock, and by how much.
     """
 
+    role: ClassVar[str] = SUBSCRIPTION
+    named_by: ClassVar[str] = "subscription"
+
     subscription: Name
     positions: Positions
     since: TickLimited = 0
     ahead_ns: Durations = msgspec.field(default_factory=dict)
 
 
-class SubscribeRefused(Message, frozen=True):
+class SubscribeRefused(ClientReply, frozen=True):
     """The subscription was not made, and why.
 
     If it is ``uncertain``, it is not in force, and a durable one may exist all the same.
     """
+
+    role: ClassVar[str] = SUBSCRIPTION
+    named_by: ClassVar[str] = "subscription"
 
     subscription: Name
     reason: Text
     uncertain: bool = False
 
 
-class Delivery(Message, frozen=True, gc=False):
+class Delivery(ClientReply, frozen=True, gc=False):
     """A piece of a stream for one subscriber: contiguous with the piece before it.
 
     A final frame tells of ticks that the log no longer holds: a loss, said aloud.
     """
+
+    role: ClassVar[str] = SUBSCRIPTION
+    named_by: ClassVar[str] = "subscription"
 
     subscription: Name
     pubend: Name
     frame: Frame
 
 
-class Taken(Message, frozen=True, gc=False):
+class Taken(ClientRequest, frozen=True, gc=False):
     """The application took so many bytes of deliveries: room for more."""
+
+    quick: ClassVar[bool] = True
 
     subscription: Name
     count_bytes: CountBytes
 
 
-class Consumed(Message, frozen=True, gc=False):
+class Consumed(ClientRequest, frozen=True, gc=False):
     """The application is done with everything below these ticks."""
+
+    quick: ClassVar[bool] = True
 
     subscription: Name
     ticks: Positions
 
 
-class Unsubscribe(Message, frozen=True):
+class Unsubscribe(ClientRequest, frozen=True):
     """End a subscription; ``forget`` also deletes a durable one's position.
 
     To delete one that is not connected here is administration: it may be anybody's.
@@ -355,12 +385,20 @@ class Unsubscribe(Message, frozen=True):
         """Only deleting needs more than the use of the broker."""
         return Right.ADMINISTER if self.forget else Right.USE
 
+    def refused(self, reason: str) -> SubscribeRefused:
+        """The owner of the subscription needs no right to delete it."""
+        hint = f"{reason}; or connect to the subscription and delete it from there"
+        return SubscribeRefused(self.subscription, hint)
 
-class Unsubscribed(Message, frozen=True):
+
+class Unsubscribed(ClientReply, frozen=True):
     """The subscription is over; ``problem`` if a durable one could not be deleted.
 
     If that is ``uncertain``, it exists or not when the broker is started again.
     """
+
+    role: ClassVar[str] = SUBSCRIPTION
+    named_by: ClassVar[str] = "subscription"
 
     subscription: Name
     problem: Text = ""
@@ -380,38 +418,43 @@ class StreamBounds(msgspec.Struct, frozen=True):
     rows_end: TickLimited
 
 
-class DescribeStreams(Message, frozen=True):
+class DescribeStreams(Request, frozen=True):
     """Asks which pubends there are, and what of them can be read."""
 
+    answer: ClassVar[str] = "StreamsDescribed"
+    repeatable: ClassVar[bool] = True
 
-class StreamsDescribed(Message, frozen=True):
+
+class StreamsDescribed(Answer, frozen=True):
     """The answer; ``problem`` if nobody on this broker has registered with the sources yet."""
 
-    streams: Annotated[dict[Name, StreamBounds], msgspec.Meta(max_length=MOST_STREAMS)]
-    problem: Text = ""
+    streams: Annotated[dict[Name, StreamBounds], msgspec.Meta(max_length=MOST_STREAMS)] = (
+        msgspec.field(default_factory=dict)
+    )
 
 
-class MoveCursor(Message, frozen=True):
+class MoveCursor(Request, frozen=True):
     """Keep the logs from these ticks on until the cursor moves again; ``forget`` deletes it."""
+
+    answer: ClassVar[str] = "CursorMoved"
+    repeatable: ClassVar[bool] = True
 
     cursor: Name
     ticks: Positions
     forget: bool = False
 
 
-class CursorMoved(Message, frozen=True):
+class CursorMoved(Answer, frozen=True):
     """The cursor is saved there, or was refused with a reason.
 
     If it is ``uncertain``, it may stand at either place when the broker is started again.
     """
 
-    cursor: Name
-    ticks: Positions
-    problem: Text = ""
-    uncertain: bool = False
+    cursor: Name = ""
+    ticks: Positions = msgspec.field(default_factory=dict)
 
 
-class LogEntry(Message, frozen=True, gc=False):
+class LogEntry(LogRecord, frozen=True, gc=False):
     """What a pubend writes to its log: a frame, and whose rows they are.
 
     ``instance`` tells publishers of one name apart.

@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 
 from penstock.core.clock import HOUR, MILLISECOND, SECOND
+from penstock.services.guaranteed.laws.congestion_law import congestion_law
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 
 Positive = Annotated[int, msgspec.Meta(gt=0)]
@@ -107,6 +108,11 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     subscriptions_per_session: Positive = 10_000
     durable_subscriptions: Positive = 100_000
     """Bounds on what clients can make a broker remember."""
+
+    @property
+    def links_are_fair(self) -> bool:
+        """Whether pubends take turns on a link."""
+        return congestion_law(self.congestion).links_are_fair
 
     @property
     def local_answer_bytes(self) -> int:

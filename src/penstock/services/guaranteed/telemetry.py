@@ -1,16 +1,18 @@
-"""What the guaranteed service measures of itself at every trace interval."""
+"""The telemetry of the guaranteed service: measurements at every trace interval, and throttles."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+import msgspec
+
 from penstock.core.clock import SECOND, Instant, in_seconds
 from penstock.core.trace import TraceRecord
 from penstock.services.guaranteed.edge.edge import Edge
-from penstock.services.guaranteed.laws.paper_rate_law import Reading
-from penstock.services.guaranteed.messages import ThrottleNotice
+from penstock.services.guaranteed.laws.rate_law import Reading
 from penstock.services.guaranteed.source.pubend import Pubend
+from penstock.services.guaranteed.source.publisher_control import PublisherControl
 
 
 def service_records(
@@ -38,8 +40,8 @@ def service_records(
 
 
 def _subscription_records(now: Instant, node: str, edge: Edge) -> Iterator[TraceRecord]:
-    """Sessions may use the same name, as readers of one program do: they are measured together,
-    so that a subject has one value at an instant.
+    """Subscriptions of the same name (readers of one program) are added up, so that a subject has
+    one value at an instant.
     """
     delivered: Counter[str] = Counter()
     buffered: Counter[str] = Counter()
@@ -63,7 +65,23 @@ def _alert_records(now: Instant, node: str, pubend: str, alert: Reading) -> Iter
         yield TraceRecord(now, node, pubend, "alert_recovering", worst.rate, worst.edge)
 
 
-def throttle_record(node: str, notice: ThrottleNotice, now: Instant) -> TraceRecord:
+class ThrottleDetail(msgspec.Struct, frozen=True):
+    """The ``detail`` of a throttle record, as JSON: codes and numbers, no sentence."""
+
+    rule: str
+    broker: str
+    link: str
+    link_bytes: int
+    rate: float
+    recovering: bool
+
+
+def throttle_record(node: str, control: PublisherControl, now: Instant) -> TraceRecord:
     """A change of a pubend's limit, with its rule and its cause."""
-    detail = f"{notice.rule}: {notice.cause}"
-    return TraceRecord(now, node, notice.pubend, "throttle", notice.allowed_msgs_per_s, detail)
+    cause = control.cause
+    detail = ThrottleDetail(
+        control.rule.code, cause.broker, cause.link, cause.link_bytes, cause.rate, cause.recovering
+    )
+    text = msgspec.json.encode(detail).decode()
+    limit = control.limit_msgs_per_s or 0.0
+    return TraceRecord(now, node, control.pubend, "throttle", limit, text)

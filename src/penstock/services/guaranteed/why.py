@@ -1,4 +1,4 @@
-"""What slows a pubend down: the answer to ``penstock why``."""
+"""Why a pubend is limited: the answer to ``penstock why PUBEND``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from penstock.services.guaranteed.source.publisher_control import Change
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """Everything that is known of a pubend's limit; rates are messages a second, 0 is no limit."""
+    """A pubend's limit and its cause; rates are messages a second, 0 is no limit.
+
+    ``rule`` and ``cause`` are sentences for people; the codes beside them are those of the
+    ``ThrottleNotice``.
+    """
 
     pubend: str
     broker: str
@@ -25,21 +29,19 @@ class Explanation(msgspec.Struct, frozen=True):
     bottleneck_broker: str
     bottleneck_link: str
     recovering: bool
+    """Whether the bottleneck broker is recovering; otherwise it is live and falls behind."""
     log_bytes: int
     log_held_by: str
-    """Who keeps the log from being trimmed, in words."""
+    """Who keeps the log from being trimmed, as a sentence."""
     changes: list[Change]
     problems: list[str] = []
+    rule_code: str = ""
 
 
 def explain(pubend: Pubend, broker: str, now: Instant) -> bytes:
     """The explanation as JSON."""
     control = pubend.control
-    limit = control.limit_msgs_per_s
-    alert = control.last_alert if limit is not None else None
-    worst = None
-    if alert is not None:
-        worst = alert.nonrecovering or alert.recovering
+    limit, rule, cause = control.limit_msgs_per_s, control.rule, control.cause
     explanation = Explanation(
         pubend=pubend.name,
         broker=broker,
@@ -49,14 +51,15 @@ def explain(pubend: Pubend, broker: str, now: Instant) -> bytes:
         publications_waiting=pubend.waiting,
         since=control.since,
         for_s=in_seconds(now - control.since),
-        rule=control.rule,
-        cause=control.cause,
-        bottleneck_broker=worst.edge if worst is not None else "",
-        bottleneck_link=worst.link if worst is not None else "",
-        recovering=alert is not None and alert.recovering is not None,
+        rule=rule.sentence,
+        cause=cause.sentence,
+        bottleneck_broker=cause.broker,
+        bottleneck_link=cause.link,
+        recovering=cause.recovering,
         log_bytes=pubend.log_bytes,
         log_held_by=pubend.holds.describe_lowest(),
         changes=list(control.changes),
         problems=pubend.problems(now),
+        rule_code=rule.code,
     )
     return msgspec.json.encode(explanation)

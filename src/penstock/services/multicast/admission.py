@@ -1,21 +1,36 @@
-"""What clients may ask for: names, sizes and numbers, and the reason if they may not."""
+"""What a client may ask of its broker, and the reason if it may not.
+
+Checks return the objection as a sentence, or an empty string.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from penstock.core.machine import LinkName
 from penstock.services.multicast.groups.members import PRIVATE, Members
-from penstock.services.multicast.messages import JoinGroup, SendToGroups
+from penstock.services.multicast.messages import JoinGroup, OpenGroupSender, SendToGroups
 from penstock.services.multicast.parameters import MulticastParameters
 
 LARGEST_NUMBER: Final = 2**62
 """Sequence numbers stay below this, so that no sum of them leaves 64 bits."""
 
 
+class KnownGroups(Protocol):
+    """Knows which groups have members."""
+
+    def exists(self, group: str) -> bool: ...
+
+
+class OpenSenders(Protocol):
+    """Knows how many senders are open."""
+
+    def __len__(self) -> int: ...
+
+    def count_of_session(self, session: LinkName) -> int: ...
+
+
 def name_objection(what: str, name: str, parameters: MulticastParameters) -> str:
-    """What is wrong with a name, or nothing."""
     if not name or name == PRIVATE:
         return f"a {what} needs a name"
     # A character takes at most four bytes, so most names need no encoding to be measured.
@@ -33,9 +48,9 @@ def name_objection(what: str, name: str, parameters: MulticastParameters) -> str
 
 
 def send_objection(
-    message: SendToGroups, parameters: MulticastParameters, exists: Callable[[str], bool]
+    message: SendToGroups, parameters: MulticastParameters, groups: KnownGroups
 ) -> str:
-    """What is wrong with a message for groups, or nothing."""
+    """Why a message for groups is refused."""
     if not message.groups:
         return "a message for no group: name at least one"
     if len(message.groups) > parameters.max_groups_per_message:
@@ -47,7 +62,7 @@ def send_objection(
         problem = name_objection("group", group, parameters)
         if problem:
             return problem
-        if message.must_exist and not exists(group):
+        if message.must_exist and not groups.exists(group):
             kind = "client" if group.startswith(PRIVATE) else "group"
             return f"{kind} {group.removeprefix(PRIVATE)!r} has no members"
     if not 0 <= message.first_sequence < LARGEST_NUMBER:
@@ -64,7 +79,7 @@ def send_objection(
 def join_objection(
     message: JoinGroup, session: LinkName, members: Members, parameters: MulticastParameters
 ) -> str:
-    """What is wrong with joining, or nothing."""
+    """Why a client may not join a group."""
     problem = name_objection("group", message.group, parameters)
     problem = problem or name_objection("member", message.member, parameters)
     if problem:
@@ -88,4 +103,24 @@ def join_objection(
             )
     if members.memberships >= parameters.max_members:
         return f"this broker has {members.memberships} memberships (multicast.max_members)"
+    return ""
+
+
+def sender_objection(
+    message: OpenGroupSender,
+    session: LinkName,
+    senders: OpenSenders,
+    parameters: MulticastParameters,
+) -> str:
+    """Why a client may not open a sender."""
+    longest = 2 * parameters.max_name_bytes
+    if len(message.producer.encode("utf-8", "surrogatepass")) > longest:
+        return f"a sender's name is longer than {longest} bytes"
+    if len(senders) >= parameters.max_senders:
+        return f"this broker has {len(senders)} senders (multicast.max_senders)"
+    if senders.count_of_session(session) >= parameters.max_senders_per_client:
+        return (
+            f"this client has {parameters.max_senders_per_client} senders, the most allowed "
+            "(multicast.max_senders_per_client)"
+        )
     return ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypeAlias
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -20,12 +21,23 @@ from penstock.core.limits import (
     Name,
     Names,
     Rate,
-    RequestNumber,
     Sequence,
     Stamp,
     Text,
 )
-from penstock.core.message import Message
+from penstock.core.message import (
+    PUBLISHER,
+    Answer,
+    BrokerMessage,
+    ClientReply,
+    ClientRequest,
+    Request,
+    RowsRequest,
+    participant_key,
+)
+
+MEMBER: Final = "member"
+"""The participants of a client's session that this service answers."""
 
 MOST_MEMBERS: Final = 1 << 20
 """Groups at one broker, and members of one group."""
@@ -35,7 +47,7 @@ Members: TypeAlias = Annotated[tuple[Name, ...], msgspec.Meta(max_length=MOST_ME
 # -- brokers: membership ---------------------------------------------------------------------------
 
 
-class Membership(Message, frozen=True):
+class Membership(BrokerMessage, frozen=True):
     """All members at one broker: its clients' names by group.
 
     A later ``(incarnation, sequence)`` replaces an earlier one.
@@ -47,7 +59,7 @@ class Membership(Message, frozen=True):
     groups: Annotated[dict[Name, Members], msgspec.Meta(max_length=MOST_MEMBERS)]
 
 
-class MembershipChange(Message, frozen=True):
+class MembershipChange(BrokerMessage, frozen=True):
     """One client joined or left a group at one broker; changes are applied in order of number."""
 
     broker: Name
@@ -58,11 +70,11 @@ class MembershipChange(Message, frozen=True):
     joined: bool
 
 
-class MembershipTold(Message, frozen=True):
+class MembershipTold(BrokerMessage, frozen=True):
     """After a link came up: everything that the neighbour knows of memberships has been told."""
 
 
-class MembershipWanted(Message, frozen=True):
+class MembershipWanted(BrokerMessage, frozen=True):
     """A change came whose predecessor did not: tell the whole membership of this broker."""
 
     broker: Name
@@ -79,7 +91,7 @@ class PriceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     price: Rate
 
 
-class Prices(Message, frozen=True, gc=False):
+class Prices(BrokerMessage, frozen=True, gc=False):
     """Prices that changed, or are told again; one record makes 64 bytes on the wire.
 
     Where a message goes the same way they ride on it instead (``Multicast.prices``).
@@ -103,7 +115,7 @@ class Destination(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Everything below was confirmed, or given up; a receiver that knows nothing begins here."""
 
 
-class Multicast(Message, frozen=True, gc=False):
+class Multicast(BrokerMessage, frozen=True, gc=False):
     """Rows on their way from the broker of their sender to the brokers with members."""
 
     origin: Name
@@ -122,7 +134,7 @@ class Multicast(Message, frozen=True, gc=False):
     """For the neighbour, not for the receivers: prices that ride on this message over one link."""
 
 
-class MulticastReceived(Message, frozen=True, gc=False):
+class MulticastReceived(BrokerMessage, frozen=True, gc=False):
     """Everything below ``position`` of a stream was handed to the members at ``receiver``."""
 
     origin: Name
@@ -138,7 +150,7 @@ class MulticastReceived(Message, frozen=True, gc=False):
 # -- clients: sending ------------------------------------------------------------------------------
 
 
-class OpenGroupSender(Message, frozen=True):
+class OpenGroupSender(ClientRequest, frozen=True):
     """A client is about to send under this name, which survives its reconnections."""
 
     producer: Name
@@ -146,20 +158,23 @@ class OpenGroupSender(Message, frozen=True):
     """What its benefit is multiplied by; the broker cuts it to ``highest_weight``."""
 
 
-class CloseGroupSender(Message, frozen=True):
+class CloseGroupSender(ClientRequest, frozen=True):
     """The client sends no more under this name; nothing is answered."""
 
     producer: Name
 
 
-class GroupSenderOpened(Message, frozen=True):
+class GroupSenderOpened(ClientReply, frozen=True):
     """The sender may send; or why not."""
+
+    role: ClassVar[str] = PUBLISHER
+    named_by: ClassVar[str] = "producer"
 
     producer: Name
     problem: Text = ""
 
 
-class SendToGroups(Message, frozen=True, gc=False):
+class SendToGroups(RowsRequest, frozen=True, gc=False):
     """Rows for everybody in at least one of these groups, once each.
 
     A group that begins with ``@`` is the one client of that name.
@@ -172,9 +187,16 @@ class SendToGroups(Message, frozen=True, gc=False):
     must_exist: bool = False
     """Whether a group without members is an error."""
 
+    def refused(self, reason: str) -> GroupSendRefused:
+        """The batch goes to no member."""
+        return GroupSendRefused(self.producer, self.first_sequence, len(self.batch), reason)
 
-class GroupSendReceipt(Message, frozen=True, gc=False):
+
+class GroupSendReceipt(ClientReply, frozen=True, gc=False):
     """Every broker with members has these rows."""
+
+    role: ClassVar[str] = PUBLISHER
+    named_by: ClassVar[str] = "producer"
 
     producer: Name
     first_sequence: Sequence
@@ -185,8 +207,11 @@ class GroupSendReceipt(Message, frozen=True, gc=False):
     """How long the flow control held them back."""
 
 
-class GroupSendRefused(Message, frozen=True):
+class GroupSendRefused(ClientReply, frozen=True):
     """Nobody gets these rows."""
+
+    role: ClassVar[str] = PUBLISHER
+    named_by: ClassVar[str] = "producer"
 
     producer: Name
     first_sequence: Sequence
@@ -197,7 +222,7 @@ class GroupSendRefused(Message, frozen=True):
 # -- clients: receiving ----------------------------------------------------------------------------
 
 
-class JoinGroup(Message, frozen=True):
+class JoinGroup(ClientRequest, frozen=True):
     """A client joins a group under its own name; ``window_bytes`` is what it takes in advance."""
 
     member: Name
@@ -205,39 +230,47 @@ class JoinGroup(Message, frozen=True):
     window_bytes: CountBytes
 
 
-class GroupJoined(Message, frozen=True):
-    """The client is a member; or why not."""
+class MemberReply(ClientReply, frozen=True):
+    """A reply to one member of one group."""
+
+    role: ClassVar[str] = MEMBER
 
     member: Name
     group: Name
+
+    def addressees(self) -> Iterable[str]:
+        """The member in this group."""
+        return (participant_key(self.role, self.member, self.group),)
+
+
+class GroupJoined(MemberReply, frozen=True):
+    """The client is a member; or why not."""
+
     problem: Text = ""
 
 
-class LeaveGroup(Message, frozen=True):
+class LeaveGroup(ClientRequest, frozen=True):
     """A client leaves a group."""
 
     member: Name
     group: Name
 
 
-class GroupLeft(Message, frozen=True):
+class GroupLeft(MemberReply, frozen=True):
     """Nothing for this group follows."""
 
-    member: Name
-    group: Name
 
-
-class GroupView(Message, frozen=True):
+class GroupView(MemberReply, frozen=True):
     """Who is in a group, as this broker knows it: ``name@broker``, in order."""
 
-    member: Name
-    group: Name
     view: Sequence
     members: Annotated[tuple[Address, ...], msgspec.Meta(max_length=MOST_MEMBERS)]
 
 
-class GroupDelivery(Message, frozen=True, gc=False):
+class GroupDelivery(ClientReply, frozen=True, gc=False):
     """Rows for a member, of one sender, in order."""
+
+    role: ClassVar[str] = MEMBER
 
     member: Name
     sender: Address
@@ -245,9 +278,15 @@ class GroupDelivery(Message, frozen=True, gc=False):
     first_sequence: Sequence
     batch: Batch
 
+    def addressees(self) -> Iterable[str]:
+        """The member in any of the groups; the client takes the message once."""
+        return [participant_key(self.role, self.member, group) for group in self.groups]
 
-class GroupTaken(Message, frozen=True, gc=False):
+
+class GroupTaken(ClientRequest, frozen=True, gc=False):
     """The member's program has taken so many bytes of what was delivered."""
+
+    quick: ClassVar[bool] = True
 
     member: Name
     taken_bytes: CountBytes
@@ -256,23 +295,15 @@ class GroupTaken(Message, frozen=True, gc=False):
 # -- clients: questions ----------------------------------------------------------------------------
 
 
-class AskGroups(Message, frozen=True):
+class AskGroups(Request, frozen=True):
     """Asks for the members of a group, or (empty) of every group."""
 
-    request: RequestNumber
+    answer: ClassVar[str] = "GroupsAnswer"
+
     group: Name = ""
 
 
-class WhySender(Message, frozen=True):
-    """Asks what holds a client's group senders back."""
-
-    request: RequestNumber
-    client: Name
-
-
-class GroupsAnswer(Message, frozen=True):
+class GroupsAnswer(Answer, frozen=True):
     """The answer, as JSON; or why there is none."""
 
-    request: RequestNumber
-    document: Document
-    problem: Text = ""
+    document: Document = b""

@@ -12,7 +12,7 @@ from penstock.services.multicast.streams.outbound import Outbound
 from penstock.services.multicast.streams.senders import Senders
 
 MAX_TRACED_SENDERS = 100
-"""Senders with records of their own; all of them are in the sums."""
+"""Senders that get records of their own; the sums count all of them."""
 
 
 def service_records(
@@ -23,7 +23,7 @@ def service_records(
     inbound: Inbound,
     now: Instant,
 ) -> Iterator[TraceRecord]:
-    """The records of one moment; nothing from a broker that has nothing to do with groups."""
+    """The records of one moment; none from a broker that the service has not used yet."""
     for link, own in prices.pricing.own_links().items():
         if own.price > 0:
             yield TraceRecord(now, broker, f"{broker}->{link}", "link_price", own.price)

@@ -1,15 +1,18 @@
-"""What holds a sender back: its tree, the price of each link, its balance, the dearest link."""
+"""What holds a sender back: its tree, the price of each link, the dearest link, and its account.
+
+The fields are codes and numbers for programs; ``penstock why`` words them for people.
+"""
 
 from __future__ import annotations
 
 import msgspec
 
 from penstock.core.clock import Instant, in_seconds
-from penstock.services.multicast.groups.groups import Groups
+from penstock.services.multicast.groups.groups import GroupDirectory
 from penstock.services.multicast.parameters import MulticastParameters
 from penstock.services.multicast.prices.pricing import Pricing
 from penstock.services.multicast.streams.outbound import Outbound
-from penstock.services.multicast.streams.senders import GroupSender
+from penstock.services.multicast.streams.senders import LocalSender
 
 
 class LinkCost(msgspec.Struct, frozen=True):
@@ -20,7 +23,7 @@ class LinkCost(msgspec.Struct, frozen=True):
 
 
 class SenderExplanation(msgspec.Struct, frozen=True):
-    """Everything that is known of one sender."""
+    """The state of one sender; the field names are the JSON's."""
 
     sender: str
     broker: str
@@ -37,13 +40,13 @@ class SenderExplanation(msgspec.Struct, frozen=True):
     waiting_for_s: float
     sent_packets: float
     window_full: bool
-    """Whether what is under way, and not the price, holds it back."""
+    """Whether the window of unconfirmed messages, and not the price, holds it back."""
 
 
 def explain_sender(
-    senders: list[GroupSender],
+    senders: list[LocalSender],
     broker: str,
-    groups: Groups,
+    groups: GroupDirectory,
     pricing: Pricing,
     outbound: Outbound,
     parameters: MulticastParameters,
@@ -51,13 +54,13 @@ def explain_sender(
 ) -> bytes:
     """The explanations of a client's senders as JSON."""
     found = [_explain(each, broker, groups, pricing, outbound, parameters, now) for each in senders]
-    return msgspec.json.encode(found)
+    return msgspec.json.encode({"senders": found})
 
 
 def _explain(
-    sender: GroupSender,
+    sender: LocalSender,
     broker: str,
-    groups: Groups,
+    groups: GroupDirectory,
     pricing: Pricing,
     outbound: Outbound,
     parameters: MulticastParameters,
@@ -89,7 +92,7 @@ def _explain(
     )
 
 
-def explain_groups(groups: Groups, group: str) -> bytes:
+def explain_groups(groups: GroupDirectory, group: str) -> bytes:
     """The members of one group, or of all, as JSON."""
     names = [group] if group else groups.names()
     return msgspec.json.encode({name: groups.listed(name) for name in names})

@@ -8,16 +8,15 @@ from typing import Any, TypeAlias
 import msgspec
 
 from penstock.core.clock import Instant
-from penstock.core.machine import Effect, LinkName, PersistFailed, PersistState, Priority, Send
+from penstock.core.machine import Effect, LinkName, PersistFailed, PersistState
+from penstock.core.open_request import OpenRequest
 from penstock.core.tokens import Tokens
 from penstock.services.queues.hosted import HostedQueues
 from penstock.services.queues.messages import (
     Browse,
-    Browsed,
     ChangeDestination,
     ListQueues,
     PurgeQueue,
-    QueueAnswer,
 )
 from penstock.services.queues.parameters import AliasConfig, split_address
 from penstock.services.queues.routing import Routes
@@ -34,7 +33,7 @@ class Administration:
         self._queues, self._aliases = hosted.queues, hosted.aliases
         self._routes = routes
         self._tokens = tokens
-        self._changing: dict[int, tuple[LinkName, int, str]] = {}
+        self._changing: dict[int, tuple[OpenRequest, str]] = {}
         self._handlers: dict[type, Callable[[LinkName, Any, Instant, list[Effect]], None]] = {
             Browse: self._browse,
             PurgeQueue: self._purge,
@@ -50,14 +49,12 @@ class Administration:
 
     def _answer(
         self,
-        session: LinkName,
-        request: int,
+        asked: OpenRequest,
         document: object,
         out: list[Effect],
         problem: str = "",
     ) -> None:
-        answer = QueueAnswer(request, msgspec.json.encode(document), problem)
-        out.append(Send(session, answer, Priority.CONTROL))
+        out.append(asked.answer(msgspec.json.encode(document), problem=problem))
 
     def _browse(self, session: LinkName, message: Browse, now: Instant, out: list[Effect]) -> None:
         queue = self._queues.get(message.queue)
@@ -67,7 +64,7 @@ class Administration:
         problem = self._hosted.no_such_queue(message.queue)
         if message.queue in self._aliases:
             problem = f"{message.queue!r} is an alias queue: browse its destinations"
-        out.append(Send(session, Browsed(message.request, (), 0, problem), Priority.CONTROL))
+        out.append(OpenRequest(session, message).answer(problem=problem))
 
     def _purge(
         self, session: LinkName, message: PurgeQueue, now: Instant, out: list[Effect]
@@ -75,11 +72,11 @@ class Administration:
         queue = self._hosted.find(message.queue)
         if queue is None:
             problem = self._hosted.no_such_queue(message.queue)
-            self._answer(session, message.request, {}, out, problem)
+            self._answer(OpenRequest(session, message), {}, out, problem)
             return
         purged = queue.purge(now, out)
         self._hosted.changed(queue)
-        self._answer(session, message.request, {"purged": purged}, out)
+        self._answer(OpenRequest(session, message), {"purged": purged}, out)
 
     def _list(
         self, session: LinkName, message: ListQueues, now: Instant, out: list[Effect]
@@ -92,7 +89,7 @@ class Administration:
             problem = self._hosted.no_such_queue(message.queue) if found is None else ""
         statuses = [status_of(each, now) for each in chosen]
         document = {"broker": self._routes.broker, "queues": statuses}
-        self._answer(session, message.request, document, out, problem)
+        self._answer(OpenRequest(session, message), document, out, problem)
 
     # -- destinations -----------------------------------------------------------------------
 
@@ -102,7 +99,7 @@ class Administration:
         alias = self._aliases.get(message.alias)
         problem = self._objection(message)
         if problem or alias is None:
-            self._answer(session, message.request, {}, out, problem)
+            self._answer(OpenRequest(session, message), {}, out, problem)
             return
         if message.retire:
             alias.retire_destination(message.destination, now, out)
@@ -110,7 +107,7 @@ class Administration:
             alias.add_destination(message.destination, self._routes, now, out)
         self._hosted.changed(alias)
         token = self._tokens.take("")
-        self._changing[token] = (session, message.request, alias.name)
+        self._changing[token] = (OpenRequest(session, message), alias.name)
         saved = msgspec.msgpack.encode(alias.addresses)
         out.append(PersistState(token, {_destinations_key(alias.name): saved}))
 
@@ -133,14 +130,14 @@ class Administration:
         """Answer a change of destinations that is durable, or failed."""
         changed = self._changing.pop(token, None)
         if changed is not None:
-            session, request, alias = changed
+            asked, alias = changed
             document = {"destinations": self._aliases[alias].addresses}
             if failure is None:
-                self._answer(session, request, document, out)
+                self._answer(asked, document, out)
                 return
             encoded = msgspec.json.encode(document)
-            answer = QueueAnswer(request, encoded, failure.reason, failure.uncertain)
-            out.append(Send(session, answer, Priority.CONTROL))
+            reason, uncertain = failure.reason, failure.uncertain
+            out.append(asked.answer(encoded, problem=reason, uncertain=uncertain))
 
 
 def _destinations_key(alias: str) -> str:

@@ -11,15 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from penstock.core.clock import NEVER, Instant, earliest
 from penstock.core.machine import Effect, LinkName, LogRead, PersistFailed, Priority, Send
 from penstock.core.message import Message
+from penstock.core.service import Service
 from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
+from penstock.core.why import Asker
 from penstock.services.queues.administration import Administration, with_saved_destinations
 from penstock.services.queues.alias.alias_queue import AliasQueue
-from penstock.services.queues.context import BrokerContext
+from penstock.services.queues.context import QueueContext
 from penstock.services.queues.durable_queue import Handler
 from penstock.services.queues.hosted import HostedQueues
 from penstock.services.queues.local_delivery import LocalDelivery
@@ -62,9 +66,10 @@ from penstock.services.queues.producers import Producers
 from penstock.services.queues.queue.consumer_requests import FromConsumer
 from penstock.services.queues.queue.queue import Queue
 from penstock.services.queues.queue.senders import ClientSender
-from penstock.services.queues.relays import Relays
+from penstock.services.queues.relays import RelayedSends
 from penstock.services.queues.replies import refusal_of
 from penstock.services.queues.routing import Routes, SendToBroker, priority_of
+from penstock.services.queues.status import status_of
 from penstock.services.queues.telemetry import service_records
 
 ClientHandler: TypeAlias = Callable[[LinkName, Any, Instant, list[Effect]], None]
@@ -85,7 +90,7 @@ BETWEEN_BROKERS: Final = frozenset(
 """Messages that name the broker that they are for; all others on a link are from clients."""
 
 
-class QueueBroker:
+class QueueBroker(Service):
     """The queues and alias queues of one broker."""
 
     def __init__(
@@ -102,7 +107,7 @@ class QueueBroker:
     ) -> None:
         """``saved`` and ``logs`` are what the store held when the broker started."""
         check_configuration(queues, aliases)
-        context = BrokerContext(broker, parameters, tokens, saved, logs, now)
+        context = QueueContext(broker, parameters, tokens, saved, logs, now)
         self._broker = broker
         self._tokens = tokens
         self._routes = Routes(broker)
@@ -112,7 +117,7 @@ class QueueBroker:
             [AliasQueue(with_saved_destinations(each, saved), context) for each in aliases],
         )
         self.queues, self.aliases = self._hosted.queues, self._hosted.aliases
-        self._relays = Relays(broker, parameters)
+        self._relays = RelayedSends(broker, parameters)
         self._producers = Producers(self._hosted, self._relays, self._routes)
         self._administration = Administration(self._hosted, self._routes, tokens)
         self._local_delivery = LocalDelivery(self._routes, self)
@@ -193,18 +198,6 @@ class QueueBroker:
                 queue.routes_gained(now, out)
                 self._hosted.changed(queue)
         return self._finish(out, now)
-
-    def overlay_settled(self, now: Instant) -> list[Effect]:
-        """Nothing depends on this: queues work alone, alias queues wait for their destinations."""
-        return []
-
-    def link_up(self, link: LinkName, now: Instant) -> list[Effect]:
-        """The overlay computes the routes."""
-        return []
-
-    def link_down(self, link: LinkName, now: Instant) -> list[Effect]:
-        """The overlay computes the routes."""
-        return []
 
     # -- messages ---------------------------------------------------------------------------
 
@@ -371,3 +364,21 @@ class QueueBroker:
     def check_invariants(self) -> None:
         """Every queue is in a possible state."""
         self._hosted.check_invariants()
+
+    # -- people -----------------------------------------------------------------------------
+
+    def status(self, now: Instant) -> list[dict[str, Any]]:
+        """Every queue and alias queue."""
+        return [status_of(each, now) for each in self._hosted.all()]
+
+    def why(self, name: str, asker: Asker, now: Instant) -> list[Effect] | None:
+        """Explain a queue, an alias queue, or the alias queues of a producer."""
+        hosted = [*self.aliases.values(), *self.queues.values()]
+        for document in (status_of(each, now) for each in hosted):
+            if name == document["name"] or name in document.get("producers", ()):
+                return [asker.told(msgspec.json.encode(document))]
+        return None
+
+    def known_names(self) -> dict[str, list[str]]:
+        """Queues and alias queues."""
+        return {"queues": sorted(self.queues), "alias queues": sorted(self.aliases)}

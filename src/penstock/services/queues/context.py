@@ -11,7 +11,7 @@ from penstock.core.tokens import Tokens
 from penstock.services.queues.parameters import QueueParameters
 
 
-class BrokerContext(msgspec.Struct, frozen=True):
+class QueueContext(msgspec.Struct, frozen=True):
     """The broker's name, parameters and tokens, and what its store held when it started.
 
     ``saved`` holds the small state by key.  ``logs`` holds the first position, the end and the

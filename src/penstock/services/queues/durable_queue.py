@@ -24,22 +24,22 @@ from typing import Any, TypeAlias
 from penstock.core.clock import Instant, earliest
 from penstock.core.intervals import Interval
 from penstock.core.machine import Effect, LogRead, PersistFailed
+from penstock.mechanisms.rate_meter import WindowRateMeter
+from penstock.mechanisms.sequence_table import OriginRange
 from penstock.services.queues.admission import (
     TAKEN_OVER,
     AdmissionRequest,
     QueueAdmission,
-    Request,
+    WaitingRequest,
 )
-from penstock.services.queues.context import BrokerContext
+from penstock.services.queues.context import QueueContext
 from penstock.services.queues.log.append import AppendAnswer, Appender, entry_of
 from penstock.services.queues.log.bodies import BodyReader
 from penstock.services.queues.log.entries import Entries
 from penstock.services.queues.log.journal import Journal
-from penstock.services.queues.log.origins import OriginRange
 from penstock.services.queues.messages import OpenSender, RowsEntry, SenderEntry, SendToQueue
 from penstock.services.queues.parameters import AliasConfig, QueueConfig
 from penstock.services.queues.queue.senders import ClientSender, Sender
-from penstock.services.queues.rate_meter import RateMeter
 from penstock.services.queues.replies import answer_client, client_reply
 
 Handler: TypeAlias = Callable[[Any, Instant, list[Effect]], None]
@@ -49,14 +49,14 @@ AnswerHandler: TypeAlias = Callable[[Any, AppendAnswer[Sender], Instant, list[Ef
 class DurableQueue(ABC):
     """The part of a queue or an alias queue up to the moment when rows are durable."""
 
-    def __init__(self, config: QueueConfig | AliasConfig, log: str, context: BrokerContext) -> None:
+    def __init__(self, config: QueueConfig | AliasConfig, log: str, context: QueueContext) -> None:
         parameters = context.parameters
         self.name = config.name
         self.log = log
         self._broker = context.broker
         self.journal = Journal(log, context)
         self.entries = Entries(parameters.memory_bytes)
-        self.received = RateMeter(context.now)
+        self.received = WindowRateMeter(context.now)
         self._appender: Appender[Sender] = Appender(self.journal)
         self._bodies = BodyReader(self.journal, self.entries)
         self._admission = QueueAdmission(
@@ -157,7 +157,7 @@ class DurableQueue(ABC):
         """Requests that wait until the journal has been read."""
         return self._admission.waiting
 
-    def _request(self, request: Request, now: Instant, out: list[Effect]) -> None:
+    def _request(self, request: WaitingRequest, now: Instant, out: list[Effect]) -> None:
         """Handle a request, now or when the journal has been read."""
         if not self._admission.must_wait(request):
             self._requests[type(request)](request, now, out)
@@ -190,7 +190,7 @@ class DurableQueue(ABC):
 
     def _forget_old_numbers(self, sender: ClientSender) -> None:
         origins = self.journal.origins
-        origins.forget_old(sender.origin)
+        origins.bound_set(sender.origin)
 
     def _give_answers(self, now: Instant, out: list[Effect]) -> None:
         """Answer the senders whose rows are durable or refused."""

@@ -6,7 +6,7 @@ on the way pass it on.  Rows of an alias queue are named by their position in it
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, ClassVar, Final, TypeAlias
 
 from msgspec import Meta
 
@@ -27,23 +27,36 @@ from penstock.core.limits import (
     Intervals,
     Name,
     PriorityNumber,
-    RequestNumber,
     Sequence,
     Text,
 )
-from penstock.core.message import Message, Right
+from penstock.core.message import (
+    PUBLISHER,
+    Answer,
+    BrokerMessage,
+    ClientReply,
+    ClientRequest,
+    LocalMessage,
+    LogRecord,
+    Request,
+    Right,
+    RowsRequest,
+)
 
 DEFAULT_PRIORITY = 4
 """The middle of the ten priorities, as in JMS; 9 is the most urgent."""
 
 HIGHEST_PRIORITY = 9
 
+CONSUMER: Final = "consumer"
+"""The participants of a client's session that this service answers."""
+
 
 RowFrame: TypeAlias = Annotated[Frame, Meta(extra={ROWS_MARK: True})]
 RowBatch: TypeAlias = Annotated[Batch, Meta(extra={ROWS_MARK: True})]
 
 
-class Routed(Message, frozen=True, gc=False):
+class Routed(BrokerMessage, frozen=True, gc=False):
     """A message from one broker to another, about one alias queue and one destination queue."""
 
     source: Name
@@ -103,7 +116,7 @@ class Resolved(Routed, frozen=True, gc=False):
 # -- between an alias queue and a queue of the same broker ----------------------------------------
 
 
-class HandOver(Message, frozen=True, gc=False):
+class HandOver(LocalMessage, frozen=True, gc=False):
     """Rows that an alias queue leaves to a queue of its own broker; never leaves it.
 
     ``low`` is the first row's position in the alias queue, ``producer`` and ``first_sequence`` are
@@ -120,7 +133,7 @@ class HandOver(Message, frozen=True, gc=False):
     first_sequence: Sequence
 
 
-class HandedOver(Message, frozen=True, gc=False):
+class HandedOver(LocalMessage, frozen=True, gc=False):
     """The queue holds these rows durably, and they are its own; or why it could not take them.
 
     If it is ``uncertain``, it may hold them all the same when the broker is started again.
@@ -134,7 +147,7 @@ class HandedOver(Message, frozen=True, gc=False):
     uncertain: bool = False
 
 
-class Remembered(Message, frozen=True, gc=False):
+class Remembered(LocalMessage, frozen=True, gc=False):
     """The alias queue's own save names the producers of all rows below this position of its."""
 
     alias: Name
@@ -176,12 +189,14 @@ class MonitorReport(Routed, frozen=True):
 # -- clients: sending ------------------------------------------------------------------------------
 
 
-class SendToQueue(Message, frozen=True, gc=False):
+class SendToQueue(RowsRequest, frozen=True, gc=False):
     """Rows for a queue or an alias queue, numbered by the producer for this queue.
 
     ``queue`` may be ``name@broker``: the broker passes the rows on without keeping them.
     ``time_to_live_ns`` of 0 means that the rows do not expire.
     """
+
+    stored: ClassVar[bool] = True
 
     producer: Name
     queue: Address
@@ -190,11 +205,19 @@ class SendToQueue(Message, frozen=True, gc=False):
     priority: PriorityNumber = DEFAULT_PRIORITY
     time_to_live_ns: DurationLimited = 0
     instance: Sequence = 0
-    """Tells senders of one name apart (penstock.core.instances)."""
+    """Tells senders of one name apart (penstock.mechanisms.sequence_table)."""
+
+    def refused(self, reason: str) -> SendRefused:
+        """Nothing of the batch is stored."""
+        count = len(self.batch)
+        return SendRefused(self.producer, self.queue, self.first_sequence, count, reason)
 
 
-class SendReceipt(Message, frozen=True, gc=False):
+class SendReceipt(ClientReply, frozen=True, gc=False):
     """The rows are durable, from ``first_position`` on (0: they were a repeat)."""
+
+    role: ClassVar[str] = PUBLISHER
+    named_by: ClassVar[str] = "producer"
 
     producer: Name
     queue: Address
@@ -203,13 +226,16 @@ class SendReceipt(Message, frozen=True, gc=False):
     first_position: Sequence
 
 
-class SendRefused(Message, frozen=True):
+class SendRefused(ClientReply, frozen=True):
     """These rows have no receipt, and why.
 
     Nothing of them was stored, unless it is ``uncertain``: then the disk failed while they were
     being stored, and only a restart of the broker shows whether they are in the queue.
     ``taken_over`` says that another sender of the same name has its place.
     """
+
+    role: ClassVar[str] = PUBLISHER
+    named_by: ClassVar[str] = "producer"
 
     producer: Name
     queue: Address
@@ -220,7 +246,7 @@ class SendRefused(Message, frozen=True):
     uncertain: bool = False
 
 
-class OpenSender(Message, frozen=True):
+class OpenSender(ClientRequest, frozen=True):
     """A client is about to send to this queue under a name that survives its reconnections.
 
     A name has one sender at a time: the latest one made takes it over.  With ``resumes`` the sender
@@ -233,8 +259,11 @@ class OpenSender(Message, frozen=True):
     resumes: bool = False
 
 
-class SenderOpened(Message, frozen=True):
+class SenderOpened(ClientReply, frozen=True):
     """The first sequence number of this producer that is not stored; or why it may not send."""
+
+    role: ClassVar[str] = PUBLISHER
+    named_by: ClassVar[str] = "producer"
 
     producer: Name
     queue: Address
@@ -243,7 +272,7 @@ class SenderOpened(Message, frozen=True):
     taken_over: bool = False
 
 
-class RelayedSend(Message, frozen=True, gc=False):
+class RelayedSend(BrokerMessage, frozen=True, gc=False):
     """A client's rows, or its question where it stands, on their way to another broker."""
 
     source: Name
@@ -252,7 +281,7 @@ class RelayedSend(Message, frozen=True, gc=False):
     send: SendToQueue | OpenSender
 
 
-class RelayedReply(Message, frozen=True, gc=False):
+class RelayedReply(BrokerMessage, frozen=True, gc=False):
     """The answer on its way back to the client."""
 
     source: Name
@@ -264,7 +293,7 @@ class RelayedReply(Message, frozen=True, gc=False):
 # -- clients: receiving ----------------------------------------------------------------------------
 
 
-class Receive(Message, frozen=True):
+class Receive(ClientRequest, frozen=True):
     """Become a consumer of a queue; at most ``credit`` messages are handed over until more is
     granted."""
 
@@ -274,21 +303,26 @@ class Receive(Message, frozen=True):
     credit: Count = 0
 
 
-class Receiving(Message, frozen=True):
+class Receiving(ClientReply, frozen=True):
     """The consumer is known to the queue; or why not."""
+
+    role: ClassVar[str] = CONSUMER
+    named_by: ClassVar[str] = "consumer"
 
     consumer: Name
     problem: Text = ""
 
 
-class Credit(Message, frozen=True, gc=False):
+class Credit(ClientRequest, frozen=True, gc=False):
     """The consumer can take so many messages more."""
+
+    quick: ClassVar[bool] = True
 
     consumer: Name
     more: Count
 
 
-class Deliver(Message, frozen=True, gc=False):
+class Deliver(ClientReply, frozen=True, gc=False):
     """Messages for one consumer, at their positions in the queue.
 
     ``attempts`` lists the rows that were handed out before and how often in vain; with 0 it is not
@@ -297,22 +331,29 @@ class Deliver(Message, frozen=True, gc=False):
     broker restarted since these rows arrived, so that any of them may have been handed out.
     """
 
+    role: ClassVar[str] = CONSUMER
+    named_by: ClassVar[str] = "consumer"
+
     consumer: Name
     frame: Frame
     attempts: Annotated[tuple[tuple[Sequence, Count], ...], Meta(max_length=MOST_INTERVALS)] = ()
     recovered: bool = False
 
 
-class Given(Message, frozen=True, gc=False):
+class Given(ClientRequest, frozen=True, gc=False):
     """The application has these messages in its hands: if the connection breaks before they are
     settled, they were tried in vain.  What it has not been given counts as never handed out."""
+
+    quick: ClassVar[bool] = True
 
     consumer: Name
     intervals: Intervals
 
 
-class Settle(Message, frozen=True, gc=False):
+class Settle(ClientRequest, frozen=True, gc=False):
     """What became of messages: done, to be tried again, given back unseen, or hopeless."""
+
+    quick: ClassVar[bool] = True
 
     consumer: Name
     number: Sequence
@@ -322,22 +363,28 @@ class Settle(Message, frozen=True, gc=False):
     rejected: Intervals = ()
 
 
-class Settled(Message, frozen=True, gc=False):
+class Settled(ClientReply, frozen=True, gc=False):
     """A settlement is durable; ``stale`` of its messages were not this consumer's any more."""
+
+    role: ClassVar[str] = CONSUMER
+    named_by: ClassVar[str] = "consumer"
 
     consumer: Name
     number: Sequence
     stale: Count = 0
 
 
-class StopReceiving(Message, frozen=True):
+class StopReceiving(ClientRequest, frozen=True):
     """The consumer leaves; what it holds returns to the queue, uncounted."""
 
     consumer: Name
 
 
-class ReceivingStopped(Message, frozen=True):
+class ReceivingStopped(ClientReply, frozen=True):
     """The consumer is gone; nothing more will be delivered to it."""
+
+    role: ClassVar[str] = CONSUMER
+    named_by: ClassVar[str] = "consumer"
 
     consumer: Name
 
@@ -345,65 +392,62 @@ class ReceivingStopped(Message, frozen=True):
 # -- clients: looking and changing -----------------------------------------------------------------
 
 
-class Browse(Message, frozen=True):
+class Browse(Request, frozen=True):
     """Look at waiting messages from a position on, without taking them."""
 
-    request: RequestNumber
+    answer: ClassVar[str] = "Browsed"
+
     queue: Address
     selector: AskedSelector = ""
     from_position: Sequence = 0
     limit: Count = 100
 
 
-class Browsed(Message, frozen=True, gc=False):
+class Browsed(Answer, frozen=True, gc=False):
     """Some of the waiting messages, and where to look on (0: that was all)."""
 
-    request: RequestNumber
-    frames: Annotated[tuple[Frame, ...], Meta(max_length=MOST_STREAMS)]
-    next_position: Sequence
-    problem: Text = ""
+    frames: Annotated[tuple[Frame, ...], Meta(max_length=MOST_STREAMS)] = ()
+    next_position: Sequence = 0
 
 
-class PurgeQueue(Message, frozen=True):
+class PurgeQueue(Request, frozen=True):
     """Discard every message that waits (not those that consumers hold)."""
 
+    answer: ClassVar[str] = "QueueAnswer"
     right: ClassVar[Right] = Right.ADMINISTER
 
-    request: RequestNumber
     queue: Address
 
 
-class ListQueues(Message, frozen=True):
+class ListQueues(Request, frozen=True):
     """Asks for the state of one queue, or of all (an empty name)."""
 
-    request: RequestNumber
+    answer: ClassVar[str] = "QueueAnswer"
+
     queue: Address = ""
 
 
-class ChangeDestination(Message, frozen=True):
+class ChangeDestination(Request, frozen=True):
     """Add a destination to an alias queue, or retire one."""
 
+    answer: ClassVar[str] = "QueueAnswer"
     right: ClassVar[Right] = Right.ADMINISTER
 
-    request: RequestNumber
     alias: Name
     destination: Address
     retire: bool = False
 
 
-class QueueAnswer(Message, frozen=True):
+class QueueAnswer(Answer, frozen=True):
     """The answer to a request about queues: a JSON document, or the problem.
 
     If it is ``uncertain``, what was asked for holds now and may not outlive a restart.
     """
 
-    request: RequestNumber
-    document: Document
-    problem: Text = ""
-    uncertain: bool = False
+    document: Document = b""
 
 
-class DeadLetter(Message, frozen=True, gc=False):
+class DeadLetter(LocalMessage, frozen=True, gc=False):
     """Hopeless rows on their way from one queue of a broker to another; never leaves it."""
 
     queue: Address
@@ -412,7 +456,7 @@ class DeadLetter(Message, frozen=True, gc=False):
     batch: Batch
 
 
-class LetterBuried(Message, frozen=True, gc=False):
+class LetterBuried(LocalMessage, frozen=True, gc=False):
     """The dead-letter queue holds these rows of a queue durably; or why it could not take them."""
 
     queue: Address
@@ -423,7 +467,7 @@ class LetterBuried(Message, frozen=True, gc=False):
 # -- the journal -----------------------------------------------------------------------------------
 
 
-class RowsEntry(Message, frozen=True, gc=False):
+class RowsEntry(LogRecord, frozen=True, gc=False):
     """Rows in a journal: whose they are, and how urgent and lasting.
 
     Rows that an alias queue of the same broker handed over name its producer, too, and the number
@@ -440,7 +484,7 @@ class RowsEntry(Message, frozen=True, gc=False):
     producer_sequence: int = 0
 
 
-class SenderEntry(Message, frozen=True, gc=False):
+class SenderEntry(LogRecord, frozen=True, gc=False):
     """A note in a journal: this instance has an origin's name from here on."""
 
     frame: Frame
@@ -448,7 +492,7 @@ class SenderEntry(Message, frozen=True, gc=False):
     instance: int
 
 
-class SettlementEntry(Message, frozen=True, gc=False):
+class SettlementEntry(LogRecord, frozen=True, gc=False):
     """A note in a queue's journal: rows that are gone, that were tried in vain, or that the alias
     queue left to this queue."""
 
@@ -458,7 +502,7 @@ class SettlementEntry(Message, frozen=True, gc=False):
     committed: tuple[Interval, ...] = ()
 
 
-class DecisionEntry(Message, frozen=True, gc=False):
+class DecisionEntry(LogRecord, frozen=True, gc=False):
     """A note in an alias queue's journal: these rows are that destination's.
 
     ``origins`` are the producers, first numbers and counts of the rows among them that were never

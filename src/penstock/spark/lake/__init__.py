@@ -1,1 +1,1 @@
-"""The telemetry lake: a stream of records as Parquet."""
+"""The telemetry lake: telemetry records as Parquet files."""

@@ -1,12 +1,12 @@
-"""Compaction: many small files of a run's day become few.
+"""Compaction: merges the many small files of a run's day into few.
 
 1. A folder is compacted when it holds at least ``MIN_SMALL_FILES`` files below ``SMALL_BYTES``.
-2. Their rows are written anew, sorted by metric, node, subject and time, so that a report that
-   wants one metric reads a part of the file.
-3. One commit takes the small files away and adds the new ones.  A reader has a snapshot from before
-   or from after, never both; the small files stay on the disk until nobody can be reading them.
-4. If another commit took one of the files away meanwhile, nothing happens and the new files are
-   removed like all that no commit names.
+2. Their rows are rewritten, sorted by metric, node, subject and time, so that a report on one
+   metric reads only a part of the file.
+3. One commit removes the small files and adds the new ones.  A reader has a snapshot from before or
+   from after, never both; the small files stay on the disk until no reader can be using them.
+4. If another commit has removed one of the files meanwhile, nothing is committed, and the new files
+   are deleted like all files that no commit names.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from penstock.spark.lake.frame import read_files, write_files
 from penstock.spark.lake.lake import REMOVED_STAY_S, Lake, files_by_partition
 
 SMALL_BYTES: Final = 64 << 20
-"""Half of what Spark reads as one task by default: two small files are one task's work."""
+"""Half of what Spark reads in one task by default: two small files are one task's work."""
 
 MIN_SMALL_FILES: Final = 2
-"""One small file cannot become fewer."""
+"""A single small file cannot be merged."""
 
 
 class Compacted(msgspec.Struct, frozen=True):
-    """What a compaction did."""
+    """The result of a compaction."""
 
     folders: int
     files_before: int
     files_after: int
     rows: int
     unused_removed: int
-    """Files that were out of use for long enough and are deleted."""
+    """Unused files that were old enough to delete."""
 
 
 def compact(
     spark: SparkSession, lake: Lake, *, removed_stay_s: float = REMOVED_STAY_S
 ) -> Compacted:
-    """Compact every folder that needs it; raises ``CommitConflict`` if somebody else did."""
+    """Compact every folder that needs it; raises ``CommitConflict`` if another process did."""
     small = [file for file in lake.snapshot().files.values() if file.size_bytes < SMALL_BYTES]
     folders = {
         place: files

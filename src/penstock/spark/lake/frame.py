@@ -1,7 +1,7 @@
-"""A lake as Spark sees it: the rows of one snapshot as a DataFrame, and rows into the lake.
+"""A lake in Spark: reads the rows of one snapshot as a DataFrame, and writes rows to the lake.
 
-Spark is handed the very files that the snapshot names, never a directory: what is being written or
-was taken away does not exist for it.
+Spark gets exactly the files that the snapshot names, never a directory, so it does not see files
+that are being written or were removed.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from penstock.spark.lake.lake import DataFile, Lake
 COLUMNS: Final = (
     "at_ns bigint, node string, subject string, metric string, value double, detail string"
 )
-"""What stands in the files (docs/reference/telemetry.md)."""
+"""The columns in the files (docs/reference/telemetry.md)."""
 
 SCHEMA: Final = f"{COLUMNS}, run string, day string"
-"""With what the folders say."""
+"""With the columns in the folder names."""
 
 
 def read_files(spark: SparkSession, lake: Lake, files: Iterable[DataFile]) -> DataFrame:
@@ -31,9 +31,9 @@ def read_files(spark: SparkSession, lake: Lake, files: Iterable[DataFile]) -> Da
 
 
 def write_files(rows: DataFrame, lake: Lake) -> list[DataFile]:
-    """Write rows into the lake's folders; they count once a commit names the files."""
+    """Write rows into the lake's folders; they become visible once a commit names the files."""
     with lake.staging() as staged:
-        # Spark wants to make the directory itself, and dates its parts of it later than we do.
+        # A subdirectory: Spark creates its output directory itself, and dates it later than ours.
         target = staged / "rows"
         rows.write.partitionBy("run", "day").option("compression", "zstd").parquet(str(target))
         return lake.adopt(target)

@@ -1,26 +1,25 @@
-"""The telemetry lake: Parquet files, and a log of commits that says which of them count.
+"""The telemetry lake: Parquet files, and a log of commits that names the visible ones.
 
-    LAKE/lake.json                          what this directory is
+    LAKE/lake.json                          the lake's format
     LAKE/data/run=R/day=D/*.parquet         rows; a file never changes
     LAKE/log/00000000000000000007.json      one commit each
-    LAKE/staging/                           what is being written
-    LAKE/checkpoints/                       where a streaming job stands
+    LAKE/staging/                           files that are being written
+    LAKE/checkpoints/                       positions of streaming jobs
 
-1. A commit names the files that it adds and those that it takes away, and it happens wholly or not
-   at all: its log entry is linked to the next number, which only one writer can get.  Whoever comes
-   second reads what the first one did, checks that its own change still makes sense, and tries the
-   number after.
-2. A reader takes the files of one snapshot.  Files that a later commit takes away stay on the disk
-   for ``REMOVED_STAY_S``, so that it finishes with what it began with: it sees no row twice and
-   misses none, whatever is compacted meanwhile.
+1. A commit names the files that it adds and those that it removes, and is atomic: its log entry is
+   linked to the next number, which only one writer can get.  The other writer reads the first
+   commit, checks that its own change is still valid, and tries the next number.
+2. A reader uses the files of one snapshot.  Files that a later commit removes stay on the disk for
+   ``REMOVED_STAY_S``, so that the reader finishes with the snapshot that it began with: it sees no
+   row twice and misses none, whatever is compacted meanwhile.
 3. A micro-batch is committed with the name of its query and its number; a batch that was committed
    before is not committed again.  A job that is killed between writing and committing leaves files
-   that no commit names; they count for nobody and are removed when they are old.
-4. Every ``WHOLE_EVERY`` commits an entry states everything, and the entries before the one that
-   stated everything last time are removed: the log stays short however long the lake lives.
+   that no commit names; readers ignore them, and they are deleted when they are old.
+4. Every ``WHOLE_EVERY`` commits an entry states the complete snapshot, and the entries before the
+   previous complete one are deleted: the log stays short however long the lake lives.
 
-The directory is one that all who use the lake can reach under the same path: a local disk, or a
-file system that the machines of a cluster share.  Nothing in this module needs Spark.
+All users of the lake must reach its directory under the same path: a local disk, or a file system
+that the machines of a cluster share.  This module does not need Spark.
 """
 
 from __future__ import annotations
@@ -45,43 +44,43 @@ FORMAT: Final = 1
 """The layout that this module reads and writes."""
 
 WHOLE_EVERY: Final = 32
-"""So many entries at most are read to know the lake: a few milliseconds."""
+"""The largest number of entries that are read to open the lake: a few milliseconds."""
 
 REMOVED_STAY_S: Final = 3600.0
 """Longer than any report or micro-batch takes."""
 
 STAGED_STAYS_S: Final = 7 * 86_400.0
-"""Longer than any run takes; what is older was left by a process that was killed."""
+"""Longer than any run takes; older files were left by a process that was killed."""
 
 MAX_ATTEMPTS: Final = 1000
-"""A writer that loses the race for a number so often has found a fault, not competition."""
+"""A writer that loses the race for a number this often has met a fault, not competition."""
 
 Document = TypeVar("Document", bound=msgspec.Struct)
 
 
 class LakeError(RuntimeError):
-    """The lake cannot be used; the message names it and says what to do."""
+    """The lake cannot be used; the message names it and the remedy."""
 
 
 class CommitConflict(LakeError):
-    """Somebody else took the files away that a commit would have replaced."""
+    """Another commit has removed the files that this one would have replaced."""
 
 
 class _Incomplete(Exception):
-    """The list of entries has a hole."""
+    """The list of log entries has a gap."""
 
 
 class About(msgspec.Struct, frozen=True):
-    """What stands in ``lake.json``."""
+    """The content of ``lake.json``."""
 
     penstock_lake: int
 
 
 class DataFile(msgspec.Struct, frozen=True):
-    """One Parquet file that counts."""
+    """One visible Parquet file."""
 
     path: str
-    """From the lake's directory."""
+    """Relative to the lake's directory."""
     run: str
     day: str
     rows: int
@@ -96,13 +95,13 @@ class Commit(msgspec.Struct, frozen=True):
 
     version: int
     what: str
-    """Who made it, for people: "landed", "compacted", …"""
+    """The operation, for people: "landed", "compacted", …"""
     added: tuple[DataFile, ...]
     removed: tuple[str, ...] = ()
     batches: dict[str, int] = {}
-    """For each streaming query the number of its last micro-batch that is in the lake."""
+    """The number of the last committed micro-batch of each streaming query."""
     whole: bool = False
-    """Whether this states everything, whatever came before."""
+    """Whether this entry states the complete snapshot, independent of earlier ones."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -113,7 +112,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     batches: dict[str, int]
 
     def runs(self) -> list[str]:
-        """The runs that have rows, in order."""
+        """The runs that have rows, sorted."""
         return sorted({file.run for file in self.files.values()})
 
     def of_runs(self, runs: Iterable[str]) -> list[DataFile]:
@@ -123,11 +122,11 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     @property
     def rows(self) -> int:
-        """How many rows the lake holds."""
+        """The number of rows in the lake."""
         return sum(file.rows for file in self.files.values())
 
     def after(self, commit: Commit) -> Snapshot:
-        """The lake as the commit leaves it."""
+        """The snapshot after a commit."""
         files = {} if commit.whole else dict(self.files)
         for path in commit.removed:
             files.pop(path, None)
@@ -140,10 +139,9 @@ EMPTY: Final = Snapshot(0, {}, {})
 
 
 class Lake:
-    """A lake that exists.  Made by ``open_lake`` or ``create_lake``."""
+    """An existing lake.  Created by ``open_lake`` or ``create_lake``."""
 
     def __init__(self, path: Path) -> None:
-        """Nothing is read yet."""
         self.path = path
         self.data = path / "data"
         self._log = path / "log"
@@ -151,14 +149,14 @@ class Lake:
     # -- reading ----------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """The lake at present."""
+        """The current snapshot."""
         for _ in range(MAX_ATTEMPTS):
             try:
                 return self._read_log()
             except (FileNotFoundError, _Incomplete):
-                # Commits came while the directory was listed, or old entries were removed.
+                # Commits were added while the directory was listed, or old entries were deleted.
                 continue
-        raise LakeError(f"{self.path}: its log is being rewritten faster than it can be read")
+        raise LakeError(f"{self.path}: its log changes faster than it can be read; try again")
 
     def _read_log(self) -> Snapshot:
         state = EMPTY
@@ -167,7 +165,7 @@ class Lake:
         return state
 
     def _commits_since_whole(self) -> list[Commit]:
-        """The commits from the last one that states everything, oldest first."""
+        """The commits from the last complete one on, oldest first."""
         found: list[Commit] = []
         for version in sorted(self._versions(), reverse=True):
             if found and version != found[-1].version - 1:
@@ -189,7 +187,7 @@ class Lake:
 
     @contextmanager
     def staging(self) -> Iterator[Path]:
-        """A directory to write ``run=R/day=D`` folders into; it is removed with what is left."""
+        """A directory to write ``run=R/day=D`` folders into; deleted with its content on exit."""
         directory = self.path / "staging" / uuid.uuid4().hex
         directory.mkdir(parents=True)
         try:
@@ -198,7 +196,7 @@ class Lake:
             shutil.rmtree(directory, ignore_errors=True)
 
     def adopt(self, staged: Path) -> list[DataFile]:
-        """Move what was written to its place, durably; it counts once a commit names it."""
+        """Move staged files to their place, durably; they become visible with a commit."""
         adopted: list[DataFile] = []
         for source in sorted(staged.glob("run=*/day=*/*.parquet")):
             folder = self.data / source.parent.relative_to(staged)
@@ -222,10 +220,10 @@ class Lake:
         replacing: Iterable[str] = (),
         batch: tuple[str, int] | None = None,
     ) -> Snapshot | None:
-        """Make files count and others not; None if the batch is in the lake already.
+        """Add and remove files; None if the batch is in the lake already.
 
-        ``replacing`` names runs of which nothing stays but what is added.  Raises
-        ``CommitConflict`` if a file to be removed is gone.
+        All earlier files of the runs in ``replacing`` are removed.  Raises ``CommitConflict`` if a
+        file to be removed is gone.
         """
         files, named, replaced = tuple(added), tuple(removed), tuple(replacing)
         for _ in range(MAX_ATTEMPTS):
@@ -235,10 +233,10 @@ class Lake:
                 return None
             if missing := [path for path in gone if path not in before.files]:
                 raise CommitConflict(
-                    f"{self.path}: {missing[0]} was taken away by another commit; try again"
+                    f"{self.path}: another commit has removed {missing[0]}; try again"
                 )
             for path in gone:
-                # It may be deleted when it has been out of use for a while: that begins now.
+                # The time until the deletion of an unused file starts now.
                 os.utime(self.path / path)
             batches = dict([batch]) if batch is not None else {}
             commit = Commit(before.version + 1, what, files, gone, batches)
@@ -250,10 +248,10 @@ class Lake:
                 if commit.whole:
                     self._forget_below(commit.version - WHOLE_EVERY)
                 return after
-        raise LakeError(f"{self.path}: somebody else commits without pause; try again later")
+        raise LakeError(f"{self.path}: other writers commit continuously; try again later")
 
     def _append(self, commit: Commit) -> bool:
-        """Write an entry under its number; False if another writer got it."""
+        """Write an entry under its number; False if another writer got the number."""
         unfinished = self._log / f"{uuid.uuid4().hex}.writing"
         with unfinished.open("wb") as file:
             file.write(msgspec.json.encode(commit))
@@ -274,7 +272,7 @@ class Lake:
                 self._entry(each).unlink(missing_ok=True)
 
     def remove_unused(self, *, older_than_s: float = REMOVED_STAY_S) -> int:
-        """Delete what no commit names and nobody can be using; how many data files that were."""
+        """Delete old files that no commit names; returns the number of data files."""
         used = self.snapshot().files
         count = 0
         for path in self.data.glob("run=*/day=*/*.parquet"):
@@ -289,11 +287,11 @@ class Lake:
 
 
 def create_lake(path: Path) -> Lake:
-    """The lake in a directory, which is made one if it is empty or missing."""
+    """The lake in a directory, which is created if it is missing or empty."""
     about = path / "lake.json"
     if not about.exists():
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise LakeError(f"{path}: there is something else; name a directory of its own")
+            raise LakeError(f"{path}: the directory is not empty and no lake; name another one")
         for part in ("data", "log", "staging", "checkpoints"):
             make_directory(path / part)
         about.write_bytes(msgspec.json.encode(About(FORMAT)))
@@ -302,24 +300,24 @@ def create_lake(path: Path) -> Lake:
 
 
 def open_lake(path: Path) -> Lake:
-    """A lake that exists; raises ``LakeError`` if there is none."""
+    """An existing lake; raises ``LakeError`` if there is none."""
     try:
         about = _read(path / "lake.json", About)
     except (FileNotFoundError, NotADirectoryError):
         raise LakeError(
             f"{path}: there is no lake; `penstock lake --path {path}` or "
-            f"`penstock run SCENARIO --lake {path}` makes one"
+            f"`penstock run SCENARIO --lake {path}` creates one"
         ) from None
     if about.penstock_lake != FORMAT:
         raise LakeError(
-            f"{path}: a lake of format {about.penstock_lake}, and this version knows {FORMAT}; "
-            "use the version of Penstock that made it"
+            f"{path}: the lake has format {about.penstock_lake}, this version supports {FORMAT}; "
+            "use the version of Penstock that created it"
         )
     return Lake(path)
 
 
 def chosen_runs(lake: Lake, snapshot: Snapshot, wanted: Iterable[str]) -> list[str]:
-    """The runs that were asked for; raises ``LakeError`` for one that is not there."""
+    """The named runs; raises ``LakeError`` for one that does not exist."""
     known = snapshot.runs()
     runs = list(dict.fromkeys(wanted))
     for run in runs:
@@ -342,7 +340,7 @@ def _read(path: Path, kind: type[Document]) -> Document:
 
 
 def _describe(path: Path, called: str) -> DataFile:
-    """What a file's own footer says of it."""
+    """The file's entry, from its own footer."""
     run, day = path.parent.parent.name, path.parent.name
     footer = pq.read_metadata(path)
     column = footer.schema.to_arrow_schema().get_field_index("at_ns")
@@ -365,7 +363,7 @@ def _bounds(group: pa.RowGroupMetaData, column: int) -> tuple[int, int]:
 
 
 def _is_older(path: Path, than_s: float) -> bool:
-    """Whether something has been as it is for so long; what is gone is not."""
+    """Whether a file has been unchanged for this long; False if it is gone."""
     try:
         return path.stat().st_ctime < time.time() - than_s
     except FileNotFoundError:

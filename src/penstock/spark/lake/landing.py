@@ -1,7 +1,7 @@
-"""The Structured Streaming job that lands the brokers' telemetry in a lake.
+"""The Structured Streaming job that writes the brokers' telemetry to a lake ("lands" it).
 
 1. The rows come from the streams ``telemetry@BROKER`` through Penstock's own source, from the
-   beginning of what the brokers keep, or from where the job stood: its checkpoint is in the lake.
+   earliest kept row, or from the job's checkpoint, which is in the lake.
 2. A micro-batch becomes files in the folders of its runs and days, and one commit that carries the
    query's name and the batch's number.  A batch that is repeated after a crash is recognised by
    them, so that every row is in the lake exactly once.
@@ -20,13 +20,13 @@ from pyspark.sql import functions as sql
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.clock import SECOND, in_seconds
-from penstock.net.broker.config import telemetry_pubend
+from penstock.core.trace import telemetry_stream as telemetry_pubend
 from penstock.spark.lake.compaction import compact
 from penstock.spark.lake.frame import write_files
 from penstock.spark.lake.lake import CommitConflict, DataFile, Lake
 
 COMPACT_EVERY: Final = 60
-"""Micro-batches: five minutes of small files at the usual interval."""
+"""In micro-batches: five minutes of small files at the usual interval."""
 
 ATTRIBUTES: Final = (
     "run string, at_ns bigint, node string, subject string, metric string, value double"
@@ -34,7 +34,7 @@ ATTRIBUTES: Final = (
 """The typed attributes of a telemetry message; its payload is the detail."""
 
 MAX_ROWS_A_BATCH: Final = 1_000_000
-"""After a long absence the job catches up in steps of a few seconds, each of which stays done."""
+"""After a long absence the job catches up in steps of a few seconds, each committed by itself."""
 
 NAMELESS: Final = "unnamed"
 """The run of a row that names none: a folder must have a name."""
@@ -43,32 +43,31 @@ CHECKPOINT: Final = "telemetry"
 
 
 class Landed(msgspec.Struct, frozen=True):
-    """What one micro-batch brought."""
+    """The result of one micro-batch."""
 
     batch: int
     rows: int
     total_rows: int
-    """Since the job was started."""
+    """Since the job started."""
     newest_ns: int
     """The instant of the newest row."""
     lag_s: float
-    """How old that row was when it counted in the lake."""
+    """The age of that row when it became visible in the lake."""
 
 
 class Landing:
-    """Lands micro-batches; ``on_landed`` hears of each."""
+    """Lands micro-batches; calls ``on_landed`` after each."""
 
     def __init__(
         self, spark: SparkSession, lake: Lake, on_landed: Callable[[Landed], None]
     ) -> None:
-        """Nothing is landed before ``start``."""
         self.total_rows = 0
         self._spark = spark
         self._lake = lake
         self._on_landed = on_landed
 
     def start(self, rows: DataFrame, *, every_s: float | None) -> StreamingQuery:
-        """Land a stream of rows; ``every_s`` None lands what there is now, and ends."""
+        """Land a stream of rows; with ``every_s`` None, land the available rows and end."""
         writer = rows.writeStream.foreachBatch(self.land).option(
             "checkpointLocation", str(self._lake.path / "checkpoints" / CHECKPOINT)
         )
@@ -93,14 +92,14 @@ class Landing:
             try:
                 compact(self._spark, self._lake)
             except CommitConflict:
-                # Somebody compacts by hand at the same time: that is as good.
+                # Another process compacts at the same time, which has the same effect.
                 return
 
 
 def telemetry_stream(spark: SparkSession, url: str, *, skip_lost: bool = False) -> DataFrame:
-    """What the brokers publish of themselves, as a stream of the lake's rows.
+    """The brokers' own telemetry, as a stream of the lake's rows.
 
-    ``skip_lost`` goes on behind what the brokers no longer keep; otherwise that is an error.
+    ``skip_lost`` skips rows that the brokers no longer keep; otherwise they are an error.
     """
     messages = (
         spark.readStream.format("penstock")
@@ -119,7 +118,7 @@ def telemetry_stream(spark: SparkSession, url: str, *, skip_lost: bool = False) 
 def lake_rows(messages: DataFrame) -> DataFrame:
     """Telemetry messages, with attributes as columns and a payload, as rows of the lake.
 
-    A message without an instant, a metric or a value is nobody's measurement, and is left out.
+    A message without an instant, a metric or a value is no measurement and is left out.
     """
     measured = messages.where("at_ns IS NOT NULL AND metric IS NOT NULL AND value IS NOT NULL")
     return measured.select(

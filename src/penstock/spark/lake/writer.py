@@ -1,8 +1,8 @@
-"""Landing the telemetry of one run in a lake, record by record, without Spark.
+"""Writes the telemetry of one run to a lake, record by record, without Spark.
 
-A run's records are written to staged files as they come, in the memory of one row group for each
-day that the run touches; they count when the run is over and ``commit`` is called.  A run that is
-landed again replaces what the lake holds of it, in the same commit.
+Records are written to staged files as they arrive, in the memory of one row group for each day of
+the run; they become visible when the run ends and ``commit`` is called.  A run that is landed again
+replaces its previous rows in the same commit.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from penstock.spark.lake.lake import Lake, Snapshot
 
 
 class RunLanding:
-    """The files of one run; leaving the block without ``commit`` lands nothing."""
+    """The files of one run; leaving the block without ``commit`` discards them."""
 
     def __init__(self, lake: Lake, run: str) -> None:
-        """``run`` names the run in the lake."""
         self._lake = lake
         self._run = run
         self._stack = ExitStack()
@@ -33,7 +32,7 @@ class RunLanding:
         self._staged: Path
 
     def __enter__(self) -> Self:
-        """Take a staging directory."""
+        """Create a staging directory."""
         self._staged = self._stack.enter_context(self._lake.staging())
         return self
 
@@ -43,7 +42,7 @@ class RunLanding:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Remove whatever was not committed."""
+        """Remove what was not committed."""
         self._close_files()
         self._stack.close()
 
@@ -57,10 +56,10 @@ class RunLanding:
         file.add(record)
 
     def close(self) -> None:
-        """The brokers are silent; what the run says of itself may follow."""
+        """No-op: the run's own records may follow those of the brokers."""
 
     def commit(self, records: Iterable[TraceRecord] = ()) -> Snapshot:
-        """Make everything count, with these last records."""
+        """Make all records visible, together with these last ones."""
         for record in records:
             self.add(record)
         self._close_files()
@@ -76,10 +75,10 @@ class RunLanding:
 
 
 def day_of(at: Instant) -> str:
-    """The day, in UTC, to which an instant belongs."""
+    """The UTC day of an instant."""
     return datetime.fromtimestamp(at // SECOND, UTC).date().isoformat()
 
 
 def partition_path(run: str, day: str) -> Path:
-    """The folder of a run's day; Spark reads such names back."""
+    """The folder of a run's day, in the naming scheme that Spark reads."""
     return Path(f"run={quote(run, safe='')}") / f"day={quote(day, safe='')}"

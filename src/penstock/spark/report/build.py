@@ -1,4 +1,4 @@
-"""Building a report: Spark computes the tables, and each run becomes one line of the summary."""
+"""Builds a report: Spark computes the tables, and each run becomes one line of the summary."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from penstock.spark.report.report import (
 from penstock.spark.report.series import series
 
 MAX_RUNS: Final = 500
-"""What is collected must fit a page; thousands of runs are a sweep's summary."""
+"""The collected rows must fit a page; a sweep's summary handles thousands of runs."""
 
 NO_TIME_S: Final = 1e-9
-"""A run of a single instant has no rates; it must not divide by zero either."""
+"""Avoids a division by zero for a run with a single instant, which has no rates."""
 
 Row = TypeVar("Row")
 
 
 def matching_runs(lake: Lake, snapshot: Snapshot, wanted: Sequence[str]) -> list[str]:
-    """The runs that were named, or whose names fit a pattern such as ``e4-*``.
+    """The runs that were named, or whose names match a pattern such as ``e4-*``.
 
-    Raises ``LakeError`` for a name that is not there and a pattern that nothing fits.
+    Raises ``LakeError`` for an unknown name and for a pattern without a match.
     """
     known = snapshot.runs()
     found: list[str] = []
@@ -51,14 +51,14 @@ def matching_runs(lake: Lake, snapshot: Snapshot, wanted: Sequence[str]) -> list
         found += fitting or [name]
     runs = chosen_runs(lake, snapshot, found)
     if len(runs) > MAX_RUNS:
-        raise LakeError(f"{len(runs)} runs are chosen; a report takes {MAX_RUNS} at most")
+        raise LakeError(f"{len(runs)} runs are chosen; a report takes at most {MAX_RUNS}")
     return runs
 
 
 def build_report(
     spark: SparkSession, lake: Lake, snapshot: Snapshot, runs: Sequence[str]
 ) -> Report:
-    """Compute everything about some runs of a snapshot."""
+    """Compute the report on some runs of a snapshot."""
     files = snapshot.of_runs(runs)
     rows = read_files(spark, lake, files).persist()
     try:
@@ -94,7 +94,7 @@ def build_report(
 
 
 def _said(rows: DataFrame) -> DataFrame:
-    """What runs say of themselves (penstock.lab.telemetry.run_records)."""
+    """The records of runs about themselves (penstock.lab.telemetry.run_records)."""
     return (
         rows.where(sql.col("node") == NODE)
         .where(sql.col("metric").isin("run_facts", "fault", *RULES))
@@ -145,7 +145,7 @@ def _summary(
 
 
 class _Tables:
-    """The rows of a report that are about one run."""
+    """The rows of a report that belong to one run."""
 
     def __init__(self, report: Report, run: str) -> None:
         def own(rows: Sequence[Any]) -> list[Any]:
@@ -158,15 +158,15 @@ class _Tables:
         self._fairness: list[Fairness] = own(report.fairness)
 
     def messages(self, metric: str) -> float:
-        """All messages of a counter."""
+        """The sum of a counter over all subjects."""
         return sum(each.messages for each in self.rates if each.metric == metric)
 
     def jain(self, among: str) -> float | None:
-        """The index, if there is any member."""
+        """Jain's index, if there is any member."""
         return next((each.jain for each in self._fairness if each.among == among), None)
 
     def bottleneck(self) -> str:
-        """The cause that limited most."""
+        """The cause that limited the publishers longest."""
         if not self.bottlenecks:
             return ""
         worst = max(self.bottlenecks, key=lambda each: each.limited_s)

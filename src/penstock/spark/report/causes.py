@@ -1,31 +1,27 @@
-"""Who fell behind, how long it took to catch up, and what slowed the publishers down, by Spark.
+"""Edges that fell behind, their recovery times, and what limited the publishers, by Spark.
 
-1. An edge is *behind* while one of its streams lags more than ``BEHIND_S``.  What lies between
-   falling behind and having caught up is an episode.
-2. Its recovery begins with the last repair (a link mended, a broker restarted) that the run tells
-   of within the episode; where no repair is known, as with brokers that run by themselves, where
-   the edge was furthest behind.  It ends with the first measurement at which the edge has caught
-   up.  An episode that never ends has no recovery time.
+1. An edge is *behind* while one of its streams lags more than ``BEHIND_S``.  The time from falling
+   behind to having caught up is an episode.
+2. Its recovery begins with the last repair (a link mended, a broker restarted) that the run records
+   within the episode; where no repair is known, as with brokers outside a run, when the edge was
+   furthest behind.  It ends with the first measurement at which the edge has caught up.  An episode
+   that never ends has no recovery time.
 3. A change of a pubend's limit holds until the next one or the end of the run.  Those seconds are
-   put down to the broker and the link that the change names as its cause.
+   attributed to the broker and the link that the change names as its cause.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from penstock.spark.report.rates import seconds_of
 
 BEHIND_S: Final = 2.0
-"""A stream that is idle says so every second: twice that is behind.  The same bound tells in the
-Gryphon paper's table when an edge has recovered."""
-
-BROKER_IN_CAUSE: Final = r"broker (\S+) "
-LINK_IN_CAUSE: Final = r"link (\S+) has"
-"""How a throttle's detail names its cause (``source/publisher_control``)."""
+"""An idle stream sends silence every second; twice that is behind.  The table of the Gryphon paper
+uses the same bound for the end of a recovery."""
 
 
 def extents(rows: DataFrame) -> DataFrame:
@@ -94,8 +90,16 @@ def _with_repair(episodes: DataFrame, rows: DataFrame) -> DataFrame:
     )
 
 
+def _field(name: str) -> Column:
+    """A field of a throttle's detail, which is JSON (``guaranteed.telemetry.ThrottleDetail``).
+
+    Records of earlier versions have a sentence there; their cause is counted as unknown.
+    """
+    return sql.coalesce(sql.get_json_object("detail", f"$.{name}"), sql.lit(""))
+
+
 def bottlenecks(rows: DataFrame) -> DataFrame:
-    """For each cause how many seconds of pubends it limited, and with how many decisions."""
+    """For each cause, the seconds for which it limited pubends, and the number of decisions."""
     over = Window.partitionBy("run", "subject").orderBy("at_ns")
     held = (
         rows.where("metric = 'throttle'")
@@ -106,8 +110,8 @@ def bottlenecks(rows: DataFrame) -> DataFrame:
     return (
         held.groupBy(
             "run",
-            sql.regexp_extract("detail", BROKER_IN_CAUSE, 1).alias("broker"),
-            sql.regexp_extract("detail", LINK_IN_CAUSE, 1).alias("link"),
+            _field("broker").alias("broker"),
+            _field("link").alias("link"),
         )
         .agg(
             sql.sum(seconds_of(sql.col("until_ns") - sql.col("at_ns"))).alias("limited_s"),
@@ -117,7 +121,7 @@ def bottlenecks(rows: DataFrame) -> DataFrame:
         )
         .withColumn(
             "share",
-            # A limit of the last instant alone has lasted for no time.
+            # A limit that was set in the last instant has lasted for no time.
             sql.coalesce(
                 sql.try_divide(
                     sql.col("limited_s"), sql.sum("limited_s").over(Window.partitionBy("run"))

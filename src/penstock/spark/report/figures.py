@@ -1,4 +1,4 @@
-"""The figures of a report, as SVG that stands in the page itself."""
+"""The figures of a report, as SVG inside the page."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MAX_RUNS_DRAWN: Final = 6
 """As many colours as can be told apart."""
 
 MAX_CURVES: Final = 6
-"""Of the curves of one run those with the largest values are drawn."""
+"""The curves with the largest values of one run are drawn."""
 
 WORTH_A_BAR: Final = 0.01
-"""A link that carries acknowledgements alone is not shown."""
+"""Links that carry only acknowledgements are not shown."""
 
 COLOURS: Final = ("#1f5fa8", "#b5651d", "#3a7d44", "#8a4f7d", "#b03a48", "#5a5a5a")
 STYLES: Final = ("-", "--", ":", "-.")
@@ -31,8 +31,6 @@ HEIGHT_IN: Final = 2.8
 
 
 class Figure:
-    """A picture and what it shows."""
-
     __slots__ = ("svg", "title")
 
     def __init__(self, title: str, svg: str) -> None:
@@ -41,13 +39,13 @@ class Figure:
 
 
 def figures(report: Report) -> list[Figure]:
-    """Everything that the report has values for."""
+    """All figures for which the report has values."""
     runs = [summary.run for summary in report.runs][:MAX_RUNS_DRAWN]
     wanted = (
         ("published_messages", "Published, messages a second", 1.0),
         ("delivered_messages", "Delivered, messages a second", 1.0),
-        ("doubt_horizon_lag_s", "How far each edge is behind, seconds", 1.0),
-        ("queue_bytes", "What waits on the links, kB", 1e-3),
+        ("doubt_horizon_lag_s", "Lag of each edge, seconds", 1.0),
+        ("queue_bytes", "Bytes queued on the links, kB", 1e-3),
     )
     found = []
     for metric, title, scale in wanted:
@@ -65,7 +63,7 @@ def _draw(runs: Sequence[str], points: list[Point], faults: list[Fault], scale: 
         curves = _curves([point for point in points if point.run == run])
         for place, (name, curve) in enumerate(curves):
             label = " ".join(part for part in (run if len(runs) > 1 else "", name) if part)
-            # One run tells its curves apart by colour, several runs each have one.
+            # The curves of a single run differ in colour; each of several runs has one colour.
             shade = number if len(runs) > 1 else place
             style = STYLES[place % len(STYLES)] if len(runs) > 1 else "-"
             at = [point.at_s for point in curve]
@@ -110,7 +108,7 @@ def _utilisation(runs: Sequence[str], report: Report) -> str:
 
 
 def finished(axis: Any) -> None:
-    """Grid, frame and legend as in all figures."""
+    """Apply the common grid, frame and legend."""
     axis.grid(alpha=0.3)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
@@ -125,6 +123,6 @@ def svg_of(figure: Any) -> str:
         figure.savefig(written, format="svg", metadata={"Date": None})
     plt.close(figure)
     text = written.getvalue()
-    # An element inside a page has no prologue, and takes the width that the page gives it.
+    # An element inside a page has no prologue, and takes the width of the page.
     text = text[text.index("<svg") :]
     return re.sub(r' width="[^"]*" height="[^"]*"', "", text, count=1)

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: tables, and figures inside it."""
+"""A report as one self-contained HTML page with tables and figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ svg { max-width: 100%; height: auto; }
 
 
 def page(report: Report) -> str:
-    """The whole page."""
     names = [summary.run for summary in report.runs]
     title = f"Report on {names[0]}" if len(names) == 1 else f"Report on {len(names)} runs"
     summary, *details = tables(report)

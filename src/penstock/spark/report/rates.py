@@ -1,12 +1,12 @@
-"""Rates, links, fairness and queues of runs, out of counters and gauges, by Spark.
+"""Rates, links, fairness and queues of runs, computed by Spark from counters and gauges.
 
-1. A counter's step is its increase from one measurement to the next; a counter that fell has begun
-   again with its broker, and its step is what it shows.
+1. A counter's step is its increase from one measurement to the next; a counter that fell has
+   restarted with its broker, and its step is its new value.
 2. A mean rate is the sum of the steps over the time between the first and the last measurement.  A
-   peak is the largest mean over ``PEAK_OVER_S``: single measurements lie unevenly in time.
-3. A link's utilisation is what it sent over what its bandwidth would have allowed, where it has a
-   limit; the share of measurements in which something waited tells of all links.
-4. Fairness is Jain's index (Σx)²/(n·Σx²) of the messages of each, among those that had any.
+   peak is the largest mean over ``PEAK_OVER_S``: single measurements are unevenly spaced in time.
+3. A link's utilisation is the sent bytes over the bytes that its bandwidth would have allowed, if
+   it has a limit; for all links there is the share of measurements with a non-empty queue.
+4. Fairness is Jain's index (Σx)²/(n·Σx²) of the messages of each member that had any.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark.sql import functions as sql
 from penstock.core.clock import SECOND
 
 PEAK_OVER_S: Final = 5
-"""Several measurements at the usual interval of a second."""
+"""Several measurements at the usual interval of one second."""
 
 RATE_METRICS: Final = (
     "published_messages",
@@ -45,7 +45,7 @@ QUEUE_METRICS: Final = (
     "queue_messages",
     "alias_messages",
 )
-"""Everything that can grow and therefore has a bound."""
+"""Gauges of everything that can grow and therefore has a bound."""
 
 SERIES: Final = ("run", "node", "subject", "metric")
 
@@ -56,12 +56,12 @@ def _gained(value: Column, before: Column) -> Column:
 
 
 def seconds_of(nanoseconds: Column) -> Column:
-    """A duration as seconds, for people and for rates."""
+    """A duration in seconds."""
     return nanoseconds / sql.lit(float(SECOND))
 
 
 def steps(rows: DataFrame) -> DataFrame:
-    """Counters with ``step`` and ``seconds`` since the measurement before."""
+    """Counters with ``step`` and ``seconds`` since the previous measurement."""
     over = Window.partitionBy(*SERIES).orderBy("at_ns")
     return rows.withColumns(
         {
@@ -72,7 +72,7 @@ def steps(rows: DataFrame) -> DataFrame:
 
 
 def rates(rows: DataFrame) -> DataFrame:
-    """For each counter of messages its total, mean and peak."""
+    """Total, mean and peak of each message counter."""
     stepped = steps(rows.where(sql.col("metric").isin(*RATE_METRICS)))
     bucket = sql.expr(f"at_ns div {PEAK_OVER_S * SECOND}").alias("bucket")
     short = stepped.groupBy(*SERIES, bucket).agg(
@@ -85,14 +85,14 @@ def rates(rows: DataFrame) -> DataFrame:
             sql.try_divide(sql.sum("step"), sql.sum("seconds")).alias("mean_msgs_per_s"),
             sql.max(sql.expr(f"step / greatest(seconds, {PEAK_OVER_S})")).alias("peak_msgs_per_s"),
         )
-        # Measurements of one instant alone tell no rate.
+        # Measurements at a single instant give no rate.
         .where("mean_msgs_per_s IS NOT NULL")
         .orderBy(*SERIES)
     )
 
 
 def links(rows: DataFrame) -> DataFrame:
-    """For each link what it carried, of what it could, and what waited."""
+    """The traffic, the utilisation and the queue of each link."""
     columns = {
         metric: sql.max(sql.when(sql.col("metric") == metric, sql.col("value"))).alias(metric)
         for metric in LINK_METRICS
@@ -115,7 +115,7 @@ def links(rows: DataFrame) -> DataFrame:
         gained("sent_messages").alias("messages"),
         gained("dropped_messages").alias("dropped"),
         seconds_of(sql.col("at_ns") - sql.lag("at_ns").over(over)).alias("seconds"),
-        # What the link could carry since the last measurement, under the limit of then.
+        # The link's capacity since the last measurement, at the limit of that time.
         (sql.lag("bandwidth_bytes_per_s").over(over)).alias("limit"),
     )
     limited = sql.col("limit") > 0
@@ -138,7 +138,7 @@ def links(rows: DataFrame) -> DataFrame:
 
 
 def queues(rows: DataFrame) -> DataFrame:
-    """For everything that can grow how large it was."""
+    """The sizes of everything that can grow."""
     return (
         rows.where(sql.col("metric").isin(*QUEUE_METRICS))
         .groupBy(*SERIES)

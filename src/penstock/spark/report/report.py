@@ -1,7 +1,7 @@
-"""A report on runs: everything that Spark computes of them, as plain structs.
+"""A report on runs: everything that Spark computes about them, as plain structs.
 
-The tables of the command line, the JSON and the HTML page are made of the same ``Report``, which is
-documented field by field in docs/reference/lake.md.
+The tables of the command line, the JSON and the HTML page are all built from a ``Report``;
+docs/reference/lake.md documents it field by field.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from penstock.lab.telemetry.run_records import RunFacts
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """How many messages a pubend, subscription or queue had."""
+    """The messages of a pubend, subscription or queue."""
 
     run: str
     node: str
@@ -24,14 +24,14 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class Link(msgspec.Struct, frozen=True):
-    """What one direction of a link carried."""
+    """The traffic of one direction of a link."""
 
     run: str
     link: str
     sent_bytes: float
     mean_bytes_per_s: float | None
     utilisation: float | None
-    """None where the link has no limit."""
+    """None if the link has no limit."""
     waiting_share: float
     most_queued_bytes: float
     sent_messages: float
@@ -39,7 +39,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Queue(msgspec.Struct, frozen=True):
-    """How large something was that can grow."""
+    """The size of a queue or buffer."""
 
     run: str
     node: str
@@ -71,7 +71,7 @@ class Recovery(msgspec.Struct, frozen=True):
 
 
 class Bottleneck(msgspec.Struct, frozen=True):
-    """A cause, and how many seconds of pubends it limited."""
+    """A cause, and how many pubend-seconds it limited."""
 
     run: str
     broker: str
@@ -84,7 +84,7 @@ class Bottleneck(msgspec.Struct, frozen=True):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What the scenario did to the run."""
+    """A fault that the scenario injected."""
 
     run: str
     at_s: float
@@ -98,17 +98,17 @@ class Point(msgspec.Struct, frozen=True):
     run: str
     metric: str
     name: str
-    """The edge or link; empty for what is added up over the run."""
+    """The edge or link; empty for sums over the run."""
     at_s: float
     value: float
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """One run in one line; None is what the run cannot tell."""
+    """One run in one line; None if the run has no value."""
 
     run: str
     facts: RunFacts | None
-    """None for brokers that run by themselves."""
+    """None for brokers that run outside a scenario."""
     seconds: float
     rows: int
     published_msgs_per_s: float
@@ -123,7 +123,7 @@ class Summary(msgspec.Struct, frozen=True):
     pubend_jain: float | None
     subscription_jain: float | None
     recovery_s: float | None
-    """The longest recovery that ended."""
+    """The longest recovery that finished."""
     unrecovered: int
     """Edges that were behind when the run ended."""
     limited_s: float
@@ -131,7 +131,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """Everything about some runs, in the order in which they were asked for."""
+    """Everything about some runs, in the order of the request."""
 
     lake: str
     runs: list[Summary]

@@ -1,7 +1,7 @@
-"""What the figures of a report draw: values over the seconds of each run, by Spark.
+"""The curves of a report's figures: values over the seconds of each run, computed by Spark.
 
-A run of any length becomes at most ``MAX_POINTS`` points a curve: counters as the mean rate of the
-stretch, gauges as their largest value in it, so that a short peak stays visible.
+A run of any length is reduced to at most ``MAX_POINTS`` intervals per curve: counters to the mean
+rate of the interval, gauges to their maximum in it, so that a short peak stays visible.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from penstock.spark.report.rates import SERIES, steps
 from penstock.spark.report.report import Point
 
 MAX_POINTS: Final = 300
-"""More than a figure has room for."""
+"""More than a figure can show."""
 
 SHORTEST_S: Final = 2
-"""Brokers measure every second or so, each at its own time: shorter stretches miss some of them."""
+"""Brokers measure about every second, each at its own time: shorter intervals miss some of them."""
 
 COUNTED: Final = ("published_messages", "delivered_messages")
 GAUGED: Final = ("doubt_horizon_lag_s", "queue_bytes")
@@ -41,7 +41,7 @@ def series(rows: DataFrame) -> list[Point]:
 
 
 def _placed(rows: DataFrame) -> DataFrame:
-    """Rows with the stretch of their run that they fall into."""
+    """Rows with the interval of their run that they fall into."""
     seconds = sql.ceil((sql.col("ended_ns") - sql.col("began_ns")) / (MAX_POINTS * SECOND))
     widths = extents(rows).withColumn("width_s", sql.greatest(sql.lit(SHORTEST_S), seconds))
     place = sql.expr(f"(at_ns - began_ns) div (width_s * {SECOND})")
@@ -49,7 +49,7 @@ def _placed(rows: DataFrame) -> DataFrame:
 
 
 def _totals(rows: DataFrame) -> DataFrame:
-    """The rates of all subjects together: each over its own measurements, then added up."""
+    """The rates of all subjects together: each over its own measurements, then summed."""
     wanted = sql.col("metric").isin(*COUNTED)
     single = (
         steps(_placed(rows).where(wanted))
@@ -62,8 +62,8 @@ def _totals(rows: DataFrame) -> DataFrame:
 
 
 def _gauges(rows: DataFrame) -> DataFrame:
-    """The largest value of each edge's lag and each link's queue."""
-    # A lag belongs to the edge that has it, a queue to the link that it waits for.
+    """The maximum of each edge's lag and each link's queue."""
+    # A lag belongs to the edge that has it, a queue to its link.
     name = sql.when(sql.col("metric") == "queue_bytes", sql.col("subject")).otherwise(
         sql.col("node")
     )

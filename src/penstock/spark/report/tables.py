@@ -1,6 +1,6 @@
-"""A report as tables of text: the same ones for the terminal and for the page.
+"""A report as tables of text, the same for the terminal and for the page.
 
-Details are given for a few runs; of many there is one line each, beside the first of them.
+A few runs are shown in detail; many runs get one line each, compared with the first.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import msgspec
 from penstock.spark.report.report import Report, Summary
 
 MAX_DETAILED_RUNS: Final = 4
-"""Tables about single links and streams of more runs are read by programs (--json)."""
+"""For more runs, the tables about single links and streams are only in the JSON."""
 
 MAX_ROWS: Final = 60
-"""A table for people; the JSON has everything."""
+"""Rows of a table for people; the JSON has all."""
 
 NONE: Final = "–"
 
@@ -31,11 +31,11 @@ class Table(msgspec.Struct, frozen=True):
 
 
 Column = tuple[str, bool, Callable[[Any], str]]
-"""A heading, whether it holds numbers, and how a row's text is had."""
+"""A heading, whether the column is numeric, and a function that formats a row."""
 
 
 def tables(report: Report) -> list[Table]:
-    """Everything that a report says and that is not empty."""
+    """All tables of a report that are not empty."""
     found = [_summary(report)]
     if len(report.runs) > 1:
         found.append(_comparison(report.runs))
@@ -47,7 +47,7 @@ def tables(report: Report) -> list[Table]:
 
 
 def _without_run(table: Table) -> Table:
-    """A table of one run need not name it in every row."""
+    """The table without the run's name, for a single run."""
     rows = [row[1:] for row in table.rows]
     return Table(table.title, table.columns[1:], rows, table.note)
 
@@ -132,13 +132,13 @@ def _bottlenecks(report: Report) -> Table:
         RUN,
         ("broker", False, _text("broker")),
         ("link", False, _text("link")),
-        ("limited pubend s", True, _number("limited_s")),
+        ("limited, pubend-seconds", True, _number("limited_s")),
         ("share %", True, _number("share", 100)),
         ("pubends", True, _number("pubends")),
         ("decisions", True, _number("decisions")),
         ("lowest msg/s", True, _number("lowest_msgs_per_s", digits=1)),
     ]
-    note = "The broker that did not keep up, and the fullest link on the way to it."
+    note = "The broker that did not keep up, and the fullest link on the path to it."
     return _table("What slowed the publishers down", columns, report.bottlenecks, note)
 
 
@@ -164,7 +164,7 @@ def _links(report: Report) -> Table:
         ("largest queue kB", True, _number("most_queued_bytes", 1e-3, 1)),
         ("dropped", True, _number("dropped_messages")),
     ]
-    note = "Waiting is the share of measurements in which something waited."
+    note = "Waiting is the share of measurements with a non-empty queue."
     return _table("Links", columns, report.links, note)
 
 
@@ -202,4 +202,4 @@ def _queues(report: Report) -> Table:
         ("mean", True, _number("mean", digits=1)),
         ("last", True, _number("last")),
     ]
-    return _table("What can grow", columns, report.queues)
+    return _table("Queues and buffers", columns, report.queues)

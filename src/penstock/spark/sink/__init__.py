@@ -1,1 +1,1 @@
-"""The Spark sink ``penstock``: each micro-batch once."""
+"""The Spark sink ``penstock``: publishes each micro-batch exactly once."""

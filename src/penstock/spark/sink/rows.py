@@ -1,8 +1,8 @@
-"""From Spark's columns to those of messages, whole columns at a time.
+"""Converts columns of Spark to columns of messages, whole columns at a time.
 
-1. A null attribute is one that the message does not have; a null payload is an empty one.
-2. Integers of any width are integers, floats are doubles: a message knows no narrower ones.
-3. Strings and byte strings are encoded by dictionary here, as they travel.
+1. A null attribute is one that the message does not have; a null payload is empty.
+2. Integers of any width become int64 and floats become doubles: messages have no narrower types.
+3. Strings and byte strings are dictionary-encoded here, in the form in which they travel.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from penstock.spark.schema import ATTRIBUTES, PAYLOAD
 
 MAX_ROWS: Final = 10_000
 MAX_BYTES: Final = 1 << 20
-"""How many rows are sent at once: well below what a broker accepts (max_batch_rows)."""
+"""Rows per message batch: well below the broker's limit (max_batch_rows)."""
 
 
 def batches_of(record_batch: pa.RecordBatch) -> list[Batch]:
-    """The rows of a record batch as batches of messages of a bounded size."""
+    """The rows of a record batch as message batches of bounded size."""
     rows = record_batch.num_rows
     if not rows:
         return []
@@ -63,7 +63,7 @@ def batch_of(record_batch: pa.RecordBatch) -> Batch:
 
 def _payloads(array: pa.Array) -> tuple[Array, Buffer]:
     filled = pc.fill_null(array.cast(pa.binary()), b"")
-    # Concatenating copies a slice into buffers of its own, which begin at 0.
+    # Concatenation copies a slice into new buffers that begin at 0.
     whole = pa.concat_arrays([filled, pa.array([], pa.binary())])
     _, offsets, data = whole.buffers()
     bounds = np.frombuffer(offsets, dtype="<u4", count=len(whole) + 1)

@@ -1,16 +1,16 @@
 """The sink: ``df.writeStream.format("penstock")`` and ``df.write.format("penstock")``.
 
-Exactly once, whatever is repeated (penstock.services.guaranteed.staging.staging has the rules):
+Exactly once, whatever Spark repeats (penstock.services.guaranteed.staging.staging has the rules):
 
-1. A task stages its rows at the broker under (query, batch, partition), with a name of its own for
-   every attempt, and hands the name to the driver.
-2. The driver commits the stages of the attempts that won.  Losers and what a crash left behind are
-   dropped.
-3. A batch that is repeated after it was committed stages nothing and commits nothing: the broker
-   knows the last batch of every query.  A query whose checkpoint was reset has another identity, so
-   its first batch is not mistaken for an old one.
+1. A task stages its rows at the broker under (query, batch, partition), with a unique name for
+   every attempt, and returns the name to the driver.
+2. The driver commits the stages of the successful attempts.  Stages of other attempts and those
+   left by a crash are dropped.
+3. A batch that is repeated after its commit stages nothing and commits nothing: the broker knows
+   the last batch of every query.  A query whose checkpoint was reset has another identity, so its
+   first batch is not mistaken for an old one.
 
-The query's identity reaches the tasks only; so the driver learns it from their messages.
+Only the tasks know the query's identity, so the driver learns it from their commit messages.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 QUERY_ID: Final = "sql.streaming.queryId"
 BATCH_ID: Final = "streaming.sql.batchId"
-"""The properties of a task that say which query and batch it works for."""
+"""The properties of a task that name its query and batch."""
 
 
 class NoQuery(RuntimeError):
-    """Spark did not say which query a task works for."""
+    """Spark did not name the query of a task."""
 
 
 @dataclass
 class Staged(WriterCommitMessage):
-    """What a task tells the driver."""
+    """The commit message of a task to the driver."""
 
     sink: str
     epoch: int
@@ -56,7 +56,6 @@ class Staged(WriterCommitMessage):
 def write_stage(
     options: SinkOptions, sink: str, epoch: int, iterator: Iterator[pa.RecordBatch]
 ) -> Staged:
-    """Stage the rows of one task."""
     from penstock.spark.sink.rows import batches_of
 
     context = TaskContext.get()
@@ -71,7 +70,7 @@ def write_stage(
 
 
 def commit_stages(options: SinkOptions, staged: Sequence[Staged]) -> None:
-    """Publish what the tasks staged: all of it, once."""
+    """Publish all staged rows, once."""
     if not staged:
         return
     sink, epoch = staged[0].sink, staged[0].epoch
@@ -84,14 +83,14 @@ def commit_stages(options: SinkOptions, staged: Sequence[Staged]) -> None:
 
 
 def drop_stages(options: SinkOptions, staged: Sequence[Staged]) -> None:
-    """Nothing of this will be committed; what cannot be told now expires by itself."""
+    """Drop stages that will not be committed; those that cannot be dropped now expire later."""
     if staged:
         with _connect(options, "committer") as client:
             client.sink(staged[0].sink, pubend=options.pubend).drop(staged[0].epoch)
 
 
 def _connect(options: SinkOptions, purpose: str) -> blocking.Client:
-    # Imported here: Spark starts a process for every batch that only plans the writing.
+    # Imported here: for every batch Spark starts a process that only plans the write.
     from penstock.client.blocking import client as blocking
 
     return blocking.connect(options.url, name=f"spark-{purpose}", deadline_s=options.timeout_s)
@@ -105,7 +104,7 @@ class PenstockStreamWriter(DataSourceStreamArrowWriter):
     """The sink of a streaming query."""
 
     def __init__(self, options: SinkOptions) -> None:
-        """Spark makes one for planning, one in each task and one for every commit."""
+        """Spark creates one for planning, one in each task and one for every commit."""
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -115,8 +114,8 @@ class PenstockStreamWriter(DataSourceStreamArrowWriter):
         batch = None if context is None else context.getLocalProperty(BATCH_ID)
         if not query or batch is None:
             raise NoQuery(
-                "Spark did not say which query and batch this task works for "
-                f"({QUERY_ID}, {BATCH_ID}); without that a repetition cannot be recognised"
+                "Spark did not name the query and batch of this task "
+                f"({QUERY_ID}, {BATCH_ID}); without them a repeated batch cannot be recognised"
             )
         return write_stage(self._options, f"spark/{query}", int(batch), iterator)
 
@@ -125,7 +124,7 @@ class PenstockStreamWriter(DataSourceStreamArrowWriter):
         commit_stages(self._options, _known(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """In the driver: the batch failed, and will be done again under other names."""
+        """In the driver: the batch failed; Spark will repeat it under other stage names."""
         drop_stages(self._options, _known(messages))
 
 
@@ -133,7 +132,7 @@ class PenstockBatchWriter(DataSourceArrowWriter):
     """The sink of a batch query."""
 
     def __init__(self, options: SinkOptions) -> None:
-        """Without a name and a step of its own every write is a new one."""
+        """Without the options sink and epoch every write is a new one."""
         self._options = options
         self._sink = options.sink or f"spark/{secrets.token_hex(8)}"
 
@@ -142,9 +141,9 @@ class PenstockBatchWriter(DataSourceArrowWriter):
         return write_stage(self._options, self._sink, self._options.epoch, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """In the driver: publish everything."""
+        """In the driver: publish all rows."""
         commit_stages(self._options, _known(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """In the driver: nothing is published."""
+        """In the driver: drop the stages."""
         drop_stages(self._options, _known(messages))

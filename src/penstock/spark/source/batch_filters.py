@@ -1,16 +1,15 @@
-"""Predicates that Spark hands over become selectors and intervals.
+"""Converts the predicates that Spark pushes down to selectors and intervals.
 
-1. What is read may be more than what a predicate lets through and never less: Spark evaluates every
-   predicate again.  So whatever cannot be said in a selector is simply left out.
+1. A read may return more rows than a predicate accepts, never fewer: Spark evaluates every
+   predicate again.  A predicate that a selector cannot express is therefore left out.
 2. A comparison of an attribute column becomes a condition of the selector, which the brokers
-   evaluate where the message is stored: what does not match never travels.
+   evaluate where the message is stored, so that rows that do not match are never sent.
 3. A comparison of ``tick`` or ``time`` narrows the interval, one of ``pubend`` the pubends.
-4. Where the two disagree, the condition lets more through.  To Spark NaN is larger than every
-   number, to a selector it is neither larger nor smaller; so "larger" becomes "not smaller or
-   equal".  A selector compares integers exactly, and a double column has rounded them; so numbers
-   that are too large to be exact in a double are left out.  A message whose attribute has another
-   type than the column is null to Spark (if the job prefers that) and present to a selector; so
-   ``IS NULL`` is left out.
+4. Where Spark and selectors differ, the condition accepts more.  In Spark NaN is larger than every
+   number; in a selector it is neither larger nor smaller, so "larger" becomes "not smaller or
+   equal".  A selector compares integers exactly, while a double column has rounded them, so numbers
+   that are too large to be exact in a double are left out.  An attribute with another type than the
+   column may be null in Spark (by option) and is present in a selector, so ``IS NULL`` is left out.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ _COMPARISONS: Final = tuple(_OPERATORS)
 _COMPLEMENTS: Final = {">": "<=", ">=": "<"}
 
 _EXACT_IN_A_DOUBLE: Final = 2**53
-"""Up to here every integer is a double of its own."""
+"""Up to here every integer has an exact double."""
 
 
 class Narrowing(msgspec.Struct, frozen=True):
-    """What has to be read at most."""
+    """An upper bound on the rows to read."""
 
     conditions: tuple[str, ...] = ()
     low: Tick = 0
@@ -54,17 +53,17 @@ class Narrowing(msgspec.Struct, frozen=True):
     pubends: frozenset[str] | None = None
 
     def admits(self, pubend: str) -> bool:
-        """Whether a pubend has to be read at all."""
+        """Whether a pubend has to be read."""
         return self.pubends is None or pubend in self.pubends
 
     def and_also(self, selector: str) -> str:
-        """The selector with the conditions that were found."""
+        """The selector combined with the conditions found."""
         parts = [f"({part})" for part in (selector, *self.conditions) if part]
         return " AND ".join(parts)
 
 
 def narrowing_of(filters: Iterable[spark.Filter], schema: StructType) -> Narrowing:
-    """What the conjunction of these predicates allows to leave out."""
+    """The narrowing that the conjunction of these predicates allows."""
     narrowing = Narrowing()
     for each in filters:
         compared = each.child if isinstance(each, spark.Not) else each
@@ -106,7 +105,7 @@ def _with_interval(narrowing: Narrowing, each: spark.Filter, *, is_time: bool) -
             return narrowing
         moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         first = (moment - _EPOCH) // timedelta(microseconds=1) * MICROSECOND
-        behind = first + MICROSECOND  # a microsecond of time is a thousand ticks
+        behind = first + MICROSECOND  # a microsecond is a thousand ticks
     else:
         first, behind = value, value + 1
     if isinstance(each, spark.EqualTo | spark.GreaterThanOrEqual):
@@ -121,7 +120,7 @@ def _with_interval(narrowing: Narrowing, each: spark.Filter, *, is_time: bool) -
 
 
 def condition_of(each: spark.Filter, schema: StructType) -> str | None:
-    """A condition that holds whenever the predicate does; None if there is none to say."""
+    """A condition that is true whenever the predicate is; None if there is none."""
     if isinstance(each, spark.Not):
         return _negation(each.child, schema)
     column = each.attribute[0]  # type: ignore[attr-defined]
@@ -156,7 +155,7 @@ def condition_of(each: spark.Filter, schema: StructType) -> str | None:
 
 
 def _negation(each: spark.Filter, schema: StructType) -> str | None:
-    """Only equality is turned round: a row without the attribute is let through by neither side."""
+    """Negates only equality: neither side accepts a row without the attribute."""
     if not isinstance(each, spark.EqualTo) or len(each.attribute) != 1:
         return None
     kind = schema[each.attribute[0]].dataType
@@ -167,12 +166,12 @@ def _negation(each: spark.Filter, schema: StructType) -> str | None:
 
 
 def _identifier(name: str) -> str | None:
-    """The name as a selector writes it, if it can."""
+    """The name in selector syntax, if it is possible."""
     return name if name.isidentifier() and name.isascii() else None
 
 
 def _literal(value: object, kind: DataType) -> str | None:
-    """The value as a selector writes it, if it can and means the same there."""
+    """The value in selector syntax, if it is possible and has the same meaning."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float) and isinstance(kind, DoubleType):

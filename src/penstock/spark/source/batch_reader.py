@@ -21,10 +21,10 @@ from penstock.spark.source.streams import Streams
 
 
 class PenstockBatchReader(DataSourceReader):
-    """One batch query over what the logs hold."""
+    """One batch query over the stored messages."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
-        """``schema`` was checked."""
+        """``schema`` must have been checked."""
         self._options = options
         self._schema = schema
         self._narrowing = Narrowing()
@@ -56,8 +56,8 @@ class PenstockBatchReader(DataSourceReader):
         for pubend, high in highs.items():
             if high > streams[pubend].head:
                 raise BadOption(
-                    f"option endingOffsets: pubend {pubend!r} has come to tick "
-                    f"{streams[pubend].head}, and {high} lies in its future"
+                    f"option endingOffsets: {high} is in the future of pubend {pubend!r}, which "
+                    f"has reached tick {streams[pubend].head}"
                 )
         return lows, highs
 
@@ -72,14 +72,14 @@ class PenstockBatchReader(DataSourceReader):
 
 
 class PushdownBatchReader(PenstockBatchReader):
-    """The same, for a query whose predicates Spark hands over (option ``pushdown``).
+    """A reader for queries with pushed-down predicates (option ``pushdown``).
 
-    It is a class of its own because Spark refuses a reader that has the method while
-    ``spark.sql.python.filterPushdown.enabled`` is off, which is its default, and the reader cannot
-    ask whether it is.
+    A class of its own, because Spark rejects a reader with ``pushFilters`` while
+    ``spark.sql.python.filterPushdown.enabled`` is off, which is its default, and a reader cannot
+    query that setting.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        """Read only what these can let through; Spark evaluates all of them again and decides."""
+        """Narrow the read by these predicates; Spark evaluates all of them again."""
         self._narrowing = narrowing_of(filters, self._schema)
         return filters

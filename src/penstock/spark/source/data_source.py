@@ -3,11 +3,11 @@
     spark.dataSource.register(PenstockSource)
     spark.readStream.format("penstock").option("url", "penstock://127.0.0.1:7400").load()
 
-Where the distribution is installed, Spark finds it by itself through the module
-``pyspark_penstock``, and nothing needs to be registered.
+Where the distribution is installed, Spark finds the source through the module ``pyspark_penstock``,
+without registration.
 
-Spark starts several Python processes for every batch that is written, and most of them only need
-this class.  So what reads and writes is imported where it is used.
+Spark starts several Python processes for every batch that is written, and most of them need only
+this class.  The modules that read and write are therefore imported where they are used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PenstockSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What ``format`` is told."""
+        """The name for ``format``."""
         return "penstock"
 
     def schema(self) -> StructType:
@@ -37,7 +37,7 @@ class PenstockSource(DataSource):
         return default_schema(self.options.get("attributes", ""))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A batch query."""
+        """The reader of a batch query."""
         from penstock.spark.source.batch_reader import PenstockBatchReader, PushdownBatchReader
         from penstock.spark.source.options import read_source_options
 
@@ -46,7 +46,7 @@ class PenstockSource(DataSource):
         return kind(options, check_source_schema(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
-        """A streaming query."""
+        """The reader of a streaming query."""
         from penstock.spark.source.options import read_source_options
         from penstock.spark.source.stream_reader import PenstockStreamReader
 
@@ -54,7 +54,7 @@ class PenstockSource(DataSource):
         return PenstockStreamReader(options, check_source_schema(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """A batch write; a stream is only ever added to."""
+        """The writer of a batch query; it can only append."""
         from penstock.spark.sink.options import read_sink_options
         from penstock.spark.sink.writer import PenstockBatchWriter
 
@@ -65,7 +65,7 @@ class PenstockSource(DataSource):
     def streamWriter(  # noqa: N802 - Spark's name
         self, schema: StructType, overwrite: bool
     ) -> DataSourceStreamWriter:
-        """A streaming write; every batch adds its rows."""
+        """The writer of a streaming query, which appends every batch."""
         from penstock.spark.sink.options import read_sink_options
         from penstock.spark.sink.writer import PenstockStreamWriter
 

@@ -1,15 +1,16 @@
-"""Where a streaming query stands: exclusive next-ticks, with the resolved start in every offset.
+"""Offsets of a streaming query: exclusive next-ticks, with the resolved start in every offset.
 
-1. ``next`` is, for each pubend, the first tick that is not read yet: a micro-batch is the interval
-   from one offset's ``next`` to the other's, and reading it again gives the same rows.
+1. ``next`` is, for each pubend, the first unread tick: a micro-batch is the interval from one
+   offset's ``next`` to the other's, and reading it again gives the same rows.
 2. Spark asks for the initial offset more than once: twice on a fresh start, and again when batch 0
-   is repeated after a crash.  With "latest" and a moving head the answers differ, and rows between
-   them would be lost.  So every offset carries ``start``, the place at which the query really
-   began, and a batch whose first offset is an initial one begins at the ``start`` of its end.
-3. ``hosts`` says which broker hosts each pubend.  A pubend lives on one broker's disk, so the pair
-   is the identity of a stream: a checkpoint that names another host is of another stream.
-4. A pubend that turned up later is read from the beginning of its log; where that was is its entry
-   in ``start``.
+   is repeated after a crash.  With "latest" and a moving head the answers differ, and the rows
+   between them would be lost.  Every offset therefore carries ``start``, the position at which the
+   query really began, and a batch whose first offset is an initial one begins at the ``start`` of
+   its end.
+3. ``hosts`` names the broker of each pubend.  A pubend lives on one broker's disk, so the pair is
+   the identity of a stream: a checkpoint that names another host belongs to another stream.
+4. A pubend that appears later is read from the beginning of its log; that position is its entry in
+   ``start``.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from penstock.spark.source.options import EARLIEST, BadOption, Place
 
 
 class WrongCheckpoint(ValueError):
-    """The checkpoint is not one of this source, or is about other streams than those there are."""
+    """The checkpoint is not one of this source, or names other streams than the present ones."""
 
 
 class DataLost(RuntimeError):
-    """Ticks that the query still had to read are no longer kept."""
+    """Ticks that the query still had to read are no longer stored."""
 
 
 class StreamOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,7 +43,7 @@ class StreamOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> StreamOffset:
-        """Read what Spark kept; raises ``WrongCheckpoint``."""
+        """Parse an offset that Spark stored; raises ``WrongCheckpoint``."""
         try:
             return msgspec.convert(dict(document), StreamOffset)
         except msgspec.ValidationError as error:
@@ -52,7 +53,7 @@ class StreamOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ) from None
 
     def to_json(self) -> dict[str, Any]:
-        """What Spark keeps; the same offset is always the same text."""
+        """The form that Spark stores; the same offset always gives the same text."""
         return {
             "next": dict(sorted(self.next.items())),
             "start": dict(sorted(self.start.items())),
@@ -61,13 +62,13 @@ class StreamOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         }
 
     def lows(self, end: StreamOffset) -> dict[str, Tick]:
-        """Where the batch that ends at ``end`` begins, for each pubend that it reads."""
+        """The beginning, for each of its pubends, of the batch that ends at ``end``."""
         if self.initial:
             return dict(end.start)
         return {pubend: self.next.get(pubend, end.start[pubend]) for pubend in end.next}
 
     def with_new(self, streams: Mapping[str, StreamBounds]) -> StreamOffset:
-        """The same place, with the pubends that turned up since, each at its beginning."""
+        """This offset with the pubends that have appeared since, each at its beginning."""
         new = {pubend: bounds for pubend, bounds in streams.items() if pubend not in self.next}
         if not new:
             return self
@@ -80,32 +81,32 @@ class StreamOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def check_identity(self, streams: Mapping[str, StreamBounds]) -> None:
         """Raises ``WrongCheckpoint`` if these are other streams than the checkpoint's.
 
-        A pubend whose broker cannot be reached at present is missing, and waits.
+        A pubend whose broker is unreachable is missing here; the query waits for it.
         """
         if self.next and not self.next.keys() & streams.keys():
             raise WrongCheckpoint(
-                f"the checkpoint is about the pubends {_list(self.next)}, and none of them is here "
-                f"(here: {_list(streams)}); it belongs to another network, or to other options"
+                f"the checkpoint is for the pubends {_list(self.next)}, and none of them is here "
+                f"(here: {_list(streams)}); it belongs to another overlay, or to other options"
             )
         for pubend, host in sorted(self.hosts.items()):
             bounds = streams.get(pubend)
             if bounds is not None and bounds.broker != host:
                 raise WrongCheckpoint(
-                    f"the checkpoint is about pubend {pubend!r} of broker {host!r}; here it is "
-                    f"hosted by {bounds.broker!r}, which is another stream: give the query a "
+                    f"the checkpoint is for pubend {pubend!r} of broker {host!r}; here the pubend "
+                    f"is hosted by {bounds.broker!r}, which is another stream: give the query a "
                     "checkpointLocation of its own"
                 )
 
     def check_kept(self, streams: Mapping[str, StreamBounds]) -> None:
-        """Raises ``DataLost`` if something at or above this place is no longer kept."""
+        """Raises ``DataLost`` if ticks at or after this offset are no longer stored."""
         for pubend, tick in sorted(self.next.items()):
             bounds = streams.get(pubend)
             if bounds is not None and tick < bounds.earliest:
                 raise DataLost(
-                    f"pubend {pubend!r}: the query has read up to tick {tick}, and the log begins "
-                    f"at {bounds.earliest}: what lay between was trimmed before it was read; set "
-                    "failOnDataLoss to false to go on without it, and the option cursor to keep "
-                    "the log for this query"
+                    f"pubend {pubend!r}: the query has read up to tick {tick}, but the log begins "
+                    f"at {bounds.earliest}: the ticks between were trimmed before they were read; "
+                    "set failOnDataLoss to false to continue without them, and the option cursor "
+                    "to keep the log for this query"
                 )
 
 
@@ -116,7 +117,7 @@ def resolve(place: Place, streams: Mapping[str, StreamBounds], name: str) -> dic
         raise BadOption(f"option {name}: there is no pubend {unknown[0]!r} ({_list(streams)})")
     missing = sorted(streams.keys() - place.ticks.keys()) if place.ticks else []
     if missing:
-        raise BadOption(f"option {name} gives no tick for pubend {missing[0]!r}, which is read too")
+        raise BadOption(f"option {name} has no tick for pubend {missing[0]!r}, which is read too")
     found: dict[str, Tick] = {}
     for pubend, bounds in streams.items():
         if place.ticks:

@@ -1,6 +1,6 @@
-"""The options of the Spark source: named after Kafka's where Kafka has them, and checked early.
+"""The options of the Spark source, with Kafka's names where Kafka has them.
 
-A bad option fails before anything is read, and the error names it.
+An invalid option fails before anything is read, and the error names it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
 ANSWER_WITHIN_S: Final = 30.0
-"""How long a broker may take to answer, or a read to make any progress, unless told otherwise."""
+"""The default deadline for an answer of a broker, and for a read to make progress."""
 
 TRIGGER_DELAY: Final[Duration] = 15 * MINUTE
-"""How long a batch is held back for want of rows at most, as with Kafka."""
+"""The default limit on how long a batch waits for more rows, as with Kafka."""
 
 _UNITS: Final[dict[str, Duration]] = {
     "ms": MILLISECOND,
@@ -47,11 +47,11 @@ _DURATION: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE
 
 
 class BadOption(ValueError):
-    """An option of the source or sink that cannot be understood, or does not fit the others."""
+    """An option of the source or sink that is invalid, or conflicts with others."""
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where to start or end: a word (earliest, latest), a time for all pubends, or ticks."""
+    """A start or an end: a word (earliest, latest), a time for all pubends, or ticks."""
 
     word: str = ""
     time: Tick | None = None
@@ -59,7 +59,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class SourceOptions(msgspec.Struct, frozen=True):
-    """Everything that can be set (docs/reference/spark.md)."""
+    """All options (docs/reference/spark.md)."""
 
     url: str
     starting: Place
@@ -108,10 +108,10 @@ KNOWN: Final = (
 
 
 class OptionReader:
-    """Reads options one by one; keys are compared without case, as Spark hands them over."""
+    """Parses options one by one; keys are case-insensitive, because Spark changes their case."""
 
     def __init__(self, options: Mapping[str, str], known: tuple[str, ...]) -> None:
-        """Refuses names that mean nothing: a misspelt limit would be no limit."""
+        """Rejects unknown names: a misspelt limit would be no limit."""
         self._options = {key.lower(): value for key, value in options.items()}
         unknown = sorted(self._options.keys() - set(known) - {"path"})
         if unknown:
@@ -120,7 +120,7 @@ class OptionReader:
             )
 
     def read(self, name: str, understand: Callable[[str], Value], default: Value) -> Value:
-        """One option, or the default; ``BadOption`` says which one was wrong and why."""
+        """One option, or the default; ``BadOption`` names the option and the reason."""
         value = self._options.get(name.lower())
         if value is None:
             return default
@@ -130,17 +130,16 @@ class OptionReader:
             raise BadOption(f"option {name}={value!r}: {error}") from None
 
     def has(self, name: str) -> bool:
-        """Whether it was given."""
         return name.lower() in self._options
 
     def exclusive(self, one: str, other: str) -> None:
-        """Refuse two options that say the same thing."""
+        """Reject two options that exclude each other."""
         if self.has(one) and self.has(other):
             raise BadOption(f"options {one} and {other} exclude each other; give one of them")
 
 
 def read_source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
-    """Understand the options of a streaming or a batch query; raises ``BadOption``."""
+    """Parse the options of a streaming or a batch query; raises ``BadOption``."""
     reader = OptionReader(options, KNOWN)
     reader.exclusive("startingOffsets", "startingTimestamp")
     reader.exclusive("endingOffsets", "endingTimestamp")
@@ -177,14 +176,14 @@ def read_source_options(options: Mapping[str, str], *, streaming: bool) -> Sourc
         timeout_s=reader.read("timeout", seconds_of, ANSWER_WITHIN_S),
     )
     if read.min_rows and read.max_rows and read.min_rows > read.max_rows:
-        raise BadOption("minRowsPerTrigger is more than maxRowsPerTrigger; no batch could be both")
+        raise BadOption("minRowsPerTrigger must not be greater than maxRowsPerTrigger")
     return msgspec.structs.replace(
         read, max_partitions=max(read.max_partitions, read.min_partitions)
     )
 
 
 def read_url(reader: OptionReader) -> str:
-    """Where the brokers are: the option, or ``PENSTOCK_URL`` as everywhere else."""
+    """The brokers' address: the option, or ``PENSTOCK_URL``."""
     url = reader.read("url", str, "") or os.environ.get("PENSTOCK_URL", "")
     if not url:
         raise BadOption(
@@ -214,7 +213,7 @@ def place(text: str) -> Place:
 
 
 def at_time(text: str) -> Place:
-    """Milliseconds since 1970, as with Kafka, or an ISO time with its zone (UTC without one)."""
+    """Milliseconds since 1970, as with Kafka, or an ISO time (UTC unless it names a zone)."""
     if text.strip().isdigit():
         return Place(time=int(text) * MILLISECOND)
     try:
@@ -244,10 +243,10 @@ def seconds_of(text: str) -> float:
 
 
 def positive(text: str) -> int | None:
-    """A whole number above 0."""
+    """An integer above 0."""
     value = int(text) if text.strip().isdigit() else 0
     if value <= 0:
-        raise ValueError("use a whole number above 0")
+        raise ValueError("use an integer above 0")
     return value
 
 
@@ -259,16 +258,16 @@ def truth(text: str) -> bool:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Names with commas between them."""
+    """Names separated by commas."""
     found = tuple(name.strip() for name in text.split(",") if name.strip())
     if not found:
-        raise ValueError("it names nothing")
+        raise ValueError("give at least one name")
     return found
 
 
 def selector(text: str) -> str:
-    """A selector that the brokers understand."""
-    # Imported here: the parser takes long to load, and most queries have no selector.
+    """A valid selector."""
+    # Imported here: the parser is slow to load, and most queries have no selector.
     from penstock.content.selectors.error import SelectorError
     from penstock.content.selectors.parser import parse
 

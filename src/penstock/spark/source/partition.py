@@ -1,10 +1,10 @@
-"""How the intervals of a batch are shared out among Spark's tasks.
+"""Divides the intervals of a batch among Spark's tasks.
 
 1. There are at most ``most`` partitions: more than cores makes a batch slower, not faster.
-2. With fewer pubends than partitions, intervals are cut; with more, several share a partition.
-3. Nobody knows where in an interval the rows are before they are read.  Ticks are time, so equal
-   stretches of time are the best guess; where it is known that the rest is silence, it is not cut.
-4. However they are shared out, the partitions of a batch together hold the same rows.
+2. With fewer pubends than partitions, intervals are split; with more, several share a partition.
+3. The distribution of rows within an interval is unknown before they are read.  Ticks are time, so
+   intervals of equal length are the best guess; a part that is known to be silent is not split.
+4. However the batch is divided, its partitions together hold the same rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock.core.clock import SECOND, Duration
 from penstock.core.intervals import Tick
 
 SHORTEST: Duration = SECOND // 10
-"""An interval is not cut into pieces shorter than this: a task costs more than it saves."""
+"""An interval is not split into shorter pieces: a task costs more than it saves."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class IntervalPartition(InputPartition):
     """The pieces that one task reads, one after the other."""
 
     def __init__(self, pieces: tuple[Piece, ...]) -> None:
-        """Pieces travel to the task with it."""
+        """Spark sends the pieces to the task."""
         self.pieces = pieces
 
 
@@ -48,7 +48,7 @@ def partition(
 ) -> list[IntervalPartition]:
     """Partitions that together cover ``[low, high)`` of every pubend exactly once.
 
-    ``rows_ends`` tells behind which tick of a pubend there is only silence, where that is known.
+    ``rows_ends`` holds, where known, the tick of a pubend after which there is only silence.
     """
     ends = rows_ends or {}
     whole = [

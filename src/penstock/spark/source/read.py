@@ -1,8 +1,8 @@
-"""What a task does: read its intervals from a broker and hand them to Spark as Arrow batches.
+"""The work of a task: reads its intervals from a broker and passes them to Spark as Arrow batches.
 
-A read is a subscription with an end (``Client.subscribe(…, end=…)``): it ends by itself when it has
-everything, it is paced by the brokers like a recovery, and after a lost connection it goes on where
-it stopped.
+A read is a subscription with an end (``Client.subscribe(…, end=…)``): it ends when it has received
+everything, the brokers pace it like a recovery, and after a lost connection it continues where it
+stopped.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from penstock.spark.source.options import SourceOptions
 from penstock.spark.source.partition import Piece
 
 BATCH_ROWS: Final = 50_000
-"""Rows of an Arrow batch for Spark.  Handing over rows of 100 bytes that lie ready in memory took
-1.12 times as long with 10,000, and 1.07 times with 250,000."""
+"""Rows of an Arrow batch for Spark.  Handing over rows of 100 bytes from memory took 1.12 times as
+long with 10,000, and 1.07 times with 250,000."""
 
 BATCH_BYTES: Final = 8 << 20
-"""Where rows are large an Arrow batch ends here: it is copied whole several times on its way."""
+"""Bytes at which an Arrow batch of large rows ends: it is copied whole several times on its way."""
 
 WINDOW_BYTES: Final = 16 << 20
-"""What waits at the task: two windows of a read, so that it never stalls for want of room."""
+"""The task's buffer: two windows of a read, so that it never stalls for lack of window space."""
 
 
 def open_client(options: SourceOptions, purpose: str) -> blocking.Client:
-    """A connection; raises ``ConnectionFailed``, which says where nobody answered."""
+    """A connection; raises ``ConnectionFailed``, which names the address."""
     return blocking.connect(options.url, name=f"spark-{purpose}", deadline_s=options.timeout_s)
 
 
 def read_batches(
     client: blocking.Client, options: SourceOptions, piece: Piece
 ) -> Iterator[MessageBatch]:
-    """The messages of one piece, in order; raises if nothing moves for the time allowed."""
+    """The messages of one piece, in order; raises if the read makes no progress in time."""
     subscription = client.subscribe(
         options.selector,
         start={piece.pubend: piece.low},
@@ -55,15 +55,15 @@ def read_batches(
                 yield from subscription.batches(deadline_s=options.timeout_s)
                 return
             except DeadlineExceeded:
-                # A long silence is no stall: only a read that does not move at all is given up.
+                # Long silence is no stall: only a read without any progress is given up.
                 position = subscription.positions.get(piece.pubend, piece.low)
                 if position <= reached:
                     raise
                 reached = position
             except DataLoss as loss:
                 raise DataLost(
-                    f"pubend {loss.pubend!r} no longer keeps the ticks [{loss.low}, {loss.high}) "
-                    "that this batch has to read; set failOnDataLoss to false to go on without "
+                    f"pubend {loss.pubend!r} no longer stores the ticks [{loss.low}, {loss.high}) "
+                    "that this batch has to read; set failOnDataLoss to false to continue without "
                     "them, and the option cursor to keep the log for this query"
                 ) from None
 
@@ -71,7 +71,7 @@ def read_batches(
 def read_arrow(
     options: SourceOptions, rows: ArrowRows, pieces: Iterable[Piece]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition, in batches of a good size for Spark."""
+    """The rows of a partition, in batches of a suitable size for Spark."""
     with open_client(options, "task") as client:
         gathered: dict[str, list[Frame]] = {}
         count = weight = 0

@@ -1,11 +1,11 @@
-"""Where the next micro-batch ends.
+"""Decides where the next micro-batch ends.
 
 1. Without limits it ends at the heads of the streams.
-2. A limit on the span ends it so many ticks behind the beginning; that costs nothing to know.
-3. A limit on rows or bytes needs to know where the rows stand, so the driver reads ahead: no
-   further than the limit, and what it has counted once it does not count again.
-4. A batch is cut at one instant for all pubends, the latest at which it is within the limits.
-   Equally old pubends stay equally old, which is what watermarks want.
+2. A limit on the span ends it at that many ticks after its beginning, without reading.
+3. A limit on rows or bytes requires the positions of the rows, so the driver reads ahead: no
+   further than the limit, and no row is counted twice.
+4. A batch is cut at one instant for all pubends, the latest at which it is within the limits.  All
+   pubends thus stay at the same time, as watermarks need it.
 5. A batch always has at least one row, whatever the limit, or a large message would stop the query.
 """
 
@@ -24,7 +24,7 @@ from penstock.core.intervals import Tick
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a batch may hold at most, and should hold at least; None is without limit."""
+    """The maximum and minimum size of a batch; None means no limit."""
 
     max_rows: int | None = None
     max_bytes: int | None = None
@@ -33,7 +33,7 @@ class Limits(msgspec.Struct, frozen=True):
 
     @property
     def needs_counting(self) -> bool:
-        """Whether the rows must be known."""
+        """Whether the rows must be counted."""
         return self.max_rows is not None or self.max_bytes is not None or self.min_rows is not None
 
 
@@ -41,12 +41,12 @@ class ReadFrames(Protocol):
     """Reads the frames of an interval of one pubend, in order."""
 
     def __call__(self, pubend: str, low: Tick, high: Tick) -> Iterable[Frame]:
-        """Rows that the query selects."""
+        """The frames with the rows that the query selects."""
         ...
 
 
 class Counted(msgspec.Struct):
-    """What was counted of one pubend: the ticks and sizes of its rows in ``[low, to)``."""
+    """The ticks and sizes of one pubend's rows in ``[low, to)``."""
 
     low: Tick
     to: Tick
@@ -57,20 +57,19 @@ class Counted(msgspec.Struct):
 
 
 class Backlog:
-    """Counts what lies before a query, as far as its limits reach."""
+    """Counts the rows ahead of a query, as far as its limits require."""
 
     def __init__(self, limits: Limits, read: ReadFrames) -> None:
-        """Nothing is counted yet."""
         self._limits = limits
         self._read = read
         self._counted: dict[str, Counted] = {}
 
     def ends(self, lows: Mapping[str, Tick], heads: Mapping[str, Tick]) -> dict[str, Tick]:
-        """Where a batch that begins at ``lows`` ends, at the heads at the latest."""
+        """The end of a batch that begins at ``lows``, at most the heads."""
         limits = self._limits
         highs = dict(heads)
         if limits.max_span_ns is not None and lows:
-            # From the oldest pubend that has anything to read at all.
+            # From the oldest pubend that has anything to read.
             behind = [low for pubend, low in lows.items() if low < heads[pubend]]
             highs = _cut_at(min(behind, default=0) + limits.max_span_ns, lows, heads)
         if limits.max_rows is None and limits.max_bytes is None:
@@ -82,12 +81,12 @@ class Backlog:
         return _cut_at(cut, lows, highs)
 
     def rows_up_to(self, lows: Mapping[str, Tick], highs: Mapping[str, Tick], wanted: int) -> int:
-        """How many rows lie between, counted no further than ``wanted``."""
+        """The number of rows between, counted up to ``wanted``."""
         self._count(lows, highs)
         return min(wanted, sum(counted.rows for counted in self._counted.values()))
 
     def _count(self, lows: Mapping[str, Tick], highs: Mapping[str, Tick]) -> None:
-        """Go on counting up to the ends, or as far as a limit can matter."""
+        """Continue counting up to the ends, or as far as a limit can apply."""
         self._counted = {
             pubend: counted for pubend, counted in self._counted.items() if pubend in lows
         }
@@ -118,7 +117,7 @@ class Backlog:
         return limits.min_rows is not None and counted.rows >= limits.min_rows
 
     def _cut(self, lows: Mapping[str, Tick]) -> Tick | None:
-        """The latest instant at which everything before it is within the limits, if any is not."""
+        """The latest instant up to which all rows are within the limits; None if all rows are."""
         counted = [self._counted[pubend] for pubend in lows]
         ticks = _joined([part for each in counted for part in each.ticks])
         sizes = _joined([part for each in counted for part in each.sizes])
@@ -130,7 +129,7 @@ class Backlog:
         if self._limits.max_bytes is not None:
             totals = np.cumsum(sizes[order])
             allowed = min(allowed, int(np.searchsorted(totals, self._limits.max_bytes, "right")))
-        # What was counted of a pubend ends somewhere; behind that nothing is known of it.
+        # Rows of a pubend are counted up to some tick; beyond it they are unknown.
         known = min((each.to for each in counted if self._has_enough(each)), default=None)
         if allowed >= len(ticks):
             return known
@@ -155,7 +154,7 @@ def _add(counted: Counted, frame: Frame) -> None:
 
 
 def _forget(counted: Counted, low: Tick) -> None:
-    """The query has read up to ``low``."""
+    """Drop the counts below ``low``, which the query has read."""
     kept = [
         (ticks[ticks >= low], sizes[ticks >= low])
         for ticks, sizes in zip(counted.ticks, counted.sizes, strict=True)

@@ -1,7 +1,7 @@
 """The streaming source: ``spark.readStream.format("penstock")``.
 
-The reader lives twice.  One long-lived copy in a process beside the driver answers for offsets and
-plans batches; pickled copies in the tasks read.  They share nothing but the offsets.
+The reader exists twice.  One long-lived copy in a process beside the driver answers offset requests
+and plans batches; pickled copies in the tasks read.  They share only the offsets.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from penstock.spark.source.stream_plan import Backlog, Limits
 from penstock.spark.source.streams import Streams
 
 LONGEST_SILENCE: Final[Duration] = 10 * MINUTE
-"""After so much silence a query moves on with an empty batch: a log that is trimmed while nothing
-is published must not overtake it, or silence would look like loss."""
+"""After this much silence a query advances with an empty batch: otherwise a log that is trimmed
+while nothing is published would overtake it, and silence would look like loss."""
 
 
 class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offsets, plans and reads of one streaming query."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
-        """``schema`` was checked."""
+        """``schema`` must have been checked."""
         self._options = options
         self._schema = schema
         self._begin()
@@ -64,18 +64,18 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._held_back_since_s: float | None = None
 
     def __getstate__(self) -> tuple[SourceOptions, StructType]:
-        """A task gets what it was asked to read, and no connection."""
+        """A task gets the options and the schema, but no connection."""
         return self._options, self._schema
 
     def __setstate__(self, state: tuple[SourceOptions, StructType]) -> None:
-        """Begin anew in another process."""
+        """Start afresh in another process."""
         self._options, self._schema = state
         self._begin()
 
     # -- offsets ----------------------------------------------------------------------------
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Where the query begins; always the same answer in one process."""
+        """Where the query begins; always the same answer within one process."""
         if self._first is None:
             streams = self._streams.bounds()
             start = resolve(self._options.starting, streams, "startingOffsets")
@@ -86,7 +86,7 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._first.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """One of the limits that are set; which one makes no difference, since all are applied."""
+        """One of the configured limits; any of them will do, since all are applied."""
         options = self._options
         if options.max_rows is not None:
             return ReadMaxRows(options.max_rows)
@@ -95,12 +95,12 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if options.min_rows is not None:
             return ReadMinRows(options.min_rows)
         if options.max_span_ns is not None:
-            # Spark has no limit on time; any that is not "all" says that there is one.
+            # Spark has no limit on time; any limit other than "all" tells it that there is one.
             return ReadMaxRows(2**63 - 1)
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """Where the next batch ends; the same as ``start`` if there is nothing to read."""
+        """Where the next batch ends; equal to ``start`` if there is nothing to read."""
         streams = self._streams.bounds()
         begin = StreamOffset.from_json(start)
         if begin.initial and self._first is not None:
@@ -123,18 +123,18 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return StreamOffset({**begin.next, **ends}, begin.start, begin.hosts).to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """How far the streams have come, for the query's metrics."""
+        """The heads of the streams, for the query's metrics."""
         streams = self._streams.bounds()
         heads = {pubend: bounds.head for pubend, bounds in streams.items()}
         hosts = {pubend: bounds.broker for pubend, bounds in streams.items()}
         return StreamOffset(heads, heads, hosts).to_json()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Read what is there now and no more."""
+        """Read only what is stored now."""
         self._target = {pubend: bounds.head for pubend, bounds in self._streams.bounds().items()}
 
     def _is_idle(self, lows: Mapping[str, Tick], streams: Mapping[str, StreamBounds]) -> bool:
-        """Whether there is only silence, and not so much of it that the query must move on."""
+        """Whether there is only silence, and not so much that the query must advance."""
         return not any(
             lows[pubend] < bounds.rows_end or bounds.head - lows[pubend] > LONGEST_SILENCE
             for pubend, bounds in streams.items()
@@ -148,7 +148,7 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {pubend: min(head, target.get(pubend, 0)) for pubend, head in heads.items()}
 
     def _is_held_back(self, lows: Mapping[str, Tick], heads: Mapping[str, Tick]) -> bool:
-        """Whether there are too few rows yet, and it is not too long since there were some."""
+        """Whether there are too few rows yet, and the maximum delay has not passed."""
         wanted = self._options.min_rows
         if wanted is None or self._target is not None:
             return False
@@ -189,9 +189,9 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_arrow(self._options, rows, partition.pieces)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Everything before ``end`` is done: the log may let it go, if a cursor held it."""
+        """Everything before ``end`` is processed: move the query's cursor, if it has one."""
         self._streams.hold(StreamOffset.from_json(end).next)
 
     def stop(self) -> None:
-        """The query is over."""
+        """Close the connection."""
         self._streams.close()

@@ -1,4 +1,4 @@
-"""The driver's view of the streams: which pubends a query reads, and how far each has come."""
+"""The driver's view of the streams: the pubends that a query reads, and their heads."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from fnmatch import fnmatchcase
 
 from penstock.client.blocking import client as blocking
 from penstock.core.intervals import Tick
-from penstock.services.guaranteed.links import is_own_stream
+from penstock.core.trace import is_own_stream
 from penstock.services.guaranteed.messages import StreamBounds
 from penstock.spark.source.options import BadOption, SourceOptions
 from penstock.spark.source.read import open_client
 
 
 class Streams:
-    """Asks a broker, over one connection that is made when it is needed and kept.
+    """Asks a broker over one connection, which is opened on demand and kept.
 
-    It is not pickled: a task makes a connection of its own.
+    It is not pickled: a task opens its own connection.
     """
 
     def __init__(self, options: SourceOptions) -> None:
-        """Nothing is asked yet."""
         self._options = options
         self._client: blocking.Client | None = None
 
@@ -32,11 +31,11 @@ class Streams:
         return self._client
 
     def bounds(self) -> dict[str, StreamBounds]:
-        """What can be read now of each pubend that the query reads."""
+        """What can be read now of each of the query's pubends."""
         return chosen(self._options, self.client.streams())
 
     def hold(self, ticks: Mapping[str, Tick]) -> None:
-        """Have the logs keep everything from these ticks on, if the query has a cursor."""
+        """Make the logs keep everything from these ticks on, if the query has a cursor."""
         if self._options.cursor:
             self.client.move_cursor(self._options.cursor, ticks)
 
@@ -48,7 +47,7 @@ class Streams:
 
 
 def chosen(options: SourceOptions, streams: Mapping[str, StreamBounds]) -> dict[str, StreamBounds]:
-    """The pubends that the option names, by patterns with ``*``; without it, all of the users'."""
+    """The pubends that match the option's patterns; by default all except brokers' own."""
     if not options.pubends:
         return {
             pubend: bounds

@@ -1,1 +1,1 @@
-"""Simulations as Spark tasks."""
+"""Sweeps: simulations as Spark tasks."""

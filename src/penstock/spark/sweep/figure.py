@@ -23,7 +23,7 @@ def draw_sweep(
     parameters: Mapping[str, Sequence[Any]],
     out: Path,
 ) -> list[Path]:
-    """Draw a measure; returns the files, none if no run has a value of it."""
+    """Draw a measure; returns the files, none if no run has a value for it."""
     own = [each for each in estimates if each.measure == measure]
     if not own:
         return []
@@ -40,7 +40,7 @@ def draw_sweep(
     axis.set_xlabel(across)
     axis.set_ylabel(measure)
     axis.set_ylim(bottom=0)
-    axis.set_title(f"{sweep}: median and 5 … 95 % of the seeds", loc="left", fontsize="medium")
+    axis.set_title(f"{sweep}: median, 5th to 95th percentile", loc="left", fontsize="medium")
     finished(axis)
     out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{sweep}-{measure}.{extension}" for extension in EXTENSIONS]
@@ -51,7 +51,7 @@ def draw_sweep(
 
 
 def axis_of(parameters: Mapping[str, Sequence[Any]]) -> str:
-    """The parameter along the axis: the numeric one with the most values, or else any."""
+    """The parameter of the x axis: the numeric one with the most values, or else any."""
     if not parameters:
         return ""
     return max(parameters, key=lambda name: (_numeric(parameters[name]), len(parameters[name])))
@@ -72,7 +72,7 @@ def _place(estimate: Estimate, across: str, parameters: Mapping[str, Sequence[An
 def curves_of(
     estimates: Sequence[Estimate], across: str, parameters: Mapping[str, Sequence[Any]]
 ) -> dict[str, list[Estimate]]:
-    """The estimates along the axis, for each choice of the other parameters that vary."""
+    """The estimates along the axis, for each combination of the other varying parameters."""
     others = [name for name, values in parameters.items() if name != across and len(values) > 1]
     curves: dict[str, list[Estimate]] = {}
     for each in estimates:

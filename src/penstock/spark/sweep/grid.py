@@ -1,14 +1,14 @@
-"""The points of a sweep: which values are put where into a scenario.
+"""The points of a sweep: the values that replace those of a scenario file.
 
 1. A parameter is ``PATH=VALUES``.  Values are a list ``a,b,c`` or a range ``first:last:step`` that
-   includes both ends.  ``true``, ``false`` and numbers are what they look like; the rest is text.
-2. A path is the way through the scenario file, with dots: ``duration_s``,
-   ``links.pb-ib.bandwidth_bytes_per_s``, ``publishers.p.rate_msgs_per_s``, ``faults.0.at_s``.  Of
-   several tables one is chosen by its name, a link by its two ends, or any by its number from 0.
-   ``guaranteed.…`` and ``congestion.…`` stand for ``parameters.guaranteed.…`` and
+   includes both ends.  ``true``, ``false`` and numbers are parsed as such; the rest is text.
+2. A path leads through the scenario file, with dots: ``duration_s``,
+   ``links.pb-ib.bandwidth_bytes_per_s``, ``publishers.p.rate_msgs_per_s``, ``faults.0.at_s``.  One
+   of several tables is chosen by its name, a link by its two ends, or any by its number from 0.
+   ``guaranteed.…`` and ``congestion.…`` are short for ``parameters.guaranteed.…`` and
    ``parameters.guaranteed.congestion.…``.
-3. The points are all combinations.  Each is put into the file and checked like a file of its own:
-   what is wrong is known before anything runs.
+3. The points are all combinations.  Each is substituted and checked like a file of its own, so that
+   errors are found before anything runs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Point: TypeAlias = dict[str, Value]
 """A value for each path, as the paths were given."""
 
 MAX_RUNS: Final = 10_000
-"""Points times seeds: hours of a large machine, and what one command should start by mistake."""
+"""Points times seeds: hours of a large machine; bounds what one command starts by mistake."""
 
 SHORT: Final = {
     "guaranteed": ("parameters", "guaranteed"),
@@ -42,26 +42,25 @@ SHORT: Final = {
 
 
 class SweepError(ValueError):
-    """A sweep cannot be run; the message names the parameter and what to do."""
+    """A sweep cannot be run; the message names the parameter and the remedy."""
 
 
 class Grid(msgspec.Struct, frozen=True):
-    """A scenario file, and the points that it is run at."""
+    """A scenario file, and the points at which it is run."""
 
     raw: dict[str, Any]
     parameters: dict[str, list[Value]]
     points: list[Point]
     name: str
-    """The scenario's, or the file's where that is no name for files and runs."""
+    """The scenario's name, or the file's if that cannot name files and runs."""
     service: str | None = None
-    """Whose form the file has; None is that of brokers."""
+    """The service whose format the file has; None for a scenario of brokers."""
 
     def scenario(self, point: Mapping[str, Value]) -> Scenario:
-        """The scenario of brokers at a point."""
         return scenario_at(self.raw, point)
 
     def measures(self) -> dict[str, str]:
-        """What can be measured of its runs, each with what it is; the first is the usual one."""
+        """The measures of its runs with their descriptions; the first is the default."""
         if self.service is None:
             return MEASURES
         return {**service_run_at(self.service, self.raw, self.points[0], 1).measures, **MEASURES}
@@ -79,7 +78,7 @@ def build_grid(path: Path, texts: Sequence[str]) -> Grid:
     for text in texts:
         name, values = parse_parameter(text)
         if name in parameters:
-            raise SweepError(f"--param {text}: {name} is given twice; put its values into one")
+            raise SweepError(f"--param {text}: {name} is given twice; give all its values at once")
         parameters[name] = values
     combinations = itertools.product(*parameters.values())
     points = [dict(zip(parameters, values, strict=True)) for values in combinations]
@@ -102,7 +101,7 @@ def check_at(service: str | None, raw: Mapping[str, Any], point: Mapping[str, Va
 
 
 def parse_parameter(text: str) -> tuple[str, list[Value]]:
-    """``PATH=VALUES`` as a path and its values; raises ``SweepError``."""
+    """Parse ``PATH=VALUES``; raises ``SweepError``."""
     name, separator, values = text.partition("=")
     if not (separator and name and values):
         raise SweepError(
@@ -113,7 +112,7 @@ def parse_parameter(text: str) -> tuple[str, list[Value]]:
         return name, _range(text, values)
     found = [_value(each) for each in values.split(",")]
     if len(set(map(repr, found))) < len(found) or "" in found:
-        raise SweepError(f"--param {text}: a value is empty or stands twice")
+        raise SweepError(f"--param {text}: a value is empty or given twice")
     return name, found
 
 
@@ -125,11 +124,11 @@ def _range(text: str, values: str) -> list[Value]:
         raise SweepError(f"--param {text}: a range is first:last:step, three numbers") from None
     if not finite or step <= 0 or last < first:
         raise SweepError(
-            f"--param {text}: the step is more than 0 and the last not before the first"
+            f"--param {text}: the step must be positive and the last not before the first"
         )
     count = int((last - first) / step) + 1
     if count > MAX_RUNS:
-        raise SweepError(f"--param {text}: {count} values; {MAX_RUNS} runs at most")
+        raise SweepError(f"--param {text}: {count} values; at most {MAX_RUNS} runs are allowed")
     return [_value(str(first + number * step)) for number in range(count)]
 
 
@@ -145,21 +144,21 @@ def _value(text: str) -> Value:
 
 
 def scenario_at(raw: Mapping[str, Any], point: Mapping[str, Value]) -> Scenario:
-    """A scenario file with values put in, checked; raises ``ScenarioError``."""
+    """A scenario file with substituted values, checked; raises ``ScenarioError``."""
     return parse_scenario(_changed(raw, point, SHORT))
 
 
 def service_run_at(
     service: str, raw: Mapping[str, Any], point: Mapping[str, Value], seed: int
 ) -> ServiceRun:
-    """The same for a service with a form of its own, to be simulated."""
+    """The same for a service with its own scenario format, for the simulator."""
     return prepare(service, _changed(raw, point, {}), "sim", seed)
 
 
 def _changed(
     raw: Mapping[str, Any], point: Mapping[str, Value], short: Mapping[str, tuple[str, ...]]
 ) -> dict[str, Any]:
-    """What the file would say with these values."""
+    """The file's tables with these values."""
     changed = copy.deepcopy(dict(raw))
     for path, value in point.items():
         first, *rest = path.split(".")
@@ -173,11 +172,11 @@ def _put(raw: dict[str, Any], steps: Sequence[str], path: str, value: Value) -> 
     for step in way:
         at = _chosen(at, step, path) if isinstance(at, list) else at.setdefault(step, {})
         if not isinstance(at, dict | list):
-            raise ScenarioError(f"{path}: {step!r} is a value and has nothing inside")
+            raise ScenarioError(f"{path}: {step!r} is a value, not a table")
     if isinstance(at, dict):
         at[key] = value
     elif isinstance(_chosen(at, key, path), dict | list):
-        raise ScenarioError(f"{path}: say which one and which key, such as {path}.KEY")
+        raise ScenarioError(f"{path}: name one table and a key, such as {path}.KEY")
     else:
         at[int(key)] = value
 

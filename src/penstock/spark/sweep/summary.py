@@ -1,7 +1,7 @@
-"""What a sweep found: for each point the median over its seeds, and an interval, by Spark.
+"""The result of a sweep: for each point the median over its seeds, and an interval, by Spark.
 
 The interval holds ``INTERVAL`` of the seeds: from the 5th to the 95th percentile.  A run that never
-recovers has no recovery time; how many of the seeds have one is counted beside the median.
+recovers has no recovery time; the number of seeds with one is given beside the median.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class Estimate(msgspec.Struct, frozen=True):
     low: float
     high: float
     seeds: int
-    """How many runs have a value."""
+    """The number of runs with a value."""
 
 
 class SweepSummary(msgspec.Struct, frozen=True):
-    """Everything that a sweep found."""
+    """The result of a sweep."""
 
     sweep: str
     runs: int
     failed: dict[str, str]
-    """Runs that did not end, and why."""
+    """Runs that did not finish, with the reason."""
     estimates: list[Estimate]
 
 
@@ -55,7 +55,7 @@ def run_measures(rows: DataFrame) -> DataFrame:
         return sql.when(sql.col(column) == is_value, sql.col(value))
 
     def total(counter: str) -> Column:
-        """All messages of a counter over the seconds of the run."""
+        """All messages of a counter per second of the run."""
         seconds = seconds_of(sql.max("ended_ns") - sql.min("began_ns"))
         return sql.try_divide(sql.sum(where("metric", counter, "messages")), seconds)
 
@@ -91,7 +91,7 @@ def run_measures(rows: DataFrame) -> DataFrame:
 
 
 def summarise(spark: SparkSession, lake: Lake, sweep: str, jobs: Sequence[str]) -> SweepSummary:
-    """Reduce the runs of a sweep; raises ``LakeError`` if one is not in the lake."""
+    """Aggregate the runs of a sweep; raises ``LakeError`` if one is not in the lake."""
     snapshot = lake.snapshot()
     runs = chosen_runs(lake, snapshot, jobs)
     rows = read_files(spark, lake, snapshot.of_runs(runs)).cache()
@@ -137,8 +137,7 @@ def _estimate(row: Mapping[str, Any]) -> Estimate:
 
 
 def _order(estimate: Estimate) -> tuple[int, str, list[tuple[bool, Any]]]:
-    """By measure, a service's own first; then by the values of the parameters, numbers before
-    words."""
+    """By measure, a service's own first; then by parameter values, numbers before words."""
     values = estimate.parameters.values()
     keys = [(isinstance(value, str), value) for value in values]
     measure = estimate.measure

@@ -1,12 +1,12 @@
-"""Sweeps: simulations as Spark tasks, their telemetry landed in a lake.
+"""Sweeps: runs simulations as Spark tasks, and lands their telemetry in a lake.
 
 1. Every point of the grid is run with every seed, each run as one task: a simulation takes seconds
-   to minutes, so that a task's overhead does not show and the last one to finish delays little.
-2. A task gives the run's telemetry, and what the run says of itself (``run_records``), as
-   Arrow batches in the lake's schema; Spark writes them, and one commit lands a chunk of runs.
-   What is landed stays if the sweep is stopped.
-3. A simulation depends on its point and seed alone: a run of the same name replaces the one before.
-4. A simulation that fails is a run with one record, ``failed``, that says why.
+   to minutes, so that a task's overhead is negligible and the last one to finish delays little.
+2. A task returns the run's telemetry, and the run's own records (``run_records``), as Arrow batches
+   in the lake's schema; Spark writes them, and one commit lands a chunk of runs.  Landed runs stay
+   if the sweep is stopped.
+3. A simulation depends only on its point and seed: a run replaces an earlier one of the same name.
+4. A simulation that fails is a run with one record, ``failed``, with the reason.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from penstock.spark.lake.writer import day_of
 from penstock.spark.sweep.grid import Grid, Point, service_run_at
 
 RUNS_A_SLOT: Final = 8
-"""Runs of a chunk for each task that Spark runs at once: what is idle at its end is an eighth."""
+"""Runs of a chunk per concurrent Spark task: at most an eighth of the time is idle at its end."""
 
 BATCH_ROWS: Final = 10_000
-"""Rows of one Arrow batch that a task hands to Spark."""
+"""Rows of one Arrow batch that a task returns to Spark."""
 
 LOOK_EVERY_S: Final = 0.2
-"""How often the progress is looked at."""
+"""How often the progress is polled."""
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ def run_sweep(
     jobs: list[Job],
     progress: Callable[[int], None],
 ) -> None:
-    """Run everything and land it; ``progress`` hears how many runs are done."""
+    """Run everything and land it; ``progress`` receives the number of finished runs."""
     size = RUNS_A_SLOT * spark.sparkContext.defaultParallelism
     for first in range(0, len(jobs), size):
         chunk = jobs[first : first + size]
@@ -88,7 +88,7 @@ def _watched(
     done_before: int,
     progress: Callable[[int], None],
 ) -> list[DataFile]:
-    """Do the work in a thread, and tell how many of its tasks are done meanwhile."""
+    """Do the work in a thread, and meanwhile report how many of its tasks are done."""
     tracker = spark.sparkContext.statusTracker()
     most = 0
     with ThreadPoolExecutor(1) as pool:
@@ -97,11 +97,11 @@ def _watched(
             while not wait([writing], LOOK_EVERY_S).done:
                 stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
                 done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
-                # A stage that has ended is not active any more: what was done stays done.
+                # A finished stage is no longer active: keep the count that was reached.
                 most = max(most, done)
                 progress(done_before + most)
         except BaseException:
-            # Somebody wants to stop, and the thread would wait for the whole chunk.
+            # Interrupted: without this the thread would wait for the whole chunk.
             spark.sparkContext.cancelAllJobs()
             raise
         return writing.result()
@@ -110,7 +110,7 @@ def _watched(
 def _simulate(
     sweep: str, grid: Grid, jobs: list[Job], numbers: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """What a task does: the runs with these numbers, as rows of the lake."""
+    """The work of a task: the runs with these numbers, as rows of the lake."""
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             job = jobs[number]
@@ -123,7 +123,7 @@ def _records(sweep: str, grid: Grid, job: Job) -> list[TraceRecord]:
     try:
         return _service_records(sweep, grid, job) if grid.service else _run(sweep, grid, job)
     except Exception as error:
-        # One bad run among thousands is a result like the others, and is told with them.
+        # One failed run among thousands is a result like the others, and is reported with them.
         return failure_records(_facts(sweep, grid, job), f"{type(error).__name__}: {error}")
 
 
@@ -132,14 +132,14 @@ def _facts(sweep: str, grid: Grid, job: Job) -> RunFacts:
 
 
 def _run(sweep: str, grid: Grid, job: Job) -> list[TraceRecord]:
-    """A scenario of brokers."""
+    """Run a scenario of brokers."""
     scenario = grid.scenario(job.point)
     result = run(scenario, SimRun(scenario, job.seed, Telemetry()))
     return [*result.telemetry.records, *run_records(result, job.point, sweep)]
 
 
 def _service_records(sweep: str, grid: Grid, job: Job) -> list[TraceRecord]:
-    """A scenario in the form of another service."""
+    """Run a scenario of another service."""
     assert grid.service is not None
     prepared = service_run_at(grid.service, grid.raw, job.point, job.seed)
     telemetry = Telemetry()

@@ -107,7 +107,7 @@ class Segment:
         return max(end - SEGMENT_HEADER_BYTES, 0)
 
 
-class Group(msgspec.Struct, frozen=True):
+class WrittenGroup(msgspec.Struct, frozen=True):
     """What one write put into a segment; not durable before the sync."""
 
     placed: list[tuple[Tick, int]]
@@ -140,7 +140,7 @@ class SegmentWriter:
                 return count
         return len(appends)
 
-    def write(self, appends: Sequence[Append]) -> Group:
+    def write(self, appends: Sequence[Append]) -> WrittenGroup:
         """Write a commit group; the caller has made sure that it fits."""
         start = offset = self._end
         buffers: list[Chunk] = []
@@ -172,7 +172,7 @@ class SegmentWriter:
             self._terminate()
         self._sealed = self._sealed and not count
         lows = [append.low for append in appends[:count]]
-        return Group(list(zip(lows, offsets[:count], strict=True)), self._end, error)
+        return WrittenGroup(list(zip(lows, offsets[:count], strict=True)), self._end, error)
 
     def sync(self) -> None:
         """Make everything written durable."""

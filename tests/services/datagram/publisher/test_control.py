@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.content.codec.wire import encoded_size
+from penstock.content.codec.size import encoded_size
 from penstock.core.clock import SECOND
 from penstock.services.datagram.messages import EchoRequest, Publication
 from penstock.services.datagram.parameters import DatagramParameters
-from penstock.services.datagram.publisher.control import PublisherControl, QueueFull, TooLarge
+from penstock.services.datagram.publisher.control import PublishingControl, QueueFull, TooLarge
 from penstock.services.datagram.subscriber.publication_record import ENCODING_BYTES
 
 from ..conftest import NOW, PUBLISHER, SUBSCRIBER, feedback
@@ -18,15 +18,15 @@ from ..conftest import NOW, PUBLISHER, SUBSCRIBER, feedback
 A, B = {"kind": "a"}, {"kind": "b"}
 
 
-def publisher(**settings: object) -> PublisherControl:
-    return PublisherControl(
+def publisher(**settings: object) -> PublishingControl:
+    return PublishingControl(
         PUBLISHER,
         DatagramParameters(**settings),  # type: ignore[arg-type]
         now=NOW,
     )
 
 
-def limited(quota: float = 1.0, **settings: object) -> PublisherControl:
+def limited(quota: float = 1.0, **settings: object) -> PublishingControl:
     """A publisher whose messages of kind a may go at this rate."""
     control = publisher(**settings)
     control.feedback(feedback("kind = 'a'", quota), NOW)

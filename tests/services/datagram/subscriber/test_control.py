@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from penstock.content.codec.wire import encoded_size
+from penstock.content.codec.size import encoded_size
 from penstock.content.selectors.parser import parse
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.services.datagram.messages import EchoReply, EchoRequest, Feedback, FlowTag
 from penstock.services.datagram.parameters import DatagramParameters
-from penstock.services.datagram.subscriber.control import SILENT_NS, SubscriberControl
+from penstock.services.datagram.subscriber.control import SILENT_NS, SubscribingControl
 
 from ..conftest import NOW, PUBLISHER, SUBSCRIBER, publication
 
 
-def control(law: str = "paper") -> SubscriberControl:
+def control(law: str = "paper") -> SubscribingControl:
     parameters = DatagramParameters(law=law)  # type: ignore[arg-type]
-    made = SubscriberControl(SUBSCRIBER, parameters)
+    made = SubscribingControl(SUBSCRIBER, parameters)
     made.add_filter(1, parse("kind = 'wanted'"))
     return made
 
@@ -50,7 +50,7 @@ def test_a_limiting_receiver_reports() -> None:
 
 
 def test_reports_fit_datagrams() -> None:
-    made = SubscriberControl(SUBSCRIBER, DatagramParameters(law="paper"))
+    made = SubscribingControl(SUBSCRIBER, DatagramParameters(law="paper"))
     for number in range(1, 41):
         made.add_filter(number, parse(f"kind = 'wanted' AND n <> {number} AND s <> '{'x' * 100}'"))
     flows = tuple(FlowTag(SUBSCRIBER, number, 1, 0) for number in range(1, 41))

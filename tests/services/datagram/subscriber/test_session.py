@@ -8,6 +8,7 @@ from penstock.content.bloom.encoding import encode_filter, encode_message
 from penstock.content.selectors.parser import parse
 from penstock.core.clock import MILLISECOND, SECOND, Instant
 from penstock.services.datagram.laws.equation import allowed_rate
+from penstock.services.datagram.laws.improved import DelayFirstLaw
 from penstock.services.datagram.messages import FlowTag
 from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.datagram.subscriber.publication_record import write_record
@@ -152,10 +153,10 @@ def test_a_decision_is_due_once_in_a_round_trip_and_only_if_something_came() -> 
 def test_when_the_papers_law_takes_over_it_begins_at_the_present_rate() -> None:
     made = session(law="improved")
     now = receive(made, [1, 2, 4, 5, 6, 8], tagged=True)
-    # Losses that go on, a few seconds apart, are those of somebody who does not listen to delay.
+    # Losses that repeat, a few seconds apart, come from traffic that does not react to delay.
     now = receive(made, [9, 11], tagged=True, begin=now + 2 * SECOND)
-    assert made.delay_law is not None
-    assert not made.delay_law.in_force(now)
+    assert isinstance(made.law, DelayFirstLaw)
+    assert not made.law.delay.in_force(now)
     now = receive(made, range(12, 40), tagged=True, begin=now)
     made.decide(ONE, now)
     assert made.allowed_msgs_per_s == pytest.approx(100.0, rel=0.15)

@@ -1,10 +1,13 @@
-"""Which estimate steers a sender: in small groups there are never many copies to count."""
+"""The measures of a sender: in small groups there are never many copies to count."""
 
 from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from penstock.services.gossip.laws.adaptation import Adaptation
+from penstock.services.gossip.laws.choice import chosen_law
 from penstock.services.gossip.parameters import GossipParameters
 
 PARAMETERS = GossipParameters(law="improved")
@@ -12,7 +15,7 @@ PARAMETERS = GossipParameters(law="improved")
 
 def after_rounds(rounds: int, *, members: int, dropping: bool = False) -> Adaptation:
     """A sender that always wants more, and of whose events nobody sends a copy back."""
-    made = Adaptation(PARAMETERS, 1, size_random=Random(1), draw_random=Random(2))
+    made = Adaptation(PARAMETERS, chosen_law(PARAMETERS, Random(2)), 1, Random(1))
     for _ in range(rounds):
         made.published(5)
         if dropping:
@@ -40,3 +43,28 @@ def test_a_larger_group_is_steered_by_copies() -> None:
 
     assert not large.reaches_everybody
     assert large.rate_msgs_per_s < PARAMETERS.adaptation.initial_rate_msgs_per_s
+
+
+def test_copies_are_the_laws_target_until_something_arrives() -> None:
+    adaptation = after_rounds(0, members=9)
+    assert adaptation.copies == adaptation.steering.copies_target
+
+    adaptation.published(10)
+    adaptation.arrived(25, [])
+
+    assert adaptation.copies == pytest.approx(2.5)
+
+
+def test_drops_move_the_average_age() -> None:
+    adaptation = after_rounds(0, members=9)
+    assert adaptation.average_age == 6.0
+
+    adaptation.would_drop([1])
+
+    assert adaptation.average_age == pytest.approx(0.8 * 6.0 + 0.2 * 1)
+
+
+def test_a_smaller_own_buffer_is_the_minimum_at_once() -> None:
+    adaptation = after_rounds(0, members=9)
+    adaptation.resize(30)
+    assert adaptation.minimum_buffer_events == 30

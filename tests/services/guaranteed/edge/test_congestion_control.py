@@ -8,6 +8,7 @@ from penstock.content.rows.frame import Frame
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.services.guaranteed.edge.congestion_control import EdgeControl
 from penstock.services.guaranteed.edge.stream import EdgeStream
+from penstock.services.guaranteed.laws.congestion_law import congestion_law
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 from penstock.services.guaranteed.laws.nack_window import Answer, RecoveryNackWindow
 from penstock.services.guaranteed.messages import DownstreamCongestionQuery, UpstreamCongestionAlert
@@ -22,7 +23,8 @@ def edge(law: str = "paper") -> EdgeControl:
     parameters = GuaranteedParameters(congestion=congestion)
     window = RecoveryNackWindow(congestion, unit=parameters.nack_unit_ns, largest=WINDOW)
     stream = EdgeStream("p", "*", 0, window, parameters, receive_window=WINDOW)
-    return EdgeControl("sb", stream, congestion, silence_interval_ns=SECOND, now=0)
+    law_in_force = congestion_law(congestion)
+    return EdgeControl("sb", stream, congestion, law_in_force, silence_interval_ns=SECOND, now=0)
 
 
 def query(position: int) -> DownstreamCongestionQuery:

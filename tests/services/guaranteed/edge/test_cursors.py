@@ -27,7 +27,7 @@ class Bench:
 
     def move(self, name: str, *, forget: bool = False, **ticks: int) -> list[Effect]:
         out: list[Effect] = []
-        self.cursors.move("job", MoveCursor(name, ticks, forget), out)
+        self.cursors.move("job", MoveCursor(name, ticks, forget), 0, out)
         self.unsaved += [effect for effect in out if isinstance(effect, PersistState)]
         return [effect for effect in out if not isinstance(effect, PersistState)]
 
@@ -99,7 +99,9 @@ def test_a_disk_that_refuses_leaves_the_cursor_where_it_was() -> None:
     bench.move("c", p=5)
     bench.save()
     bench.move("c", p=9)
-    assert bench.save("the disk is full") == [CursorMoved("c", {"p": 5}, "the disk is full")]
+    assert bench.save("the disk is full") == [
+        CursorMoved("c", {"p": 5}, problem="the disk is full")
+    ]
     assert bench.claim("p") == 5
 
 
@@ -117,7 +119,7 @@ def test_there_is_a_bound_on_cursors() -> None:
     bench = Bench(limit=1)
     bench.move("c", p=5)
     bench.save()
-    refusal = CursorMoved("d", {}, "this broker already keeps 1 cursors, the most allowed")
+    refusal = CursorMoved("d", problem="this broker already keeps 1 cursors, the most allowed")
     assert bench.move("d", p=5) == [Send("job", refusal, Priority.CONTROL)]
     assert bench.move("c", p=6) == []
 

@@ -81,20 +81,28 @@ class Bench:
         self.out = [effect for effect in self.out if not isinstance(effect, kind)]
         return found
 
+    def client(self, session: str, message: Any) -> None:
+        """A client's message."""
+        self.edge.handlers[type(message)](session, message, self.now, self.out)
+
+    def relay(self, message: Any) -> None:
+        """A message of the relay of the same broker."""
+        self.edge.relay_handlers[type(message)](LOCAL_RELAY, message, self.now, self.out)
+
     def subscribe(self, name: str, selector: str = "TRUE", session: str = "c", **more: Any) -> None:
         message = Subscribe(name, selector, **more)
-        self.edge.subscribe(session, message, self.now, self.out)
+        self.client(session, message)
         self.edge.check_invariants()
 
     def confirm(self, tick: int = START, earliest: int = 0) -> None:
         updates = self.said(SubscriptionUpdate)
         self.version = updates[-1].version if updates else self.version
         word = SubscriptionConfirmed("pb", self.version, {"p": tick}, {"p": earliest})
-        self.edge.confirmed(word, self.now, self.out)
+        self.relay(word)
         self.edge.check_invariants()
 
     def hear(self, part: Frame, answer_for: str | None = None, *, more: bool = False) -> None:
-        self.edge.knowledge(Knowledge("p", part, answer_for, more), self.now, self.out)
+        self.relay(Knowledge("p", part, answer_for, more))
         self.edge.check_invariants()
 
     def rows(self, subscription: str) -> list[int]:
@@ -318,7 +326,8 @@ def test_a_reader_that_makes_room_gets_the_next_slice() -> None:
     bench.deadline(1)
     assert START + 10 not in bench.rows("s")
 
-    bench.edge.taken("c", Taken("s", 1 << 20), 1, bench.out)
+    bench.now = 1
+    bench.client("c", Taken("s", 1 << 20))
     assert bench.rows("s")[-2:] == [START, START + 10]
 
 
@@ -349,7 +358,8 @@ def test_a_subscriber_that_does_not_read_does_not_fetch_more_of_the_past() -> No
     bench = reader_of_the_past_without_room()
     assert bench.said(Nack) == []
 
-    bench.edge.taken("c", Taken("s", 1 << 20), 1, bench.out)
+    bench.now = 1
+    bench.client("c", Taken("s", 1 << 20))
     assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", ANSWER_BYTES)]
 
 
@@ -424,7 +434,7 @@ class SlowReader:
         """The reader takes what it has, and the log answers what is asked for because of that."""
         bench = self.bench
         bench.now += 1
-        bench.edge.taken("c", Taken("slow", 1 << 20), bench.now, bench.out)
+        bench.client("c", Taken("slow", 1 << 20))
         while nacks := bench.said(Nack):
             for nack in nacks:
                 ((low, high),) = nack.intervals
@@ -512,7 +522,7 @@ def test_a_subscriber_of_the_past_that_stops_reading_is_not_asked_for_again() ->
     bench.edge.path_changed("pb", bench.now, bench.out)
     assert bench.said(Nack) == []
 
-    bench.edge.taken("c", Taken("s", 1 << 20), bench.now, bench.out)
+    bench.client("c", Taken("s", 1 << 20))
     assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", ANSWER_BYTES)]
 
 
@@ -550,7 +560,7 @@ def test_ending_a_subscription_gives_up_what_nobody_else_wants() -> None:
     bench.subscribe("s", "even = TRUE")
     bench.subscribe("t", "even = TRUE", session="d")
     bench.said(SubscriptionUpdate)
-    bench.edge.unsubscribe("c", Unsubscribe("s"), 0, bench.out)
+    bench.client("c", Unsubscribe("s"))
     assert bench.said(SubscriptionUpdate) == []
     assert bench.said(Unsubscribed) == [Unsubscribed("s")]
 
@@ -642,7 +652,7 @@ def test_a_durable_subscription_resumes_at_what_was_consumed() -> None:
     bench.save()
     bench.claims_saved()
     bench.hear(frame(START, START + 10, 1001, 1005))
-    bench.edge.consumed("c", Consumed("s", {"p": 1002}), 0)
+    bench.client("c", Consumed("s", {"p": 1002}))
     bench.edge.session_closed("c", 0, bench.out)
     bench.said(Subscribed)
     bench.subscribe("s", session="d", durable=True)
@@ -657,7 +667,7 @@ def test_the_claim_of_a_durable_subscription_follows_what_was_saved() -> None:
     bench.save()
     bench.claims_saved()
     bench.hear(frame(START, START + 10, 1001, 1005))
-    bench.edge.consumed("c", Consumed("s", {"p": 1002}), 0)
+    bench.client("c", Consumed("s", {"p": 1002}))
     bench.deadline(SECOND // 2)
     bench.deadline(SECOND)
     assert claims(bench) == [{"p": DurableClaim(START, HOLDER)}]
@@ -682,7 +692,7 @@ def test_a_subscription_that_is_deleted_while_nobody_reads_it_is_released_at_onc
     bench.save()
     bench.claims_saved()
     bench.edge.session_closed("c", 0, bench.out)
-    bench.edge.unsubscribe("operator", Unsubscribe("s", forget=True), 0, bench.out)
+    bench.client("operator", Unsubscribe("s", forget=True))
     assert bench.said(Unsubscribed) == [], "it is not gone before that is on disk"
 
     bench.save()
@@ -735,7 +745,7 @@ def test_a_subscriber_that_says_goodbye_claims_nothing_afterwards() -> None:
     bench = Bench()
     bench.subscribe("s")
     bench.confirm()
-    bench.edge.unsubscribe("c", Unsubscribe("s"), 0, bench.out)
+    bench.client("c", Unsubscribe("s"))
     bench.deadline(SECOND)
 
     (release,) = bench.said(Acknowledgement)
@@ -747,7 +757,7 @@ def test_a_release_is_repeated_until_the_source_has_heard_it() -> None:
     bench.save()
     bench.claims_saved()
     bench.edge.session_closed("c", 0, bench.out)
-    bench.edge.unsubscribe("operator", Unsubscribe("s", forget=True), 0, bench.out)
+    bench.client("operator", Unsubscribe("s", forget=True))
     bench.save()
     bench.said(Acknowledgement)
     bench.deadline(SECOND)
@@ -760,7 +770,7 @@ def test_a_release_is_repeated_until_the_source_has_heard_it() -> None:
 def test_a_subscription_that_could_not_be_deleted_is_told_so() -> None:
     bench = durable()
     bench.save()
-    bench.edge.unsubscribe("c", Unsubscribe("s", forget=True), 0, bench.out)
+    bench.client("c", Unsubscribe("s", forget=True))
     bench.save("the disk is full")
 
     (answer,) = bench.said(Unsubscribed)
@@ -782,7 +792,7 @@ def test_a_pubend_that_appears_while_a_durable_subscription_is_away_owes_it_ever
     (update,) = bench.said(SubscriptionUpdate)[-1:]
     ticks = {"p": START, "q": 5 * SECOND}
     word = SubscriptionConfirmed("pb", update.version, ticks, {"q": 400}, {"q": 400})
-    bench.edge.confirmed(word, bench.now, bench.out)
+    bench.relay(word)
     (asked,) = [nack for nack in bench.said(Nack) if nack.pubend == "q"]
     assert asked.intervals[0][0] == 400
 
@@ -792,7 +802,7 @@ def test_what_a_new_pubend_has_trimmed_already_is_told_as_lost() -> None:
     bench.subscribe("s", since=100)
     (update,) = bench.said(SubscriptionUpdate)
     word = SubscriptionConfirmed("pb", update.version, {"p": START}, {"p": 700}, {"p": 300})
-    bench.edge.confirmed(word, bench.now, bench.out)
+    bench.relay(word)
 
     (loss,) = bench.said(Delivery)
     assert loss.frame == Frame(300, 700, final=True)
@@ -813,11 +823,11 @@ def test_a_subscription_is_announced_with_where_it_began_whatever_was_delivered_
 
 def test_a_cursor_that_is_deleted_before_its_claim_is_saved_leaves_nobody_waiting() -> None:
     bench = Bench()
-    bench.edge.cursors.move("job", MoveCursor("c", {"p": 5}), bench.out)
+    bench.client("job", MoveCursor("c", {"p": 5}))
     (order,) = bench.ordered(PersistState)
     bench.edge.cursor_resolved(order.token, None, 0, bench.out)
     assert bench.said(CursorMoved) == [], "the source has not saved the claim"
-    bench.edge.cursors.move("job", MoveCursor("c", {}, forget=True), bench.out)
+    bench.client("job", MoveCursor("c", {}, forget=True))
     (order,) = bench.ordered(PersistState)
     bench.edge.cursor_resolved(order.token, None, 0, bench.out)
 
@@ -834,10 +844,10 @@ def test_an_edge_that_lags_answers_a_query_with_an_alert_to_its_relay() -> None:
     bench.subscribe("s")
     bench.confirm()
     position = START + 5 * SECOND
-    bench.edge.query(DownstreamCongestionQuery("p", 1, 9, position), bench.out)
+    bench.relay(DownstreamCongestionQuery("p", 1, 9, position))
 
     (alert,) = bench.said(UpstreamCongestionAlert)
     assert (alert.pubend, alert.sequence) == ("p", 9)
-    bench.edge.query(DownstreamCongestionQuery("unknown", 1, 9, position), bench.out)
+    bench.relay(DownstreamCongestionQuery("unknown", 1, 9, position))
     assert bench.said(UpstreamCongestionAlert) == []
     assert all(e.link == LOCAL_RELAY for e in bench.out if isinstance(e, Send) and e.link[0] == "@")

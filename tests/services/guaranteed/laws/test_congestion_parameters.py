@@ -35,9 +35,3 @@ def test_the_defaults_are_those_of_table_1() -> None:
 def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(wrong, CongestionParameters)
-
-
-def test_fair_links_belong_to_the_improved_law() -> None:
-    assert CongestionParameters().links_are_fair
-    assert not CongestionParameters(law="paper").links_are_fair
-    assert not CongestionParameters(fair_links=False).links_are_fair

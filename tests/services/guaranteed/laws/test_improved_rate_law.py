@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from penstock.core.clock import MILLISECOND, SECOND
+from penstock.mechanisms.rate_meter import RateHistory
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 from penstock.services.guaranteed.laws.improved_rate_law import (
     GIVE_BACK,
@@ -14,8 +15,7 @@ from penstock.services.guaranteed.laws.improved_rate_law import (
     SHARE_MARGIN,
     ImprovedRateLaw,
 )
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading, Reading
-from penstock.services.guaranteed.source.rate_meter import PublicationHistory
+from penstock.services.guaranteed.laws.rate_law import AlertReading, Reading, Rule
 
 RATE = 400
 NOW = 20 * SECOND
@@ -23,9 +23,9 @@ NOW = 20 * SECOND
 
 def law(rate: int = RATE) -> ImprovedRateLaw:
     """A law whose pubend has published evenly for twenty seconds."""
-    history = PublicationHistory()
+    history = RateHistory()
     for tick in range(0, NOW, 100 * MILLISECOND):
-        history.published(tick, rate // 10)
+        history.add(tick, rate // 10)
     return ImprovedRateLaw(CongestionParameters(), history)
 
 
@@ -55,7 +55,7 @@ def test_match_sets_the_rate_to_what_the_slowest_edge_receives() -> None:
 
     assert alert(policy, live(0.25))
     assert policy.limit_msgs_per_s == pytest.approx(0.25 * RATE)
-    assert policy.rule == "match the slowest edge"
+    assert policy.rule is Rule.MATCH
 
 
 def test_match_takes_off_what_drains_the_backlog() -> None:
@@ -86,7 +86,7 @@ def test_share_takes_what_a_recovering_edge_lacks() -> None:
 
     assert alert(policy, recovering(1.5))
     assert policy.limit_msgs_per_s == pytest.approx(RATE - (0.5 + SHARE_MARGIN) * RATE)
-    assert policy.rule == "share with a recovering edge"
+    assert policy.rule is Rule.SHARE
 
 
 def test_share_leaves_something_for_live_traffic_whatever_a_recovery_lacks() -> None:
@@ -137,7 +137,7 @@ def test_return_to_the_measured_capacity_when_the_backlog_is_drained() -> None:
     assert not elapse(policy, NOW + 2 * SECOND - 1)
     assert elapse(policy, NOW + 2 * SECOND)
     assert policy.limit_msgs_per_s == pytest.approx(0.5 * RATE)
-    assert policy.rule == "return to the measured capacity"
+    assert policy.rule is Rule.RETURN_TO_CAPACITY
 
 
 def test_return_to_no_limit_when_a_recovery_is_over() -> None:
@@ -148,7 +148,7 @@ def test_return_to_no_limit_when_a_recovery_is_over() -> None:
     assert not elapse(policy, NOW + SECOND)
     assert elapse(policy, NOW + 2 * SECOND)
     assert policy.limit_msgs_per_s is None
-    assert policy.rule == "return to the rate before the recovery"
+    assert policy.rule is Rule.RETURN_AFTER_RECOVERY
 
 
 def test_a_match_just_before_a_recovery_is_not_what_it_returns_to() -> None:
@@ -198,4 +198,4 @@ def test_a_limit_that_limits_nobody_is_released() -> None:
     assert not elapse(policy, later, waiting=False, observed=150.0)
     assert elapse(policy, later, waiting=False, observed=99.0)
     assert policy.limit_msgs_per_s is None
-    assert policy.rule == "release: nobody needs the limit"
+    assert policy.rule is Rule.RELEASE

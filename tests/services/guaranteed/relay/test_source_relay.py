@@ -8,7 +8,7 @@ from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.core.machine import Effect, Priority, Send
 from penstock.core.trees import Tree
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading
+from penstock.services.guaranteed.laws.rate_law import AlertReading
 from penstock.services.guaranteed.messages import (
     LIVE_FILTER,
     Acknowledgement,

@@ -28,7 +28,8 @@ from penstock.services.guaranteed.messages import (
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.source.holds import Holds
-from penstock.services.guaranteed.source.pubend import SILENT, Pubend
+from penstock.services.guaranteed.source.pubend import Pubend
+from penstock.services.guaranteed.source.stream_writer import SILENT
 
 START = 100 * SECOND
 QUIET = CongestionParameters(pdcc=False)
@@ -72,14 +73,14 @@ class Bench:
     def publish(self, first: int, count: int, producer: str = "a") -> list[Effect]:
         out: list[Effect] = []
         message = Publish(producer, first, batch(first, count))
-        self.pubend.publish("session", message, self.now, out)
+        self.pubend.publishing.publish("session", message, self.now, out)
         self.pubend.check_invariants()
         return out
 
     def resolve(self, token: int, failure: str = "", *, uncertain: bool = False) -> list[Effect]:
         out: list[Effect] = []
         failed = PersistFailed(token, failure, uncertain) if failure else None
-        self.spoken += self.pubend.resolved(token, failed, self.now, out)
+        self.spoken += self.pubend.writer.resolved(token, failed, self.now, out)
         self.pubend.check_invariants()
         return out
 
@@ -521,7 +522,7 @@ def test_a_stream_begins_where_it_began_before_a_crash_that_found_nothing_logged
     first = Bench().pubend
     [saved] = first.start()
     assert isinstance(saved, PersistState)
-    again = Bench(beginning=saved.values[first.beginning_key], now=START + SECOND).pubend
+    again = Bench(beginning=saved.values["pubend/p/beginning"], now=START + SECOND).pubend
     assert (again.log_start, again.spoken_end) == (START, START)
     assert again.start() == []
 
@@ -593,9 +594,9 @@ def test_a_repeat_of_what_is_uncertain_is_uncertain_too() -> None:
 def test_publications_that_wait_when_the_sync_fails_are_refused() -> None:
     bench = Bench()
     persist = only_persist(bench.publish(0, 1))
-    bench.pubend._recovery_token = -1  # not ready: what comes now waits
+    bench.pubend.control.admission.set_rate(1.0, START)
+    bench.pubend.control.admission.passed(1, START)
     assert bench.publish(1, 1) == []
-    bench.pubend._recovery_token = None
     bench.resolve(persist.token, "EIO", uncertain=True)
     (refused,) = replies(bench.deadline(START + SECOND))
     assert (refused.first_sequence, refused.uncertain) == (1, False)
@@ -636,7 +637,6 @@ def test_a_damaged_interval_is_answered_as_final_and_what_follows_as_it_is() -> 
 
 def test_an_answer_may_be_lost_altogether() -> None:
     bench = Bench(bounds=(100, 200, 1000))
-    bench.pubend._recovery_token = None
     out: list[Effect] = []
     bench.pubend.request(120, 140, "", out)
     (order,) = out

@@ -6,9 +6,10 @@ import pytest
 
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading
+from penstock.services.guaranteed.laws.rate_law import AlertReading
 from penstock.services.guaranteed.messages import UpstreamCongestionAlert
 from penstock.services.guaranteed.source.publisher_control import KEPT_CHANGES, PublisherControl
+from penstock.services.guaranteed.source.throttle_cause import NO_CAUSE, ThrottleCause
 
 EPOCH = 5 * SECOND
 
@@ -71,7 +72,7 @@ def test_the_cause_is_the_slower_of_a_live_and_a_recovering_edge() -> None:
     publish(pubend, EPOCH, EPOCH + SECOND)
     pubend.alert(alert(0, 0.5, 0.3), EPOCH, EPOCH + SECOND)
 
-    assert pubend.cause == "broker sb2 is recovering at 0.30 ticks/tick"
+    assert pubend.cause == ThrottleCause("sb2", rate=0.3, recovering=True)
 
 
 def test_since_tells_when_the_limit_began_and_not_when_it_last_changed() -> None:
@@ -132,9 +133,9 @@ def test_when_the_limit_is_dropped_there_is_no_cause_any_more() -> None:
     publish(pubend, EPOCH, EPOCH + SECOND)
     now = EPOCH + SECOND
     pubend.alert(alert(0), now, now)
-    assert pubend.cause
+    assert pubend.cause.broker == "sb1"
 
     assert pubend.elapse(now, False, now + 10 * SECOND)
     assert pubend.limit_msgs_per_s is None
-    assert pubend.cause == ""
+    assert pubend.cause == NO_CAUSE
     assert pubend.notice(now).allowed_msgs_per_s == 0.0

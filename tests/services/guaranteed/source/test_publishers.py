@@ -60,7 +60,7 @@ def test_a_publisher_that_was_replaced_while_it_was_away_does_not_get_its_name_b
 def test_what_waited_of_a_publisher_that_was_replaced_is_not_stored(network: Any) -> None:
     brokers = alone(network)
     brokers.client("a", "b", OpenProducer("orders", "p", 1))
-    pubend = brokers.nodes["b"].guaranteed.pubends["p"]
+    pubend = brokers.nodes["b"].services["guaranteed"].pubends["p"]
     pubend.control.admission.set_rate(1.0, brokers.now)
     brokers.client("a", "b", Publish("orders", 0, one_row("A0")))
     brokers.client("a", "b", Publish("orders", 1, one_row("A1")))

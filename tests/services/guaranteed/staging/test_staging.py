@@ -38,7 +38,7 @@ from penstock.services.guaranteed.staging.messages import (
     StagesCommitted,
     StagesDropped,
 )
-from penstock.services.guaranteed.staging.staging import STAGING
+from penstock.services.guaranteed.staging.staged_epoch import STAGING
 from penstock.store.faulty import MemoryStore
 
 PARAMETERS = GuaranteedParameters(stage_expiry_ns=HOUR, sink_limit=2)

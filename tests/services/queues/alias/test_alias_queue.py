@@ -62,15 +62,15 @@ def test_purging_discards_what_waits(network, make_batch):
     for site in ("east", "west"):
         network.set_reachable("home", site, reachable=False)
     send(network, make_batch)
-    network.client("op", "home", PurgeQueue(1, "orders"))
+    network.client("op", "home", PurgeQueue("orders", request=1))
     (answer,) = network.said(QueueAnswer)
     assert msgspec.json.decode(answer.document) == {"purged": 3}
     assert alias(network).entries.rows == 0
 
 
 def test_destinations_that_an_operator_changed_outlive_a_restart(network):
-    network.client("op", "home", ChangeDestination(1, "orders", "work@west", retire=True))
-    network.client("op", "home", ChangeDestination(2, "orders", "more@east"))
+    network.client("op", "home", ChangeDestination("orders", "work@west", retire=True, request=1))
+    network.client("op", "home", ChangeDestination("orders", "more@east", request=2))
     assert alias(network).addresses == ["work@east", "more@east"]
     network.crash("home")
     network.settle()

@@ -150,12 +150,12 @@ def walk(network: Any, random: Random, make_batch: Any, *, steps: int) -> None:
                 address = random.choice(network.brokers["home"].aliases["orders"].addresses)
                 message = random.choice(
                     [
-                        PurgeQueue(1, "orders"),
-                        ChangeDestination(2, "orders", address, True),
+                        PurgeQueue("orders", request=1),
+                        ChangeDestination("orders", address, True, request=2),
                     ]
                 )
                 network.client("c", "home", message, settle=False)
-                again = ChangeDestination(3, "orders", address)
+                again = ChangeDestination("orders", address, request=3)
                 network.client("c", "home", again, settle=False)
             case "crash":
                 network.crash("home", random.randrange(1000))

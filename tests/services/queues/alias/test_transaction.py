@@ -6,6 +6,7 @@ import pytest
 
 from penstock.core.clock import SECOND
 from penstock.core.machine import Persist, PersistFailed
+from penstock.mechanisms.rate_meter import WindowRateMeter
 from penstock.services.queues.alias.destinations import Destinations
 from penstock.services.queues.alias.pass_through import PassThrough
 from penstock.services.queues.alias.rows import AliasRows
@@ -15,7 +16,6 @@ from penstock.services.queues.log.entries import Entries
 from penstock.services.queues.log.journal import Journal
 from penstock.services.queues.messages import Decision, DecisionEntry, Resolved, Stored
 from penstock.services.queues.parameters import AliasConfig
-from penstock.services.queues.rate_meter import RateMeter
 
 NOW = 1000 * SECOND
 
@@ -33,7 +33,7 @@ class Desk:
         for each in self.destinations:
             each.reachable = True
         self.east, self.west = self.destinations
-        self.forwarded = RateMeter(NOW)
+        self.forwarded = WindowRateMeter(NOW)
         pass_through = PassThrough(
             self.rows,
             self.journal,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from penstock.content.rows.batch import Batch
 from penstock.core.machine import Persist, PersistFailed
 from penstock.core.tokens import Tokens
-from penstock.services.queues.context import BrokerContext
+from penstock.services.queues.context import QueueContext
 from penstock.services.queues.log.append import REPEAT_OF_REFUSED, Appender, entry_of
 from penstock.services.queues.log.journal import Journal
 from penstock.services.queues.parameters import QueueParameters
@@ -18,7 +18,7 @@ class Desk:
     """An appender, and the orders that its store has not answered."""
 
     def __init__(self) -> None:
-        self.journal = Journal("q", BrokerContext("b", QueueParameters(), Tokens(), {}, {}, 0))
+        self.journal = Journal("q", QueueContext("b", QueueParameters(), Tokens(), {}, {}, 0))
         self.journal.start([])
         self.appender: Appender[str] = Appender(self.journal)
         self.orders: list[Persist] = []

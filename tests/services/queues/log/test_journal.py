@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.core.clock import SECOND
 from penstock.core.machine import LogRead, Persist, PersistFailed, PersistState, ReadLog, TrimLog
 from penstock.core.tokens import Tokens
-from penstock.services.queues.context import BrokerContext
+from penstock.services.queues.context import QueueContext
 from penstock.services.queues.log.journal import RESERVED_AT_ONCE, Journal
 from penstock.services.queues.messages import SenderEntry
 from penstock.services.queues.parameters import QueueParameters
@@ -15,7 +15,7 @@ START = 1000 * SECOND
 
 def found(saved, logs) -> Journal:
     """A journal that starts with this on the disk."""
-    context = BrokerContext("b", QueueParameters(), Tokens(), saved, logs, START)
+    context = QueueContext("b", QueueParameters(), Tokens(), saved, logs, START)
     return Journal("queue/q", context)
 
 

@@ -25,7 +25,7 @@ def browser(make_journal, make_rows):
 
 def ask(browser, make_rows, **request):
     out = []
-    browser.browse("s", Browse(7, "work", **request), out)
+    browser.browse("s", Browse("work", **request, request=7), out)
     (read,) = out
     assert isinstance(read, ReadLog)
     answers = []
@@ -54,7 +54,7 @@ def test_a_selector_filters(browser, make_rows):
 @pytest.mark.parametrize("request_", [{"selector": "n =="}, {"from_position": 6}, {"limit": 0}])
 def test_what_needs_no_read_is_answered_at_once(browser, request_):
     out = []
-    browser.browse("s", Browse(7, "work", **request_), out)
+    browser.browse("s", Browse("work", **request_, request=7), out)
     (answer,) = out
     assert answer.message.frames == ()
     assert bool(answer.message.problem) == ("selector" in request_)

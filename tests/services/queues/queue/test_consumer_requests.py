@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.core.clock import SECOND
+from penstock.mechanisms.rate_meter import WindowRateMeter
 from penstock.services.queues.log.entries import Entries
 from penstock.services.queues.log.settlements import Settlements
 from penstock.services.queues.messages import (
@@ -20,7 +21,6 @@ from penstock.services.queues.queue.consumer_requests import ConsumerRequests
 from penstock.services.queues.queue.consumers import Consumers
 from penstock.services.queues.queue.dead_letters import DeadLetters
 from penstock.services.queues.queue.rows import QueueRows
-from penstock.services.queues.rate_meter import RateMeter
 
 NOW = 1000 * SECOND
 
@@ -34,7 +34,7 @@ class Desk:
         config = QueueConfig("work", dead_letter_queue="")
         self.letters = DeadLetters(config, entries, self.settlements, 5)
         self.rows = QueueRows(config, entries, self.consumers, self.settlements, self.letters)
-        self.consumed = RateMeter(NOW)
+        self.consumed = WindowRateMeter(NOW)
         self.requests = ConsumerRequests(
             "work",
             self.consumers,

@@ -134,7 +134,7 @@ class Desk:
         ]
 
     def status(self, queue: str = "work") -> dict[str, Any]:
-        self.say(ListQueues(1, queue))
+        self.say(ListQueues(queue, request=1))
         (answer,) = self.take(QueueAnswer)
         return msgspec.json.decode(answer.document)["queues"][0]
 
@@ -383,7 +383,7 @@ def test_a_full_queue_and_bad_requests_say_what_is_wrong():
     assert "no messages" in desk.take(SendRefused)[0].reason
     desk.say(Receive("c", "other", "", 1))
     assert "has no queue 'other'" in desk.take(Receiving)[0].problem
-    desk.say(PurgeQueue(1, "other"))
+    desk.say(PurgeQueue("other", request=1))
     assert "has no queue 'other'" in desk.take(QueueAnswer)[0].problem
 
 
@@ -392,10 +392,10 @@ def test_browsing_shows_what_waits_in_pieces():
     send(desk, 0, 5)
     send(desk, 5, 5)
     desk.say(Receive("c", "work", "", 2))
-    desk.say(Browse(7, "work", "n <> 4", 0, 3))
+    desk.say(Browse("work", "n <> 4", 0, 3, request=7))
     (answer,) = desk.take(Browsed)
     assert [int(row["n"]) for f in answer.frames for row in f.batch.attribute_rows()] == [2, 3, 5]
-    desk.say(Browse(8, "work", "", answer.next_position, 100))
+    desk.say(Browse("work", "", answer.next_position, 100, request=8))
     (rest,) = desk.take(Browsed)
     assert [int(row["n"]) for f in rest.frames for row in f.batch.attribute_rows()] == [6, 7, 8, 9]
     assert rest.next_position == 0
@@ -405,7 +405,7 @@ def test_purging_discards_what_waits_and_not_what_is_held():
     desk = Desk()
     send(desk, 0, 5)
     desk.say(Receive("c", "work", "", 2))
-    desk.say(PurgeQueue(1, "work"))
+    desk.say(PurgeQueue("work", request=1))
     (answer,) = desk.take(QueueAnswer)
     assert msgspec.json.decode(answer.document) == {"purged": 3}
     assert desk.status()["messages"] == 2

@@ -12,7 +12,7 @@ from penstock.content.matching.covering_table import CoveringChange, CoveringTab
 from penstock.content.matching.index import SelectorIndex
 from penstock.content.selectors.selector import Selector
 from penstock.core.machine import LinkName
-from penstock.services.datagram.forwarding.remembered import Remembered
+from penstock.services.datagram.attribute_cache import AttributeCache
 from penstock.services.datagram.messages import Attribute
 
 NO_CHANGE = CoveringChange()
@@ -27,7 +27,7 @@ class SourceInterests:
         self.upstream: LinkName | None = None
         self._covering = CoveringTable()
         self._index = SelectorIndex()
-        self._wanting = Remembered(self._match)
+        self._wanting = AttributeCache(self._match)
         self._links: dict[int, LinkName] = {}
         self._keys: dict[LinkName, dict[str, int]] = {}
         self._last_key = 0

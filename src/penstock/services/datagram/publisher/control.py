@@ -25,7 +25,9 @@ import msgspec
 from penstock.content.bloom.encoding import encode_message, encoding_bytes
 from penstock.core.clock import NEVER, Instant, earliest
 from penstock.core.machine import InvariantBroken
-from penstock.services.datagram.forwarding.remembered import Remembered
+from penstock.mechanisms.rate_meter import AdaptiveRateMeter
+from penstock.services.datagram.attribute_cache import AttributeCache
+from penstock.services.datagram.laws.choice import chosen_law
 from penstock.services.datagram.messages import (
     Attribute,
     ClientAddress,
@@ -38,7 +40,6 @@ from penstock.services.datagram.messages import (
 from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.datagram.publisher.flow_table import Flow, FlowTable
 from penstock.services.datagram.subscriber.publication_record import ENCODING_BYTES
-from penstock.services.datagram.subscriber.rate_meter import RateMeter
 
 HEAD_BYTES: Final = 32 + 13 + 80
 """At most what a datagram's own header, the tag, and the fields of a publication that are always
@@ -99,7 +100,7 @@ class QueueFull(Exception):
         self.flow = flow
 
 
-class Waiting(msgspec.Struct, frozen=True, gc=False):
+class WaitingPublication(msgspec.Struct, frozen=True, gc=False):
     """A message that waits for tokens."""
 
     token: int
@@ -111,14 +112,14 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
     expires_at: Instant
 
 
-class Outcome(msgspec.Struct, frozen=True, gc=False):
+class WaitingOutcome(msgspec.Struct, frozen=True, gc=False):
     """What became of a message that waited: it goes, or (None) its deadline has passed."""
 
     token: int
     publication: Publication | None
 
 
-class PublisherControl:
+class PublishingControl:
     """The state of one publisher (Figure 4)."""
 
     def __init__(
@@ -132,13 +133,14 @@ class PublisherControl:
         self.expired_messages = 0
         self.feedback_messages = 0
         self.parameters = parameters
+        self._controls_rates = chosen_law(parameters).controls_rates
         self._incarnation = now
         self._record: deque[bytes] = deque(maxlen=parameters.record_messages)
         record_bytes = parameters.record_messages * ENCODING_BYTES
         self._head_bytes = HEAD_BYTES + record_bytes + len(address.encode())
         self._size_limit_bytes = parameters.datagram_bytes - ROOM_FOR_TAGS_BYTES
-        self._reading = Remembered(_read_attributes)
-        self._meter = RateMeter(now)
+        self._reading = AttributeCache(_read_attributes)
+        self._meter = AdaptiveRateMeter(now)
         self._rate = 0.0
         self._rate_until: Instant = 0
         self._arrivals = 0
@@ -186,7 +188,7 @@ class PublisherControl:
             raise QueueFull(slowest)
         self._arrivals += 1
         slowest.waiting.append(
-            Waiting(token, self._arrivals, attributes, payload, read, expires_at)
+            WaitingPublication(token, self._arrivals, attributes, payload, read, expires_at)
         )
         self._wakes_at_known = False
         return None
@@ -239,7 +241,7 @@ class PublisherControl:
     def feedback(self, feedback: Feedback, now: Instant) -> None:
         """A subscriber reports."""
         self.feedback_messages += 1
-        if self.parameters.law != "none":
+        if self._controls_rates:
             self.table.feedback(feedback, now)
             self._wakes_at_known = False
 
@@ -249,7 +251,7 @@ class PublisherControl:
 
     # -- time -------------------------------------------------------------------------------
 
-    def due(self, now: Instant) -> list[Outcome]:
+    def due(self, now: Instant) -> list[WaitingOutcome]:
         """What became of messages that waited, in the order in which they waited."""
         stale_at = self.table.stale_at()
         if stale_at is not None and stale_at <= now:
@@ -258,26 +260,26 @@ class PublisherControl:
         self._wakes_at_known = False
         return out
 
-    def _release(self, now: Instant) -> list[Outcome]:
+    def _release(self, now: Instant) -> list[WaitingOutcome]:
         """Send what has its tokens, the message that has waited longest first (rule 3)."""
-        out: list[Outcome] = []
+        out: list[WaitingOutcome] = []
         heads = [
             (flow.waiting[0].arrival, flow.key, flow) for flow in self.table.flows if flow.waiting
         ]
         heapify(heads)
         while heads:
             flow = heads[0][2]
-            head: Waiting = flow.waiting[0]
+            head: WaitingPublication = flow.waiting[0]
             if head.expires_at <= now:
                 self.expired_messages += 1
-                out.append(Outcome(head.token, None))
+                out.append(WaitingOutcome(head.token, None))
             else:
                 flows = self.table.matching(head.read.bits, head.attributes)
                 if not all(each.tokens.ready(now) for each in flows):
                     heappop(heads)
                     continue
                 sent = self._send(head.attributes, head.payload, head.read, flows, now)
-                out.append(Outcome(head.token, sent))
+                out.append(WaitingOutcome(head.token, sent))
             flow.waiting.popleft()
             if flow.waiting:
                 heapreplace(heads, (flow.waiting[0].arrival, flow.key, flow))
@@ -296,7 +298,7 @@ class PublisherControl:
         first = self.table.stale_at()
         for flow in self.table.flows:
             if flow.waiting:
-                head: Waiting = flow.waiting[0]
+                head: WaitingPublication = flow.waiting[0]
                 flows = self.table.matching(head.read.bits, head.attributes)
                 ready_at = max(each.tokens.ready_at() for each in flows) if flows else 0
                 first = earliest(first, min(ready_at, head.expires_at))

@@ -33,8 +33,9 @@ from penstock.content.matching.covering import covers
 from penstock.content.matching.index import SelectorIndex
 from penstock.content.selectors.error import SelectorError
 from penstock.content.selectors.selector import Selector
-from penstock.core.clock import Duration, Instant
-from penstock.services.datagram.forwarding.remembered import Remembered
+from penstock.core.clock import MILLISECOND, Duration, Instant
+from penstock.mechanisms.token_bucket import TokenBucket
+from penstock.services.datagram.attribute_cache import AttributeCache
 from penstock.services.datagram.messages import (
     Attribute,
     ClientAddress,
@@ -43,17 +44,21 @@ from penstock.services.datagram.messages import (
     FlowTag,
 )
 from penstock.services.datagram.parameters import DatagramParameters
-from penstock.services.datagram.publisher.token_bucket import FlowTokens
 from penstock.services.datagram.selectors import ReadSelector, read_selector
+
+DEPTH_NS: Final[Duration] = 50 * MILLISECOND
+LEAST_TOKENS: Final = 2.0
+"""How many tokens a flow can save up: enough that a publisher that wakes up late loses nothing, too
+few for a burst that would fill a queue on the way."""
 
 STALE_RISE: Final = 1.25
 """By how much the quota of a flow without reports rises: dropping it instead triples the losses."""
 
 SUCCESSORS_KEPT: Final = 8
-"""Remembered requests of one flow; the newest are the likely successors."""
+"""AttributeCache requests of one flow; the newest are the likely successors."""
 
 
-class Report(msgspec.Struct, frozen=True):
+class FlowReport(msgspec.Struct, frozen=True):
     """One request, and what its subscriber says of the network."""
 
     receiver: ClientAddress
@@ -81,23 +86,32 @@ class Flow:
         "waiting",
     )
 
-    def __init__(self, key: int, read: ReadSelector, report: Report, quota: float) -> None:
+    def __init__(self, key: int, read: ReadSelector, report: FlowReport, quota: float) -> None:
         self.key = key
         self.selector: Selector = read.selector
         self.encoding: FilterEncoding = read.encoding
         self.report = report
         self.since = report.at
         self.touched_at = report.at
-        self.tokens = FlowTokens(quota, report.at)
+        # One token at the start: being controlled does not stop a flow.
+        self.tokens = TokenBucket(
+            quota, tokens=1.0, least_capacity=LEAST_TOKENS, depth_ns=DEPTH_NS, now=report.at
+        )
         self.sequence = 0
         self.waiting: deque[Any] = deque()
-        self.successors: dict[ClientAddress, Report] = {}
+        self.successors: dict[ClientAddress, FlowReport] = {}
         self.held_back = False
 
     @property
     def quota_msgs_per_s(self) -> float:
         """The limit in force."""
-        return self.tokens.quota_msgs_per_s
+        return self.tokens.rate_msgs_per_s
+
+    @property
+    def reception_msgs_per_s(self) -> float:
+        """What the limiting receiver says that it receives."""
+        request = self.report.request
+        return request.reception_msgs_per_s
 
     @property
     def receiver(self) -> ClientAddress:
@@ -114,14 +128,14 @@ class Flow:
         report = self.report
         return FlowTag(report.receiver, report.request.filter_id, self.sequence, report.delay_ns)
 
-    def limited_by(self, report: Report, quota: float) -> None:
+    def limited_by(self, report: FlowReport, quota: float) -> None:
         """Somebody limits the flow now, perhaps somebody else than before."""
         if report.receiver != self.receiver:
             self.sequence = 0
             self.successors.pop(report.receiver, None)
         self.report = report
         self.touched_at = report.at
-        self.tokens.set_quota(quota, report.at)
+        self.tokens.set_rate(quota, report.at)
 
 
 class FlowTable:
@@ -133,7 +147,7 @@ class FlowTable:
         self.refused_requests = 0
         self._parameters = parameters
         self._index = SelectorIndex()
-        self._matching = Remembered(self._match)
+        self._matching = AttributeCache(self._match)
         self._by_key: dict[int, Flow] = {}
         self._last_key = 0
 
@@ -159,7 +173,7 @@ class FlowTable:
             if not isfinite(request.quota_msgs_per_s):
                 self.refused_requests += 1
                 continue
-            report = Report(
+            report = FlowReport(
                 feedback.sender,
                 request,
                 now,
@@ -169,7 +183,7 @@ class FlowTable:
             )
             self._request(report, read)
 
-    def _request(self, report: Report, read: ReadSelector) -> None:
+    def _request(self, report: FlowReport, read: ReadSelector) -> None:
         selector = read.selector
         quota = max(self._parameters.quota_floor_msgs_per_s, report.request.quota_msgs_per_s)
         own = next(
@@ -199,7 +213,7 @@ class FlowTable:
                 return flow
         return None
 
-    def _add(self, report: Report, read: ReadSelector, quota: float) -> None:
+    def _add(self, report: FlowReport, read: ReadSelector, quota: float) -> None:
         selector, encoding = read.selector, read.encoding
         same = [flow for flow in self.flows if flow.selector.text == selector.text]
         if same:
@@ -255,13 +269,13 @@ class FlowTable:
                 self._remove(flow, None)
             else:
                 flow.touched_at = now
-                flow.tokens.set_quota(STALE_RISE * flow.quota_msgs_per_s, now)
+                flow.tokens.set_rate(STALE_RISE * flow.quota_msgs_per_s, now)
             flow.held_back = False
             for report in sorted(fresh, key=lambda each: each.request.quota_msgs_per_s)[:1]:
                 flow.successors.pop(report.receiver)
                 self._hand_over(flow, report)
 
-    def _hand_over(self, flow: Flow, report: Report) -> None:
+    def _hand_over(self, flow: Flow, report: FlowReport) -> None:
         read = read_selector(report.request.selector)
         if flow in self.flows and read.selector.text == flow.selector.text:
             flow.limited_by(report, min(flow.quota_msgs_per_s, report.request.quota_msgs_per_s))
@@ -270,7 +284,7 @@ class FlowTable:
             self._add(report, read, quota)
 
 
-def _remember(flow: Flow, report: Report) -> None:
+def _remember(flow: Flow, report: FlowReport) -> None:
     flow.successors.pop(report.receiver, None)
     flow.successors[report.receiver] = report
     while len(flow.successors) > SUCCESSORS_KEPT:

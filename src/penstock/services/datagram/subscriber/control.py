@@ -16,7 +16,8 @@ from penstock.content.selectors.selector import Selector
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.message import Message
 from penstock.mechanisms.deadlines import Deadlines
-from penstock.services.datagram.forwarding.remembered import Remembered
+from penstock.services.datagram.attribute_cache import AttributeCache
+from penstock.services.datagram.laws.choice import chosen_law
 from penstock.services.datagram.messages import (
     Attribute,
     ClientAddress,
@@ -64,7 +65,7 @@ def _by_stream(
         yield run
 
 
-class SubscriberControl:
+class SubscribingControl:
     """All sessions of one subscriber."""
 
     def __init__(self, address: ClientAddress, parameters: DatagramParameters) -> None:
@@ -72,9 +73,10 @@ class SubscriberControl:
         self.address = address
         self.sessions: dict[ClientAddress, SubscriberSession] = {}
         self._parameters = parameters
+        self._controls_rates = chosen_law(parameters).controls_rates
         self._filters: dict[int, Filter] = {}
         self._index = SelectorIndex()
-        self._matching = Remembered(self._match)
+        self._matching = AttributeCache(self._match)
         self._deadlines: Deadlines[ClientAddress] = Deadlines()
 
     def add_filter(self, filter_id: int, selector: Selector, priority: float = 1.0) -> None:
@@ -92,7 +94,7 @@ class SubscriberControl:
     def received(self, publications: Sequence[Publication], now: Instant) -> list[Matched]:
         """Publications came at once; the filters that each matches, none if it is not wanted."""
         matched = [self._matching.of(each.attributes) for each in publications]
-        if self._parameters.law != "none":
+        if self._controls_rates:
             wanted = [pair for pair in zip(publications, matched, strict=True) if pair[1]]
             for some in _by_stream(wanted):
                 self._measure(some, now)

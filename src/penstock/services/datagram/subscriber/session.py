@@ -24,8 +24,10 @@ import msgspec
 from penstock.content.bloom.encoding import FilterEncoding
 from penstock.content.selectors.selector import Selector
 from penstock.core.clock import Duration, Instant
-from penstock.services.datagram.laws.delay_law import DelayLaw
-from penstock.services.datagram.laws.equation import allowed_rate, loss_event_rate_for
+from penstock.mechanisms.rate_meter import AdaptiveRateMeter
+from penstock.mechanisms.round_trip import TwoClockRoundTrip
+from penstock.services.datagram.laws.choice import chosen_law
+from penstock.services.datagram.laws.equation import loss_event_rate_for
 from penstock.services.datagram.laws.max_min import max_min_shares
 from penstock.services.datagram.messages import ClientAddress, FlowRequest, FlowTag, Publication
 from penstock.services.datagram.parameters import DatagramParameters
@@ -35,8 +37,6 @@ from penstock.services.datagram.subscriber.publication_record import (
     RecordReading,
     read_record,
 )
-from penstock.services.datagram.subscriber.rate_meter import RateMeter
-from penstock.services.datagram.subscriber.round_trip import RoundTripEstimate
 
 NO_TAGS: Final[Mapping[int, FlowTag]] = {}
 
@@ -56,7 +56,7 @@ class FilterState:
     __slots__ = ("last_sequence", "limiting", "meter", "quota_msgs_per_s")
 
     def __init__(self, now: Instant) -> None:
-        self.meter = RateMeter(now)
+        self.meter = AdaptiveRateMeter(now)
         self.quota_msgs_per_s = 0.0
         self.limiting = False
         self.last_sequence = 0
@@ -70,9 +70,9 @@ class SubscriberSession:
     ) -> None:
         """``address`` is the subscriber's own."""
         self.incarnation = incarnation
-        self.round_trip = RoundTripEstimate(parameters.echo_interval_ns)
+        self.round_trip = TwoClockRoundTrip(parameters.echo_interval_ns)
         self.losses = LossHistory()
-        self.delay_law = DelayLaw() if parameters.law == "improved" else None
+        self.law = chosen_law(parameters)
         self.received_messages = 0
         self.lost_messages = 0
         self.heard_at = now
@@ -80,10 +80,9 @@ class SubscriberSession:
         self._address = address
         self._parameters = parameters
         self._states: dict[int, FilterState] = {}
-        self._meter = RateMeter(now)
+        self._meter = AdaptiveRateMeter(now)
         self._last_sequence = 0
         """Publications are numbered from one; nothing was received yet."""
-        self._delay_decides = True
         self._decided_at = now
         self._decide_at: Instant | None = None
 
@@ -121,18 +120,16 @@ class SubscriberSession:
             if self._decide_at is None and self.round_trip.smoothed_ns is not None:
                 interval = max(self._parameters.report_interval_ns, self.round_trip.smoothed_ns)
                 self._decide_at = max(now, self._decided_at + interval)
-        if self.delay_law is not None:
-            self.delay_law.arrived(one_ways, now)
+        self.law.arrived(one_ways, now)
 
     def _own_tags(self, publication: Publication) -> Mapping[int, FlowTag]:
         """The tags of the flows that this subscriber limits, by its own number for the filter."""
         return {tag.filter_id: tag for tag in publication.flows if tag.receiver == self._address}
 
     def _clock_was_set(self, one_ways: list[Duration], now: Instant) -> None:
-        """What was measured before, in this batch too, is of another clock."""
-        if self.delay_law is not None:
-            self.delay_law.arrived(one_ways, now)
-            self.delay_law.clock_was_set()
+        """Discard the delays measured so far, in this batch too: they are by another clock."""
+        self.law.arrived(one_ways, now)
+        self.law.clock_was_set()
         one_ways.clear()
 
     def _read(
@@ -171,8 +168,8 @@ class SubscriberSession:
 
     def _lost(self, messages: int, now: Instant) -> None:
         self.lost_messages += messages
-        if self._event(now) and self.delay_law is not None:
-            self.delay_law.loss_event(now)
+        if self._event(now):
+            self.law.loss_event(now)
 
     def _event(self, now: Instant) -> bool:
         round_trip = self.round_trip.at_loss_ns
@@ -204,7 +201,7 @@ class SubscriberSession:
         self._states = states
         rates = {key: state.meter.per_second(now) for key, state in states.items()}
         total = self._meter.per_second(now)
-        self.allowed_msgs_per_s = self._allowed_rate(total, round_trip, now)
+        self.allowed_msgs_per_s = self.law.allowed_rate(total, round_trip, self.losses, now)
         overlap = sum(rates.values()) / total if total > 0 else 1.0
         if self.allowed_msgs_per_s < total:
             self._decrease(self.allowed_msgs_per_s * overlap, states, rates, filters)
@@ -215,20 +212,6 @@ class SubscriberSession:
             for key, state in states.items()
             if state.limiting or state.quota_msgs_per_s < rates[key]
         )
-
-    def _allowed_rate(self, total: float, round_trip: Duration, now: Instant) -> float:
-        """The equation's rate, or less if the improved law says so."""
-        law = self.delay_law
-        if law is None:
-            return allowed_rate(self.loss_event_rate, round_trip)
-        delay_decides = law.in_force(now)
-        if self._delay_decides and not delay_decides and self.losses.events:
-            # What was lost while the queue was short says nothing of the queue that others keep
-            # long: the round trip is another one.  As at a first loss, the present rate stands.
-            self.losses.begin_anew(1 / loss_event_rate_for(total, round_trip))
-        self._delay_decides = delay_decides
-        allowed = allowed_rate(self.loss_event_rate, round_trip)
-        return min(allowed, law.allowed_rate(total, now)) if delay_decides else allowed
 
     def _decrease(
         self,

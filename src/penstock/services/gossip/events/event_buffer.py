@@ -113,10 +113,11 @@ class EventBuffer:
             return dropped, dropped
         return self._account(minimum_buffer), self._purge()
 
-    def ages(self) -> bytes:
-        """The ages of ``events``, in the same order."""
+    def held(self) -> tuple[tuple[Event, ...], bytes]:
+        """The events held, and their ages in the same order."""
         now = self.round
-        return bytes([min(now - (rank >> SERIAL_BITS), OLDEST_AGE) for rank in self.ranks.values()])
+        ages = [min(now - (rank >> SERIAL_BITS), OLDEST_AGE) for rank in self.ranks.values()]
+        return tuple(self.events.values()), bytes(ages)
 
     def _account(self, minimum_buffer: int) -> list[int]:
         lost, heap = self._lost, self._unaccounted

@@ -6,7 +6,7 @@ round; what it hears it mixes in by weight; and the weight of what is not renewe
 
 from __future__ import annotations
 
-from penstock.services.gossip.laws.improved_law import LARGEST_RATIO, mixed, with_own
+from penstock.services.gossip.laws.improved_rate import LARGEST_RATIO, mixed, with_own
 
 
 class GossipedMean:

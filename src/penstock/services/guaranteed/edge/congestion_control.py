@@ -1,25 +1,23 @@
 """PDCC at an edge: measures one live stream, and answers queries about it.
 
-1. An edge is recovering while it has ignored live knowledge, for want of room in its receive
-   window, within ``recovering_memory_ns`` (Section 4).
-2. A live edge alerts when its smoothed rate is below ``1 - nonrecovering_threshold`` (equation 6),
-   or when it is more than ``lag_threshold_ns`` behind the pubend (equation 7).
-3. A recovering edge alerts when its smoothed rate is below ``1 + recovering_threshold``
-   (equation 8).  Under the improved law it answers every query while it is recovering, so that the
-   pubend knows when the recovery is over.
+1. An edge is recovering while it has ignored live knowledge, because its receive window was full,
+   within ``recovering_memory_ns`` (Section 4).
+2. Whether it answers a query with an alert is decided by the law (``laws/congestion_law``,
+   equations 6 to 8).
 """
 
 from __future__ import annotations
 
 from penstock.core.clock import Instant
 from penstock.services.guaranteed.edge.stream import EdgeStream
+from penstock.services.guaranteed.laws.congestion_law import CongestionLaw
 from penstock.services.guaranteed.laws.congestion_metric import HorizonRate
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading
+from penstock.services.guaranteed.laws.rate_law import AlertReading
 from penstock.services.guaranteed.messages import DownstreamCongestionQuery, UpstreamCongestionAlert
 
 STALL_AFTER_SILENCES = 2
-"""A stream that missed two silences in a row stands still."""
+"""A horizon that missed two silences in a row stands still."""
 
 
 class EdgeControl:
@@ -30,6 +28,7 @@ class EdgeControl:
         edge: str,
         stream: EdgeStream,
         parameters: CongestionParameters,
+        law: CongestionLaw,
         *,
         silence_interval_ns: int,
         now: Instant,
@@ -37,6 +36,7 @@ class EdgeControl:
         """``edge`` is the broker's name, which the alerts carry."""
         self._edge = edge
         self._parameters = parameters
+        self._law = law
         self.stream = stream
         self.recovering = False
         self.rate = HorizonRate(
@@ -48,11 +48,10 @@ class EdgeControl:
         )
 
     def advanced(self, now: Instant) -> None:
-        """The stream's doubt horizon moved."""
         self.rate.advanced(self.stream.horizon, now)
 
     def sample(self, now: Instant) -> None:
-        """Take a sample of the rate, and see whether the edge is recovering."""
+        """Take a sample of the rate, and update whether the edge is recovering."""
         self.rate.sample(now)
         ignored_at = self.stream.ignored_at
         memory = self._parameters.recovering_memory_ns
@@ -64,19 +63,14 @@ class EdgeControl:
                 self.stream.window.recovery_began()
 
     def answer(self, query: DownstreamCongestionQuery) -> UpstreamCongestionAlert | None:
-        """The alert that this query deserves, if any."""
-        parameters = self._parameters
-        reading = AlertReading(
-            self.rate.smoothed, self._edge, self.rate.latest, self.stream.horizon
-        )
+        """The alert that answers this query, if the law demands one."""
+        rate, horizon = self.rate.smoothed, self.stream.horizon
+        reading = AlertReading(rate, self._edge, self.rate.latest, horizon)
         if self.recovering:
-            slow = self.rate.smoothed < 1 + parameters.recovering_threshold
-            if slow or parameters.law == "improved":
-                return self._alert(query, None, reading)
-            return None
-        slow = self.rate.smoothed < 1 - parameters.nonrecovering_threshold
-        behind = self.stream.horizon < query.position - parameters.lag_threshold_ns
-        return self._alert(query, reading, None) if slow or behind else None
+            alerts = self._law.recovering_edge_alerts(rate)
+            return self._alert(query, None, reading) if alerts else None
+        alerts = self._law.live_edge_alerts(rate, query.position - horizon)
+        return self._alert(query, reading, None) if alerts else None
 
     def _alert(
         self,

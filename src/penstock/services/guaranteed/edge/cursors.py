@@ -1,15 +1,15 @@
-"""Cursors: named marks that keep the logs from some ticks on, for readers with their own account.
+"""Cursors: named positions that keep the logs for readers that track their own progress.
 
-A job that reads intervals (a Spark query with its checkpoint) is no subscription: nothing is handed
-to it that it did not ask for.  It still needs the log to keep what it may have to read again.
+A job that reads intervals (a Spark query with its checkpoint) is not a subscription: it gets only
+what it requests.  It still needs the log to keep what it may have to read again.
 
 1. A cursor is a tick for each pubend.  It only moves forward.
-2. It is saved before it is confirmed, and only what is saved is claimed towards the source.  One
+2. It is saved before it is confirmed, and only what is saved is claimed from the source.  A cursor
    that is new on a stream is confirmed when the source has saved the claim too.
-3. It holds the log like a durable subscription at the same edge does, connected or not, until it is
-   moved or forgotten, but never further back than ``holds_ns`` from now: ticks are time, and a job
-   that was given up would otherwise keep the logs for ever.
-4. A cursor is for retention alone: what the job reads is decided by the job's own account.
+3. It holds the log like a durable subscription at the same edge, connected or not, until it is
+   moved or deleted, but never further back than ``holds_ns`` from now: ticks are time, and an
+   abandoned job would otherwise keep the logs for ever.
+4. A cursor is for retention alone: what the job reads is decided by the job's own checkpoint.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ import msgspec
 
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Tick
-from penstock.core.machine import Effect, LinkName, PersistFailed, PersistState, Priority, Send
+from penstock.core.machine import Effect, LinkName, PersistFailed, PersistState, Send
+from penstock.core.open_request import OpenRequest
 from penstock.core.tokens import Tokens
-from penstock.services.guaranteed.messages import CursorMoved, DurableClaim, MoveCursor
+from penstock.services.guaranteed.messages import DurableClaim, MoveCursor
 
 PREFIX = "cursor/"
 CURSORS = "cursors"
-"""The owner of the orders that are given here."""
+"""The owner of the orders to the store that are given here."""
 
 NAME_LIMIT = 512
 PUBEND_LIMIT = 10_000
-"""What one cursor may be called and hold: it is kept, in memory and on disk."""
+"""Bounds of one cursor, which is kept in memory and on disk."""
 
 
 class Cursors:
@@ -39,19 +40,20 @@ class Cursors:
     def __init__(
         self, limit: int, tokens: Tokens, saved: Mapping[str, bytes], *, holds_ns: Duration
     ) -> None:
-        """Take over what was found on the disk; keep at most ``limit``."""
+        """``saved`` is the state that was found; at most ``limit`` cursors are kept."""
         self._limit = limit
         self._holds_ns = holds_ns
         self._tokens = tokens
-        self._saving: dict[int, tuple[LinkName, MoveCursor]] = {}
+        self._saving: dict[int, tuple[OpenRequest, MoveCursor]] = {}
         self._saved: dict[str, dict[str, Tick]] = {
             key.removeprefix(PREFIX): msgspec.msgpack.decode(value, type=dict[str, int])
             for key, value in sorted(saved.items())
             if key.startswith(PREFIX)
         }
 
-    def move(self, session: LinkName, message: MoveCursor, out: list[Effect]) -> None:
-        """Save a cursor's new place; the session is told when it is safe."""
+    def move(self, session: LinkName, message: MoveCursor, now: Instant, out: list[Effect]) -> None:
+        """Save a cursor's new position; the session is told when it is saved."""
+        asked = OpenRequest(session, message)
         held = self._saved.get(message.cursor)
         problem = ""
         if len(message.cursor) > NAME_LIMIT or len(message.ticks) > PUBEND_LIMIT:
@@ -59,44 +61,43 @@ class Cursors:
         elif held is None and not message.forget and len(self._saved) >= self._limit:
             problem = f"this broker already keeps {self._limit} cursors, the most allowed"
         if problem:
-            out.append(Send(session, CursorMoved(message.cursor, {}, problem), Priority.CONTROL))
+            out.append(asked.answer(message.cursor, problem=problem))
             return
         ticks = dict(held or {})
         for pubend, tick in message.ticks.items():
             ticks[pubend] = max(tick, ticks.get(pubend, tick))
         if len(ticks) > PUBEND_LIMIT:
             problem = f"the cursor would stand on more than {PUBEND_LIMIT} pubends"
-            out.append(Send(session, CursorMoved(message.cursor, {}, problem), Priority.CONTROL))
+            out.append(asked.answer(message.cursor, problem=problem))
             return
         moved = MoveCursor(message.cursor, {} if message.forget else ticks, message.forget)
         token = self._tokens.take(CURSORS)
-        self._saving[token] = (session, moved)
+        self._saving[token] = (asked, moved)
         value = None if message.forget else msgspec.msgpack.encode(ticks)
         out.append(PersistState(token, {PREFIX + message.cursor: value}))
 
     def resolved(
         self, token: int, failure: PersistFailed | None, out: list[Effect]
     ) -> tuple[Send, tuple[str, ...]] | None:
-        """A place is saved, or was refused.
+        """A position is saved, or was refused.
 
         Returns the confirmation, and the pubends on which the cursor is new.
         """
-        session, moved = self._saving.pop(token)
+        asked, moved = self._saving.pop(token)
         held = self._saved.get(moved.cursor, {})
         if failure:
-            refused = CursorMoved(moved.cursor, held, failure.reason, failure.uncertain)
-            out.append(Send(session, refused, Priority.CONTROL))
+            reason, uncertain = failure.reason, failure.uncertain
+            out.append(asked.answer(moved.cursor, held, problem=reason, uncertain=uncertain))
             return None
         if moved.forget:
             self._saved.pop(moved.cursor, None)
         else:
             self._saved[moved.cursor] = moved.ticks
-        reply = CursorMoved(moved.cursor, moved.ticks)
         fresh = tuple(pubend for pubend in moved.ticks if pubend not in held)
-        return Send(session, reply, Priority.CONTROL), fresh
+        return asked.answer(moved.cursor, moved.ticks), fresh
 
     def lowest(self, pubend: str, now: Instant) -> DurableClaim | None:
-        """From where on the cursors have a stream kept, and which of them reaches back furthest."""
+        """The claim of the cursor that reaches back furthest on a stream, if any."""
         oldest = now - self._holds_ns
         places = [
             (max(ticks[pubend], oldest), name)

@@ -1,25 +1,22 @@
-"""Subscribers that read the past, each by a stream of its own.
+"""Subscribers that read the past, each with a stream of its own.
 
-1. One that catches up asks for its own selector's rows, at the pace at which its reader takes them.
-   It takes live messages too, as far as they fit, and joins the live stream when it has reached it.
-2. One that was live and reads more slowly than others publish comes here too.  What waits for it
-   already stays; what follows is read for it when that has been taken, so a reader that takes
-   nothing costs nothing more.  Far from the pubend it is paced as a reader of intervals is: live
-   data passes the same links for the others, and publishers must not wait for the slowest reader.
-   It is live again when it has caught up and nothing waits for it: the whole bound lies between
-   going and coming, or it would go to and fro with every frame.
-3. One that reads intervals is paced as a recovering edge is, since nobody waits for it: the network
-   gives it what it can spare.  Where the broker hosts the pubend itself there is no network to
-   spare, and the reader is the only limit.
-4. Nobody of these may hold up others.  What is ready for one is handed over in slices of
-   ``answer_frames``, and what was answered at once, from a cache of this broker, is not followed by
-   the next request at once: both go on in the next turn, when others have had theirs.
+1. A subscriber that catches up requests the rows of its own selector, at the pace at which its
+   reader consumes them.  It takes live messages too, as far as they fit, and joins the live stream
+   when it has reached it.
+2. A live subscriber that reads more slowly than others publish comes here too.  What waits for it
+   already stays; what follows is requested when that has been consumed, so a reader that consumes
+   nothing costs nothing more.  Far from the pubend it is paced like a reader of intervals: live
+   data for others uses the same links, and publishers must not wait for the slowest reader.  It is
+   live again when it has caught up and nothing waits for it: the whole buffer lies between leaving
+   and rejoining, otherwise it would alternate with every frame.
+3. A reader of intervals is paced like a recovering edge: it gets what the network can spare.
+   Where the broker hosts the pubend itself, no link is involved, and the reader is the only limit.
+4. None of these may delay others.  Frames that are ready are delivered in slices of
+   ``answer_frames``, and an answer that came at once, from a cache of this broker, is not followed
+   by the next request at once: both continue in the next turn, after the others.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Final
 
 from penstock.content.matching.index import SelectorIndex
 from penstock.content.rows.frame import Frame
@@ -27,41 +24,38 @@ from penstock.core.clock import NEVER, Instant, earliest
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect
 from penstock.services.guaranteed.edge.requests import EdgeRequests
+from penstock.services.guaranteed.edge.sources import EdgeSources
 from penstock.services.guaranteed.edge.stream import EdgeStream
 from penstock.services.guaranteed.edge.subscription import Subscription
-from penstock.services.guaranteed.laws.nack_window import CatchUpWindow, FixedNackWindow, NackWindow
-from penstock.services.guaranteed.laws.read_window import PIECES, SMALLEST_SPAN, ReadWindow
+from penstock.services.guaranteed.laws.nack_windows import NackWindows, Pacing
 from penstock.services.guaranteed.messages import Knowledge
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 
-IN_PIECES: Final = {"unit_ns": SMALLEST_SPAN, "most_units": PIECES}
-"""How a ``ReadWindow`` is asked for."""
-
-LiveStream = Callable[[str], EdgeStream]
-"""The live stream of a pubend, which those who catch up will join."""
-
 
 class PastReaders:
-    """All of them at one edge."""
+    """All readers of the past at one edge."""
 
     def __init__(
         self,
         parameters: GuaranteedParameters,
+        windows: NackWindows,
         index: SelectorIndex,
-        live: LiveStream,
+        sources: EdgeSources,
     ) -> None:
-        """``index`` has the selectors of everybody who will be live."""
+        """``index`` has the selectors of all subscribers that will be live."""
         self._parameters = parameters
+        self._windows = windows
         self._requests = EdgeRequests()
         self._index = index
-        self._live = live
+        self._sources = sources
         self._unfinished: dict[tuple[str, int], None] = {}
+        """Pubend and key of the readers that continue in the next turn."""
         self._go_on_at: Instant | None = None
         self._of_pubend: dict[str, dict[int, Subscription]] = {}
         self._reader_of: dict[EdgeStream, Subscription] = {}
 
     def streams(self, pubend: str) -> list[EdgeStream]:
-        """The streams that read a pubend's past."""
+        """The streams on which a pubend's past is read."""
         readers = self._of_pubend.get(pubend, {}).values()
         return [subscription.catching_up[pubend] for subscription in readers]
 
@@ -73,11 +67,9 @@ class PastReaders:
         now: Instant,
         out: list[Effect],
     ) -> None:
-        """Read from a tick on; the highest tick known so far is told as well."""
+        """Read from the start of ``interval``; its end is the highest tick that is known."""
         start, highest = interval
-        stream = self._past_stream(
-            subscription, pubend, start, CatchUpWindow(self._parameters.answer_bytes)
-        )
+        stream = self._past_stream(subscription, pubend, start, self._windows.catch_up())
         stream.highest = highest
         self._begin(subscription, stream)
         self._requests.ask(stream, now, out)
@@ -85,16 +77,11 @@ class PastReaders:
     def fall_behind(
         self, subscription: Subscription, pubend: str, now: Instant, *, hosted_here: bool
     ) -> None:
-        """A live reader has left too much unread: from here on it is read for when it has room."""
+        """A live subscriber left too much unread: continue from the log when it has room."""
         del subscription.live[pubend]
-        start, parameters = subscription.positions[pubend], self._parameters
-        if parameters.congestion.sdcc and not hosted_here:
-            window = ReadWindow(parameters.answer_bytes)
-            stream = self._past_stream(subscription, pubend, start, window, **IN_PIECES)
-        else:
-            answer = parameters.local_answer_bytes if hosted_here else parameters.answer_bytes
-            stream = self._past_stream(subscription, pubend, start, CatchUpWindow(answer))
-        stream.highest = self._live(pubend).highest
+        pacing = self._windows.fallen_behind(hosted_here=hosted_here)
+        stream = self._past_stream(subscription, pubend, subscription.positions[pubend], pacing)
+        stream.highest = self._sources.live(pubend).highest
         self._begin(subscription, stream)
         subscription.fell_behind(now)
 
@@ -103,21 +90,21 @@ class PastReaders:
         subscription: Subscription,
         pubend: str,
         start: Tick,
-        window: NackWindow,
-        **pieces: int,
+        pacing: Pacing,
     ) -> EdgeStream:
-        """A stream that will join the live one, and holds some of that meanwhile."""
+        """A stream that will join the live one, and holds some of it meanwhile."""
         parameters = self._parameters
         return EdgeStream(
             pubend,
             subscription.selector.text,
             start,
-            window,
+            pacing.window,
             parameters,
             receive_window=NEVER,
             receive_window_bytes=parameters.session_buffer_bytes,
+            unit_ns=pacing.unit_ns,
+            most_units=pacing.most_units,
             most_ready=parameters.answer_frames,
-            **pieces,
         )
 
     def read(
@@ -130,32 +117,26 @@ class PastReaders:
         *,
         hosted_here: bool,
     ) -> None:
-        """Read up to the subscription's end."""
+        """Read an interval up to the subscription's end."""
         end = subscription.ends[pubend]
         if start >= end:
-            # The log begins behind the interval, and that was said.
+            # The log begins after the interval, and the loss was delivered.
             return
+        pacing = self._windows.interval(end - start, hosted_here=hosted_here)
         stream = EdgeStream(
             pubend,
             subscription.selector.text,
             start,
-            self._read_window(end - start, hosted_here=hosted_here),
+            pacing.window,
             self._parameters,
             receive_window=NEVER,
+            unit_ns=pacing.unit_ns,
+            most_units=pacing.most_units,
             most_ready=self._parameters.answer_frames,
-            **IN_PIECES,
         )
         stream.highest = end
         self._begin(subscription, stream)
         self._requests.ask(stream, now, out)
-
-    def _read_window(self, length: int, *, hosted_here: bool) -> NackWindow:
-        parameters = self._parameters
-        if not parameters.congestion.sdcc:
-            return FixedNackWindow(length)
-        if hosted_here:
-            return ReadWindow(parameters.local_answer_bytes, paced=False)
-        return ReadWindow(parameters.answer_bytes)
 
     def _begin(self, subscription: Subscription, stream: EdgeStream) -> None:
         subscription.catching_up[stream.pubend] = stream
@@ -163,7 +144,7 @@ class PastReaders:
         self._reader_of[stream] = subscription
 
     def leave(self, subscription: Subscription) -> None:
-        """A subscription ends, wherever it has come to."""
+        """A subscription ends before its streams do."""
         for pubend, stream in subscription.catching_up.items():
             self._of_pubend[pubend].pop(subscription.key, None)
             self._requests.forget(stream)
@@ -175,13 +156,16 @@ class PastReaders:
         del self._of_pubend[pubend][subscription.key], self._reader_of[stream]
 
     def path_changed(self, pubend: str, now: Instant, out: list[Effect]) -> None:
-        """What was asked for is not under way any more."""
+        """The way to the pubend has changed: requests in flight are lost."""
         for stream in self.streams(pubend):
             stream.forget_requests()
             self._ask_again(stream, now, out)
 
     def _ask_again(self, stream: EdgeStream, now: Instant, out: list[Effect]) -> None:
-        """Who has no room asks when it has: answers that nobody takes would fill the memory."""
+        """Repeat the requests of a reader that has room; others ask when they have room again.
+
+        Otherwise answers that the reader does not consume would accumulate.
+        """
         if self._reader_of[stream].has_room:
             self._requests.ask(stream, now, out)
         else:
@@ -191,7 +175,7 @@ class PastReaders:
     # -- what arrives ----------------------------------------------------------------------
 
     def knowledge(self, message: Knowledge, now: Instant, out: list[Effect]) -> None:
-        """A piece of a stream arrived."""
+        """A piece of a stream arrived from the relay."""
         for subscription in list(self._of_pubend.get(message.pubend, {}).values()):
             stream = subscription.catching_up[message.pubend]
             if subscription.ends:
@@ -222,12 +206,12 @@ class PastReaders:
     ) -> list[Frame] | None:
         frame, end = message.frame, subscription.ends[stream.pubend]
         if message.answer_for != stream.filter or frame.low >= end or frame.high <= stream.horizon:
-            # Live, or the answer to another reader of the same selector.
+            # Live data, or the answer to another reader of the same selector.
             return None
         part = frame.slice(stream.horizon, end)
         return stream.answered(part, more=message.more, now=now)
 
-    # -- how a reader goes on --------------------------------------------------------------
+    # -- how a reader continues ------------------------------------------------------------
 
     def _advance(
         self,
@@ -237,7 +221,7 @@ class PastReaders:
         now: Instant,
         out: list[Effect],
     ) -> None:
-        """Hand over what is ready; then it is done, or there is more to hand over or to ask for."""
+        """Deliver what is ready; then finish, join the live stream, or ask for more."""
         pubend = stream.pubend
         for frame in ready:
             subscription.deliver(pubend, frame, out)
@@ -261,21 +245,21 @@ class PastReaders:
                 self._requests.ask(stream, now, out)
 
     def _joins_at(self, subscription: Subscription, pubend: str) -> Tick:
-        return max(self._live(pubend).horizon, subscription.confirmed_at[pubend])
+        return max(self._sources.live(pubend).horizon, subscription.confirmed_at[pubend])
 
     def room_made(self, subscription: Subscription, now: Instant, out: list[Effect]) -> None:
-        """The reader took something: hand over more, if there is any, and ask for more."""
+        """The reader consumed something: deliver what is ready, and ask for more."""
         for stream in list(subscription.catching_up.values()):
             self._advance(subscription, stream, stream.take_ready(), now, out)
 
     def deadline(self, now: Instant, out: list[Effect]) -> None:
-        """Repeat requests, and go on where somebody was interrupted."""
+        """Repeat requests that are due, and continue with interrupted readers."""
         for stream in self._requests.pop_due(now):
             self._ask_again(stream, now, out)
         self._go_on(now, out)
 
     def _go_on(self, now: Instant, out: list[Effect]) -> None:
-        """The next slice for everybody who was interrupted."""
+        """Deliver the next slice to every interrupted reader."""
         if self._go_on_at is None or now < self._go_on_at:
             return
         unfinished, self._unfinished, self._go_on_at = self._unfinished, {}, None
@@ -287,5 +271,9 @@ class PastReaders:
                 self._advance(subscription, stream, stream.take_ready(), now, out)
 
     def next_deadline(self) -> Instant | None:
-        """When a request is overdue, or somebody who was interrupted goes on."""
+        """When a request is overdue, or an interrupted reader continues."""
         return earliest(self._requests.next_deadline(), self._go_on_at)
+
+    def check_invariants(self) -> None:
+        for stream in self._reader_of:
+            stream.check_invariants()

@@ -1,4 +1,4 @@
-"""What the streams of an edge ask for: sent when it is due, repeated when no answer comes."""
+"""The requests of an edge's streams: sent when they are due, repeated when no answer comes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from penstock.services.guaranteed.messages import Nack
 
 
 class EdgeRequests:
-    """The requests of all streams of one edge."""
+    """The requests of several streams of one edge."""
 
     def __init__(self) -> None:
-        """Nobody asks for anything."""
         self._deadlines: Deadlines[EdgeStream] = Deadlines()
 
     def ask(self, stream: EdgeStream, now: Instant, out: list[Effect]) -> None:
-        """Send what a stream has to ask for now, and look again when it may have more."""
+        """Send the requests of a stream that are due, and note when it may have more."""
         intervals = stream.requests_due(now)
         if intervals:
             nack = Nack(stream.pubend, intervals, stream.filter, stream.window.piece_bytes)
@@ -30,14 +29,14 @@ class EdgeRequests:
         self._deadlines.set(stream, None)
 
     def repeat_due(self, now: Instant, out: list[Effect]) -> None:
-        """Ask for every stream whose time has come."""
+        """Send the requests of every stream whose deadline has come."""
         for stream in self.pop_due(now):
             self.ask(stream, now, out)
 
     def pop_due(self, now: Instant) -> list[EdgeStream]:
-        """The streams whose time has come; none of them is looked at again unless it asks."""
+        """The streams whose deadline has come; they have none until they ask again."""
         return self._deadlines.pop_due(now)
 
     def next_deadline(self) -> Instant | None:
-        """When the next stream has something to ask for."""
+        """When the next stream has a request that is due."""
         return self._deadlines.earliest()

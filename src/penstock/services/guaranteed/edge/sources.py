@@ -1,32 +1,42 @@
-"""What an edge knows of one source, and what it has asked of it.
+"""The sources that an edge knows, and what it has registered with each.
 
 A source is the broker at the root of one tree, with its pubends.  The edge registers the selectors
-of its connected subscribers with every source, through the relay of its own broker, and learns by
+of its connected subscribers with every source, through the relay of its own broker, and learns from
 the confirmation from which tick on the live stream is complete for them.
+
+A source that cannot be reached is not forgotten: its streams go on where they stopped.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from penstock.core.intervals import Tick
+from penstock.core.machine import Effect, Priority, Send
 from penstock.core.trees import Tree
 from penstock.services.guaranteed.edge.stream import EdgeStream
-from penstock.services.guaranteed.messages import SubscriptionConfirmed, SubscriptionUpdate
+from penstock.services.guaranteed.edge.subscription import Subscription
+from penstock.services.guaranteed.links import LOCAL_RELAY
+from penstock.services.guaranteed.messages import (
+    StreamBounds,
+    SubscriptionConfirmed,
+    SubscriptionUpdate,
+)
 
 
 class SourceView:
     """One source as the edge sees it."""
 
     def __init__(self, tree: Tree, wanted: Counter[str]) -> None:
-        """``wanted`` is shared with the edge: each selector and how many subscribers have it."""
+        """``wanted`` is shared by all sources: each selector and how many subscribers have it."""
         self.root = tree.root
         self.incarnation = tree.incarnation
         self.pubends = tree.pubends
         self.version = 0
         self.confirmed_version = 0
         self.restarted_version: int | None = None
-        """What must be confirmed before the ends of the streams of a new start are known."""
+        """The version to be confirmed before the ends of a restarted source's streams are known."""
         self.ticks: dict[str, Tick] = {}
         self.earliest: dict[str, Tick] = {}
         self.beginnings: dict[str, Tick] = {}
@@ -34,35 +44,121 @@ class SourceView:
         self._wanted = wanted
 
     @property
+    def is_confirmed(self) -> bool:
+        """Whether the source has confirmed everything that was registered."""
+        return self.confirmed_version >= self.version
+
+    @property
     def has_restarted(self) -> bool:
-        """Whether the source was started anew and has just confirmed what it was told since."""
+        """Whether the source was restarted and has just confirmed what it was told since."""
         return self.restarted_version is not None and (
             self.confirmed_version >= self.restarted_version
         )
 
     @property
     def standing(self) -> dict[str, Tick]:
-        """How far the live streams have come; nothing while nobody is connected."""
+        """The horizons of the live streams; empty while no subscriber is connected."""
         return {pubend: self.streams[pubend].horizon for pubend in sorted(self.ticks)}
 
     def register_all(self) -> SubscriptionUpdate:
-        """Everything that is wanted, for a source that knows nothing of it."""
+        """Register every selector, with a source that knows none of them."""
         self.version += 1
         return SubscriptionUpdate(self.root, self.version, True, tuple(sorted(self._wanted)))
 
     def register(self, added: str) -> SubscriptionUpdate:
-        """One more selector."""
+        """Register one more selector; every selector, if the source knows none."""
+        if not self.version:
+            return self.register_all()
         self.version += 1
         return SubscriptionUpdate(self.root, self.version, False, (added,))
 
     def unregister(self, removed: str) -> SubscriptionUpdate:
-        """One selector less."""
         self.version += 1
         return SubscriptionUpdate(self.root, self.version, False, (), (removed,))
 
     def confirm(self, message: SubscriptionConfirmed) -> None:
-        """The source's word on a version."""
+        """The source has confirmed a version."""
         self.confirmed_version = max(self.confirmed_version, message.version)
         self.ticks.update(message.ticks)
         self.earliest.update(message.earliest)
         self.beginnings.update(message.beginnings)
+
+
+class EdgeSources:
+    """All sources of one edge."""
+
+    def __init__(self) -> None:
+        self.views: dict[str, SourceView] = {}
+        self.of_pubend: dict[str, SourceView] = {}
+        """The source of each pubend that has a live stream here."""
+        self._wanted: Counter[str] = Counter()
+
+    def trees_changed(self, trees: Mapping[str, Tree], out: list[Effect]) -> list[SourceView]:
+        """Register with sources that are new or were restarted; returns those."""
+        started = []
+        for root, tree in trees.items():
+            view = self.views.get(root)
+            if view is None:
+                view = self.views[root] = SourceView(tree, self._wanted)
+            elif view.incarnation == tree.incarnation:
+                continue
+            view.incarnation, view.pubends = tree.incarnation, tree.pubends
+            if self._wanted:
+                out.append(to_relay(view.register_all()))
+                view.restarted_version = view.version
+            started.append(view)
+        return started
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no subscriber is connected."""
+        return not self._wanted
+
+    def want(self, selector: str) -> bool:
+        """One more subscriber has this selector; True if it must be registered."""
+        self._wanted[selector] += 1
+        return self._wanted[selector] == 1
+
+    def unwant(self, selector: str, out: list[Effect]) -> None:
+        """One subscriber less has this selector; the last one unregisters it."""
+        self._wanted[selector] -= 1
+        if not self._wanted[selector]:
+            del self._wanted[selector]
+            out += [to_relay(view.unregister(selector)) for view in self.views.values()]
+
+    def live(self, pubend: str) -> EdgeStream:
+        """The live stream of a pubend."""
+        return self.of_pubend[pubend].streams[pubend]
+
+    def log_begins(self, pubend: str, earliest: Tick) -> None:
+        """The log of a pubend begins at this tick, or later."""
+        view = self.of_pubend.get(pubend)
+        if view is not None:
+            view.earliest[pubend] = max(earliest, view.earliest.get(pubend, earliest))
+
+    def horizons(self) -> dict[str, Tick]:
+        """The doubt horizon of each live stream."""
+        return {
+            pubend: stream.horizon
+            for view in self.views.values()
+            for pubend, stream in view.streams.items()
+        }
+
+    def horizons_of(self, subscription: Subscription) -> dict[str, Tick]:
+        """The doubt horizons of the live streams that a subscriber reads."""
+        return {pubend: self.live(pubend).horizon for pubend in subscription.live}
+
+    def bounds(self) -> dict[str, StreamBounds]:
+        """What can be read of each stream, as far as this edge knows."""
+        return {
+            pubend: StreamBounds(
+                view.root, min(view.earliest.get(pubend, 0), stream.horizon), *2 * (stream.horizon,)
+            )
+            for view in self.views.values()
+            for pubend, stream in view.streams.items()
+        }
+
+
+def to_relay(message: object) -> Send:
+    """Send a message to the relays of this broker."""
+    return Send(LOCAL_RELAY, message, Priority.CONTROL)

@@ -21,12 +21,9 @@ from penstock.content.rows.knowledge import KnowledgeMap
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import InvariantBroken
-from penstock.services.guaranteed.laws.nack_window import Answer, NackWindow
-from penstock.services.guaranteed.laws.round_trip import RoundTrip
+from penstock.mechanisms.round_trip import RequestRoundTrip
+from penstock.services.guaranteed.laws.nack_window import MAX_UNITS, Answer, NackWindow
 from penstock.services.guaranteed.parameters import GuaranteedParameters
-
-MAX_UNITS = 64
-"""How many pieces the NACK window is asked for in at most."""
 
 
 class _Request:
@@ -84,7 +81,7 @@ class EdgeStream:
         self._requests: list[_Request] = []
         self._answered_sent_at: Instant = 0
         self._outstanding = IntervalSet()
-        self._round_trip = RoundTrip(
+        self._round_trip = RequestRoundTrip(
             minimum=parameters.nack_timeout_min_ns,
             maximum=parameters.nack_timeout_max_ns,
             initial=parameters.nack_timeout_initial_ns,
@@ -233,7 +230,7 @@ class EdgeStream:
         self.asked_at = now
         due.sort(key=lambda request: request.low)
         if any(request.attempts and now >= request.deadline for request in due):
-            self._round_trip.repeated()
+            self._round_trip.timed_out()
         deadline = now + self._round_trip.timeout()
         groups: list[list[_Request]] = []
         for request in due:

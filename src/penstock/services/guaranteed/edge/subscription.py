@@ -31,9 +31,13 @@ from penstock.core.clock import Instant
 from penstock.core.intervals import Tick
 from penstock.core.limits import MOST_STREAMS
 from penstock.core.machine import Effect, InvariantBroken, LinkName, Priority, Send
+from penstock.core.trace import is_own_stream
 from penstock.services.guaranteed.edge.stream import EdgeStream
-from penstock.services.guaranteed.links import is_own_stream
 from penstock.services.guaranteed.messages import Delivery
+
+TAKEN_OVER: Final = "subscription-taken-over"
+"""Code of the goodbye to the reader of a durable subscription that another connection has opened;
+its subject is the subscription's name."""
 
 NOTHING: Final = "FALSE"
 """The selector of whoever wants to know the streams and none of their live rows."""

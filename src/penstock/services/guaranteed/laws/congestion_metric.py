@@ -1,13 +1,13 @@
-"""How well an edge keeps up with a stream: the rate of its doubt horizon.
+"""The doubt-horizon rate: how well an edge keeps up with a stream.
 
 The metric of PDCC (Section 3.1, equation 4 as the experiments use it, equation 11): tick seconds
-that the horizon advances in a second.  A live edge has 1, one that falls behind less, one that
-catches up more.
+that the horizon advances in a second.  It is 1 at an edge that keeps up, less at one that falls
+behind, and more at one that catches up.
 
 1. It is sampled every ``sample_interval_ns`` and smoothed with ``alpha`` for each sample
    (equation 5).
 2. A sample is measured between two advances of the horizon, not between two marks on the clock: a
-   stream of a few messages a second would otherwise seem to stall and rush by turns.
+   stream of a few messages a second would otherwise seem to stall and rush alternately.
 3. A horizon that has not moved for longer than the stream may be silent counts as standing still.
 4. The smoothed value starts at 1, is set to 1 on leaving recovery, and to 0 on entering it.
 """
@@ -54,7 +54,6 @@ class HorizonRate:
         self.latest = 1.0
 
     def advanced(self, horizon: Tick, now: Instant) -> None:
-        """The horizon moved."""
         self._seen = horizon
         self._advanced_at = now
 
@@ -69,11 +68,11 @@ class HorizonRate:
             self._smooth(0.0, self._sample_interval_ns)
 
     def _smooth(self, rate: float, elapsed: Duration) -> None:
-        """Weigh a sample by the number of sample intervals that it stands for."""
+        """Weight a sample by the number of sample intervals that it covers."""
         self.latest = rate
         kept = (1 - self._alpha) ** max(1.0, elapsed / self._sample_interval_ns)
         self.smoothed = kept * self.smoothed + (1 - kept) * rate
 
     def restart(self, value: float) -> None:
-        """Entering recovery (0) or leaving it (1)."""
+        """Set the smoothed rate on entering recovery (0) or leaving it (1)."""
         self.smoothed = value

@@ -23,7 +23,7 @@ class CongestionParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     """Subscriber-hosting-broker-driven control (Section 3.2): paces recovery."""
 
     query_interval_ns: Positive = 1 * SECOND
-    """How often a pubend asks (Section 3.1)."""
+    """How often a pubend sends a congestion query (Section 3.1)."""
     no_alert_interval_ns: Positive = 2 * SECOND
     """t_nouca: without alerts for this long, the rate may rise."""
     increase_min_msgs_per_s: Rate = 2.0
@@ -60,12 +60,7 @@ class CongestionParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     fair_links: bool = True
     """Links serve pubends in turn (part of the improved law)."""
 
-    @property
-    def links_are_fair(self) -> bool:
-        """Whether pubends take turns on a link."""
-        return self.fair_links and self.law == "improved"
-
     live_floor_share: Share = 0.1
-    """The improved law leaves a pubend this share of its rate whatever a recovery lacks."""
+    """The improved law leaves a pubend at least this share of its rate during a recovery."""
     drain_ns: Duration = 5 * SECOND
     """The improved law drains the lag of the slowest edge in this time."""

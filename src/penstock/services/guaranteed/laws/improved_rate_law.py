@@ -1,56 +1,62 @@
-"""The improved rate law: go where the measurements say, at once.
+"""The improved rate law: set the limit from the measurements that an alert carries.
 
-The paper's law feels its way: it halves until alerts stop, and then creeps up.  An alert tells
-more than that something is slow, and this law uses it:
+The paper's law searches: it halves until alerts stop, and then rises slowly.  An alert tells more
+than that an edge is slow, and this law uses it:
 
-1. *Match.*  A live edge that falls behind receives ``latest rate × density of the stream where it
-   stands`` messages a second: the capacity of the way to it.  The limit becomes that capacity, less
-   what drains the backlog in ``drain_ns``; a share of it stays for live traffic.
+1. *Match.*  A live edge that falls behind receives ``latest rate × density of the stream at its
+   horizon`` messages a second: the capacity of the way to it.  The limit becomes that capacity,
+   less what drains the backlog in ``drain_ns``, but at least a share of the capacity, so that live
+   traffic goes on.
 2. *Share.*  A recovering edge needs ``1 + recovering_threshold`` tick seconds a second, and a
-   margin, since a rate that is measured over a second wavers.  What it lacks, in messages, is taken
-   from the publication rate; what it has too much is given back, a part at a time.  A share of the
-   rate before stays for live traffic.  A recovering edge answers every query, so the end of a
-   recovery is known.
-3. *Return.*  When the backlog is drained the limit goes back to the capacity that was measured;
-   when a recovery is over, to what it was before.
+   margin, since a rate that is measured over a second varies.  What it lacks, in messages, is
+   subtracted from the publication rate; what it has in excess is given back, a part at a time.  At
+   least a share of the rate before the recovery stays for live traffic.  A recovering edge answers
+   every query, so the pubend knows when the recovery ends.
+3. *Return.*  When the backlog is drained the limit returns to the capacity that was measured; when
+   a recovery is over, to the limit before it.
 4. *Probe.*  Without alerts the limit rises by steps that double each time, so a new optimum is
    found in the logarithm of its distance; an alert makes the steps small again.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from penstock.core.clock import SECOND, Instant
 from penstock.core.intervals import Tick
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading, Reading
-from penstock.services.guaranteed.source.rate_meter import PublicationHistory
+from penstock.services.guaranteed.laws.rate_law import (
+    AlertReading,
+    PublicationRecord,
+    Reading,
+    Rule,
+)
 
-PROBE_SHARE = 0.02
+PROBE_SHARE: Final = 0.02
 """The first step of a probe, as a share of the limit: below the threshold that raises an alert."""
 
-SHARE_MARGIN = 0.1
+SHARE_MARGIN: Final = 0.1
 """How far above its threshold a recovering edge is kept, in tick seconds a second."""
 
-GIVE_BACK = 0.25
-"""What of an excess is given back at once: taking is answered once for each decrease, giving for
-each query, so that giving everything would win."""
+GIVE_BACK: Final = 0.25
+"""The part of an excess that is given back at once.  The limit is lowered once for each decrease
+and raised for each query, so giving back everything would outweigh the decreases."""
 
-THIN = 0.5
-"""Where an edge stands the stream may be thin, because a burst only followed.  Below this share of
-what is published now, what it received there says nothing about what it can receive; the limit then
-falls to this share, and the next alert tells more."""
+THIN: Final = 0.5
+"""The stream at an edge's horizon may be thin because a burst came only later.  Below this share of
+the present publication rate, what the edge received there says nothing about its capacity; the
+limit then falls to this share, and the next alert tells more."""
 
-RELEASE_FACTOR = 2.0
-"""A limit that is twice what is published limits nothing, and is dropped."""
+RELEASE_FACTOR: Final = 2.0
+"""A limit of twice the publication rate has no effect, and is removed."""
 
 
 class ImprovedRateLaw:
-    """The improved law."""
+    """The limit of one pubend under the improved law."""
 
-    def __init__(self, parameters: CongestionParameters, history: PublicationHistory) -> None:
-        """No limit at first."""
+    def __init__(self, parameters: CongestionParameters, history: PublicationRecord) -> None:
         self.limit_msgs_per_s: float | None = None
-        self.rule = ""
+        self.rule = Rule.NONE
         self._parameters = parameters
         self._history = history
         self._capacity: float | None = None
@@ -73,19 +79,19 @@ class ImprovedRateLaw:
                 self._recovery_begins(reading.recovering, observed)
         if reading.sequence < self._decreased_before_query:
             return False
-        targets: list[tuple[float, str]] = []
+        targets: list[tuple[float, Rule]] = []
         if reading.nonrecovering is not None:
             self._alerted_at = now
             self._probe = PROBE_SHARE
             match = self._match(reading.nonrecovering, observed, position)
-            targets.append((match, "match the slowest edge"))
+            targets.append((match, Rule.MATCH))
         if reading.recovering is not None:
             share = self._share(reading.recovering, observed)
             if share is not None:
-                targets.append((share, "share with a recovering edge"))
+                targets.append((share, Rule.SHARE))
         if not targets:
             return False
-        new, self.rule = min(targets)
+        new, self.rule = min(targets, key=lambda target: target[0])
         new = max(new, self._parameters.floor_msgs_per_s)
         if self.limit_msgs_per_s is None or new < self.limit_msgs_per_s:
             self._decreased_before_query = query
@@ -93,10 +99,10 @@ class ImprovedRateLaw:
         return True
 
     def _recovery_begins(self, worst: AlertReading, observed: float) -> None:
-        """Note what to return to.
+        """Note the limit to return to.
 
-        The answers to a recovering edge fill the way before its first alert says why, so the rate
-        may have fallen already: what was published when the edge stopped counts as well.
+        The answers to a recovering edge fill the links before its first alert arrives, so the rate
+        may have fallen already: the rate when the edge stopped counts as well.
         """
         before = max(observed, self._history.density(worst.horizon))
         limit = self.limit_msgs_per_s
@@ -128,12 +134,12 @@ class ImprovedRateLaw:
         return max(now_published - lacking, self._floor)
 
     def elapse(self, *, observed: float, position: Tick, waiting: bool, now: Instant) -> bool:
-        """Return to what was measured, then probe for more."""
+        """Return to the measured capacity, then probe for more."""
         quiet = self._parameters.no_alert_interval_ns
         if self._recovering and now - self._recovering_heard_at >= quiet:
             self._recovering = False
             self.limit_msgs_per_s = self._before_recovery
-            self.rule = "return to the rate before the recovery"
+            self.rule = Rule.RETURN_AFTER_RECOVERY
             return True
         limit = self.limit_msgs_per_s
         if limit is None or self._recovering or now - self._alerted_at < quiet:
@@ -141,18 +147,18 @@ class ImprovedRateLaw:
         if not waiting:
             if limit > RELEASE_FACTOR * observed:
                 self.limit_msgs_per_s = None
-                self.rule = "release: nobody needs the limit"
+                self.rule = Rule.RELEASE
                 return True
             return False
         if self._capacity is not None and limit < self._capacity:
             self.limit_msgs_per_s = self._capacity
             self._probed_at = now
-            self.rule = "return to the measured capacity"
+            self.rule = Rule.RETURN_TO_CAPACITY
             return True
         if now - self._probed_at < quiet:
             return False
         self._probed_at = now
         self.limit_msgs_per_s = limit * (1 + self._probe)
         self._probe *= 2
-        self.rule = "probe for more"
+        self.rule = Rule.PROBE
         return True

@@ -1,29 +1,32 @@
-"""How far above the doubt horizon an edge may ask for unknown ticks.
+"""How far above the doubt horizon an edge may request unknown ticks.
 
-The NACK window is apart from the receive window (Section 4): the receive window bounds memory, the
-NACK window bounds what a recovering edge takes from the network.
+The NACK window is separate from the receive window (Section 4): the receive window bounds memory,
+the NACK window bounds the load that a recovering edge puts on the network.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 
+MAX_UNITS: Final = 64
+"""In how many pieces a NACK window is requested at most, unless its policy says otherwise."""
+
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What a policy learns from."""
+    """What a policy is told about the answer to a request."""
 
     span: Duration
-    """How many ticks were answered."""
+    """The length of the answered interval."""
     count_bytes: int
     more: bool
-    """Whether the answer hit a limit."""
+    """Whether the answer stopped at a limit."""
     round_trip: Duration | None
-    """The smoothed round trip of requests, if it is known."""
+    """The smoothed round trip of requests; None before the first sample."""
     now: Instant
 
 
@@ -37,7 +40,7 @@ class NackWindow(Protocol):
 
     @property
     def piece_bytes(self) -> int:
-        """What a piece of it may bring; 0 for a live stream, of which the source decides."""
+        """The most bytes that a piece may bring; 0 for a live stream, where the source decides."""
         ...
 
     def recovery_began(self) -> None:
@@ -50,12 +53,11 @@ class NackWindow(Protocol):
 
 
 class FixedNackWindow:
-    """Ask for everything that fits the receive window: no recovery control at all."""
+    """Requests everything that fits the receive window: no recovery control."""
 
     __slots__ = ("_size",)
 
     def __init__(self, size: Duration) -> None:
-        """The window never changes."""
         self._size = size
 
     @property
@@ -69,14 +71,14 @@ class FixedNackWindow:
         return 0
 
     def recovery_began(self) -> None:
-        """Nothing to prepare."""
+        """The window stays as it is."""
 
     def answered(self, answer: Answer) -> None:
-        """Nothing is learnt from an answer."""
+        """The window stays as it is."""
 
 
 class RecoveryNackWindow:
-    """SDCC (Section 3.2): additive opening and closing after the recovery rate, as in TCP Vegas.
+    """SDCC (Section 3.2): opens and closes additively with the recovery rate, as TCP Vegas does.
 
     1. The recovery rate is the window divided by the round trip of a request (equation 9).
     2. Once in a round trip it is compared with the rate at the last change of the window.  If it
@@ -84,8 +86,8 @@ class RecoveryNackWindow:
        closes by one (equation 10).
     3. Every recovery starts with the initial window.
 
-    One unit more is less than a tenth more from ten units on, so the window limits itself near ten
-    units, whatever the network, until round trips become shorter.
+    Above ten units, one unit more is an increase of less than a tenth, so the window limits itself
+    near ten units, whatever the network, until round trips become shorter.
     """
 
     __slots__ = ("_decide_at", "_largest", "_parameters", "_reference", "_size", "_unit")
@@ -112,12 +114,11 @@ class RecoveryNackWindow:
         return 0
 
     def recovery_began(self) -> None:
-        """Start small."""
         self._size = self._parameters.nack_window_initial_ns
         self._reference = 0.0
 
     def answered(self, answer: Answer) -> None:
-        """Decide, once in a round trip."""
+        """Decide once in a round trip."""
         round_trip = answer.round_trip
         if round_trip is None or answer.now < self._decide_at:
             return
@@ -133,7 +134,7 @@ class RecoveryNackWindow:
 
 
 class CatchUpWindow:
-    """For one subscriber that reads the past: a window in bytes, expressed in ticks.
+    """For a subscriber that reads the past: a window in bytes, expressed in ticks.
 
     The past may be dense or empty.  While answers are small the window doubles, so that days of
     silence pass in a few round trips; when an answer hits its limit the window halves.
@@ -163,13 +164,13 @@ class CatchUpWindow:
         return self._answer_bytes
 
     def recovery_began(self) -> None:
-        """Nothing to prepare."""
+        """A catch-up begins with a window of its own."""
 
     def answered(self, answer: Answer) -> None:
         """Grow after small answers, shrink after large ones.
 
-        A request is answered in pieces, one for each frame of the log; together they tell how dense
-        the past is.
+        A request is answered in pieces, one for each frame of the log; the density of the past is
+        measured over all of them.
         """
         if answer.more:
             self._size = max(self.SMALLEST, self._size // 2)

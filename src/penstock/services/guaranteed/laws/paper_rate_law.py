@@ -1,87 +1,32 @@
-"""How fast a pubend may publish: the rate law of PDCC (Section 3.1, equations 1 to 3).
-
-As the paper has it, with its open points settled:
+"""The rate law of PDCC (Section 3.1, equations 1 to 3), with the paper's open points settled.
 
 1. An alert lowers the rate, unless it answers a query that was sent before the last decrease could
-   be felt, or every rate in it is better than in the alert before (things improve by themselves).
+   take effect, or every rate in it is better than in the alert before (congestion is clearing).
 2. The first decrease after an increase is gentle: it goes back towards the rate after the last
    decrease, ``r_decr`` (equation 2).  A decrease that follows a decrease halves (equation 3).
    ``r_decr`` is 0 at first.
-3. The rate that is lowered is the lesser of the limit and what was really published.
+3. The rate that is lowered is the lesser of the limit and the observed publication rate.
 4. After ``no_alert_interval_ns`` without alerts the rate rises once in that interval, by
    ``increase_min`` or by a share of what was gained since the last decrease (equation 1), as long
-   as publishers wait for it.
-5. The rate never falls below a floor, or a pubend could not find out that things are better.
+   as publications wait.
+5. The rate never falls below a floor; a pubend that publishes nothing could not measure that
+   congestion is over.
 """
 
 from __future__ import annotations
 
-from math import isfinite
-from typing import Protocol
-
-import msgspec
-
 from penstock.core.clock import Instant
 from penstock.core.intervals import Tick
-from penstock.core.limits import Address, CountBytes, Name, Rate, TickLimited
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
-
-
-class AlertReading(msgspec.Struct, frozen=True):
-    """The worst edge of one kind that an alert tells of."""
-
-    rate: Rate
-    """The smoothed doubt-horizon rate, in tick seconds a second."""
-    edge: Name
-    """The broker that measured it."""
-    latest_rate: Rate
-    """The rate over the last second."""
-    horizon: TickLimited
-    """Where the edge stands."""
-    link: Address = ""
-    """The link on the way there with the most bytes waiting, if any waits."""
-    link_bytes: CountBytes = 0
-
-    @property
-    def is_possible(self) -> bool:
-        """Whether an edge can have measured this: a neighbour may send anything."""
-        return all(isfinite(each) and each >= 0 for each in (self.rate, self.latest_rate))
-
-
-class Reading(msgspec.Struct, frozen=True):
-    """What a rate law sees of an alert."""
-
-    sequence: int
-    nonrecovering: AlertReading | None
-    recovering: AlertReading | None
-
-
-class RateLaw(Protocol):
-    """A policy that turns alerts into a limit."""
-
-    limit_msgs_per_s: float | None
-    """None while nothing limits the pubend."""
-    rule: str
-    """Which rule acted last, in words."""
-
-    def alert(
-        self, reading: Reading, *, observed: float, position: Tick, query: int, now: Instant
-    ) -> bool:
-        """An alert came; ``query`` is the number of the next query.  True if the limit changed."""
-        ...
-
-    def elapse(self, *, observed: float, position: Tick, waiting: bool, now: Instant) -> bool:
-        """Time passed; ``waiting`` tells whether publishers wait.  True if the limit changed."""
-        ...
+from penstock.services.guaranteed.laws.rate_law import Reading, Rule
 
 
 class PaperRateLaw:
-    """The paper's law."""
+    """The limit of one pubend under the paper's law."""
 
     def __init__(self, parameters: CongestionParameters) -> None:
-        """No limit at first."""
         self.limit_msgs_per_s: float | None = None
-        self.rule = ""
+        self.rule = Rule.NONE
         self._parameters = parameters
         self._after_decrease = 0.0
         self._decreased_before_query = 0
@@ -105,10 +50,10 @@ class PaperRateLaw:
                 old - self._after_decrease
             )
             new = max(parameters.decrease * old, gentle)
-            self.rule = "PDCC decrease (equation 2)"
+            self.rule = Rule.PAPER_DECREASE
         else:
             new = parameters.decrease * old
-            self.rule = "PDCC repeated decrease (equation 3)"
+            self.rule = Rule.PAPER_REPEATED_DECREASE
         self.limit_msgs_per_s = max(parameters.floor_msgs_per_s, new)
         self._after_decrease = self.limit_msgs_per_s
         self._decreased_before_query = query
@@ -141,5 +86,5 @@ class PaperRateLaw:
         share = self._parameters.increase_share * (limit - self._after_decrease)
         self.limit_msgs_per_s = limit + max(self._parameters.increase_min_msgs_per_s, share)
         self._increased_at = now
-        self.rule = "PDCC increase (equation 1)"
+        self.rule = Rule.PAPER_INCREASE
         return True

@@ -1,53 +1,55 @@
-"""How far ahead a reader of the past may ask: SDCC's window, for history of any density.
+"""The NACK window of a reader of the past: SDCC's idea for history of any density.
 
-SDCC (Section 3.2) opens and closes a recovering edge's window after the recovery rate, as in TCP
-Vegas: while asking for more brings more it opens, and it closes when asking for more only makes the
-queues longer.  That window is a stretch of ticks that the live stream just filled.  A job that
-reads a day of history meets dense and empty hours, and several of its tasks read at once.  So:
+SDCC (Section 3.2) opens and closes a recovering edge's window with the recovery rate, as TCP Vegas
+does: it opens while more requests bring more data, and closes when they only lengthen the queues.
+That window is a span of ticks that the live stream has just filled.  A job that reads a day of
+history meets dense and empty hours, and several of its tasks read at once.  Therefore:
 
-1. The window is kept in bytes.  In ticks it is that at the density of what was answered last;
+1. The window is kept in bytes.  In ticks it is converted with the density of the last answers;
    through silence it doubles, which costs the network nothing.
-2. What longer queues cost is measured directly: the round trip of a request above the shortest of
-   late.  That is the delay which live data suffers from this reader, and it may be ``TARGET``.
+2. The cost of longer queues is measured directly: the round trip of a request above the shortest
+   recent one.  That is the delay that this reader adds to live data, and it may be ``TARGET``.
 3. Once for every window that was answered the window opens, by a quarter at most, in proportion to
-   what is missing to the target, and closes in the same way beyond it (as LEDBAT does, RFC 6817).
+   the distance to the target, and closes in the same way beyond it (as LEDBAT does, RFC 6817).
    On an idle network it opens with every round trip; on a busy one it yields.
-4. The shortest round trip is forgotten after a while, or a way that has become longer would never
-   be believed.
-5. A broker that hosts the pubend itself reads its own disk: there is no network to spare, so the
-   window is as large as it may be.
-6. The window is asked for in a few pieces.  The source is told how many bytes a piece may bring, so
-   that a dense hour behind a silent one does not come all at once.
+4. The shortest round trip is forgotten after a while; otherwise a path that has become longer would
+   look congested for ever.
+5. A broker that hosts the pubend itself reads its own disk: no link has to be spared, so the window
+   is as large as it may be.
+6. The window is requested in a few pieces.  The source is told how many bytes a piece may bring, so
+   that a dense hour after a silent one does not arrive all at once.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from penstock.core.clock import MILLISECOND, MINUTE, SECOND, Duration, Instant
 from penstock.services.guaranteed.laws.nack_window import Answer
 
-PIECES = 4
-"""In how many pieces the window is asked for: enough to keep the next one under way while the last
-one is taken, and few enough that rows are seldom cut apart."""
+PIECES: Final = 4
+"""In how many pieces the window is requested: enough to keep the next one in flight while the last
+one is consumed, and few enough that rows are seldom cut apart."""
 
-TARGET: Duration = 10 * MILLISECOND
+TARGET: Final[Duration] = 10 * MILLISECOND
 """The delay that a reader may cause.  A live edge alerts when its horizon falls behind by 50 ms in
-a second (Δt_nonrec); a fifth of that leaves room for several readers that begin at once."""
+a second (Δt_nonrec); a fifth of that leaves room for several readers that start at once."""
 
-GAIN = 0.25
-"""By which share the window opens where there is no delay at all."""
+GAIN: Final = 0.25
+"""The share by which the window opens when there is no delay."""
 
-SMALLEST_BYTES = 2 << 10
+SMALLEST_BYTES: Final = 2 << 10
 """A window of a packet or two; below that the round trip alone sets the rate."""
 
-FIRST_BYTES = 4 << 10
-"""Where every read begins, whatever the network: a few packets."""
+FIRST_BYTES: Final = 4 << 10
+"""The window of every new read, whatever the network: a few packets."""
 
-FORGET_AFTER: Duration = MINUTE
-"""The shortest round trip is one of the last one to two of these."""
+FORGET_AFTER: Final[Duration] = MINUTE
+"""The shortest round trip is that of the last one to two of these intervals."""
 
-FIRST_SPAN: Duration = SECOND // 10
-SMALLEST_SPAN: Duration = MILLISECOND
-LARGEST_SPAN: Duration = 366 * 24 * 3600 * SECOND
+FIRST_SPAN: Final[Duration] = SECOND // 10
+SMALLEST_SPAN: Final[Duration] = MILLISECOND
+LARGEST_SPAN: Final[Duration] = 366 * 24 * 3600 * SECOND
 """Bounds of the window in ticks; the first serves until the density is known."""
 
 
@@ -92,14 +94,14 @@ class ReadWindow:
 
     @property
     def piece_bytes(self) -> int:
-        """What one piece of it may bring."""
+        """The most bytes that one piece may bring."""
         return max(1, round(self._window_bytes / PIECES))
 
     def recovery_began(self) -> None:
-        """Nothing to prepare: a read begins with a window of its own."""
+        """A read begins with a window of its own."""
 
     def answered(self, answer: Answer) -> None:
-        """Learn the density from what came, and decide once for every window."""
+        """Update the density, and decide once for every window."""
         self._seen_span += answer.span
         self._seen_bytes += answer.count_bytes
         self._answered_bytes += answer.count_bytes
@@ -112,17 +114,17 @@ class ReadWindow:
             self._decide(round_trip - self._shortest_of(round_trip, answer.now))
 
     def _resize(self) -> None:
-        """The window in ticks, at the density of what was seen since the last time."""
+        """Convert the window to ticks with the density measured since the last conversion."""
         if not self._seen_bytes:
             self._size_ns = min(LARGEST_SPAN, 2 * self._size_ns)
         else:
             fitting = round(self._window_bytes * self._seen_span / self._seen_bytes)
-            # Behind a dense piece the window closes at once, behind a thin one it opens slowly.
+            # After a dense piece the window closes at once, after a thin one it opens slowly.
             self._size_ns = max(SMALLEST_SPAN, min(LARGEST_SPAN, fitting, 2 * self._size_ns))
         self._seen_span = self._seen_bytes = 0
 
     def _shortest_of(self, round_trip: Duration, now: Instant) -> Duration:
-        """The shortest round trip of the last while, this one included."""
+        """The shortest recent round trip, including this one."""
         if now >= self._forget_at:
             self._forget_at = now + FORGET_AFTER
             self._earlier_shortest, self._shortest = self._shortest, None

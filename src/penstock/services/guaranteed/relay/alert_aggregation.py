@@ -1,18 +1,19 @@
-"""What a relay does with the alerts of several children (Fig. 5, corrected).
+"""How a relay aggregates the alerts of its children (Fig. 5, corrected).
 
-1. The first alert that answers a query goes up at once, so that new congestion is heard quickly.
-2. A later alert for the same query goes up only if it tells of a lower rate than went up before;
-   the paper's text would save it for the next query instead, where it passes for fresh news and
+1. The first alert that answers a query goes up at once, so that the pubend learns of new congestion
+   quickly.
+2. A later alert for the same query goes up only if it carries a lower rate than went up before.
+   The paper's text would save it for the next query instead, where it looks like new congestion and
    makes the pubend slow down twice.
-3. An alert for an older query, or with nothing in it, goes nowhere.
-4. A pubend that was started anew counts its queries anew: its epoch tells.
+3. An alert for an older query, or an empty one, is dropped.
+4. A pubend numbers its queries from 0 after every start; its epoch tells the starts apart.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from penstock.services.guaranteed.laws.paper_rate_law import AlertReading
+from penstock.services.guaranteed.laws.rate_law import AlertReading
 from penstock.services.guaranteed.messages import UpstreamCongestionAlert
 
 
@@ -22,14 +23,13 @@ class AlertAggregation:
     __slots__ = ("_epoch", "_nonrecovering", "_recovering", "_sequence")
 
     def __init__(self) -> None:
-        """Nothing went up yet."""
         self._epoch = 0
         self._sequence = -1
         self._nonrecovering: AlertReading | None = None
         self._recovering: AlertReading | None = None
 
     def pass_up(self, alert: UpstreamCongestionAlert) -> UpstreamCongestionAlert | None:
-        """What goes up because of this alert, if anything."""
+        """The alert to send up because of this one, if any."""
         if alert.nonrecovering is None and alert.recovering is None:
             return None
         position = (alert.epoch, alert.sequence)
@@ -49,7 +49,7 @@ class AlertAggregation:
 
 
 def lower(known: AlertReading | None, heard: AlertReading | None) -> AlertReading | None:
-    """The worse of two readings; the known one if they are alike."""
+    """The reading with the lower rate; the known one if the rates are equal."""
     if known is None or heard is None:
         return heard if known is None else known
     return heard if heard.rate < known.rate else known
@@ -58,7 +58,7 @@ def lower(known: AlertReading | None, heard: AlertReading | None) -> AlertReadin
 def blaming(
     alert: UpstreamCongestionAlert, link: str, queued_bytes: int
 ) -> UpstreamCongestionAlert:
-    """The alert, naming this link as the bottleneck if more waits on it than on those below."""
+    """The alert with this link as the bottleneck, if it has more queued bytes than those below."""
     return UpstreamCongestionAlert(
         alert.pubend,
         alert.epoch,

@@ -35,7 +35,8 @@ from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.relay.alert_aggregation import blaming
 from penstock.services.guaranteed.relay.registration import Registrations
 from penstock.services.guaranteed.relay.relay import RelayStream
-from penstock.services.guaranteed.source.pubend import LogAnswer, Pubend
+from penstock.services.guaranteed.source.log_requests import LogAnswer
+from penstock.services.guaranteed.source.pubend import Pubend
 
 
 @lru_cache(maxsize=1024)

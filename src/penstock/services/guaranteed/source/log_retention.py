@@ -1,11 +1,11 @@
 """How much of a pubend's log is kept.
 
-1. Nothing is given up that an edge claims (penstock.services.guaranteed.source.holds).
-2. What nobody claims stays for replay until it is older than ``retain_for_ns`` or the log is larger
-   than ``retain_bytes``.
-3. After a start nothing is given up for ``hold_expiry_ns``, unless the log is nearly full: edges
-   that have not been heard yet may need it.
-4. A log of ``log_limit_bytes`` that may not be trimmed takes nothing more.
+1. Nothing that an edge claims is trimmed (penstock.services.guaranteed.source.holds).
+2. What no edge claims stays for replay until it is older than ``retain_for_ns`` or the log is
+   larger than ``retain_bytes``.
+3. After a start nothing is trimmed for ``hold_expiry_ns``, unless the log is nearly full: edges
+   that have not stated their claims yet may need it.
+4. A log of ``log_limit_bytes`` that may not be trimmed accepts nothing more.
 """
 
 from __future__ import annotations
@@ -19,55 +19,59 @@ from penstock.services.guaranteed.source.holds import Holds
 
 
 class LogRetention:
-    """The size of one log, and from where on it is kept."""
+    """The size of one log, and where it begins."""
 
     def __init__(
-        self, parameters: GuaranteedParameters, holds: Holds, size_bytes: int, now: Instant
+        self,
+        parameters: GuaranteedParameters,
+        holds: Holds,
+        log_start: Tick,
+        size_bytes: int,
+        now: Instant,
     ) -> None:
-        """The log that was found has so many bytes."""
+        """``log_start`` and ``size_bytes`` describe the log that was found."""
+        self.log_start = log_start
         self._parameters = parameters
         self._holds = holds
         self._appended_bytes = size_bytes
         self._trimmed_bytes = 0
         self._from: Instant = now + parameters.hold_expiry_ns
         self._marks: deque[tuple[Instant, Tick, int]] = deque()
-        """Now and then where the stream stood, and how much had been appended by then."""
+        """At each look: the instant, the end of the stream, and the bytes appended by then."""
         self.look_at: Instant = now + parameters.acknowledge_interval_ns
 
     def appended(self, weight: int) -> None:
-        """So many bytes are in the log."""
         self._appended_bytes += weight
 
     @property
     def bytes(self) -> int:
-        """What the log holds at present."""
+        """The size of the log at present."""
         return self._appended_bytes - self._trimmed_bytes
 
     def is_full(self, weight: int) -> bool:
-        """Whether so many bytes more are too many."""
+        """Whether ``weight`` more bytes exceed the limit."""
         return self.bytes + weight > self._parameters.log_limit_bytes
 
     def claim_released(self, now: Instant) -> None:
-        """An edge needs nothing of the log any more: see at once what can be given up."""
+        """An edge released its claim: look at once what can be trimmed."""
         self.look_at = min(self.look_at, now)
 
-    def trim_below(self, log_start: Tick, spoken_end: Tick, now: Instant) -> Tick:
-        """The tick below which nothing is kept any more; the start of the log if all is kept."""
+    def trim(self, spoken_end: Tick, now: Instant) -> Tick:
+        """Decide what is kept; returns the new start of the log."""
         parameters = self._parameters
         self.look_at = now + parameters.acknowledge_interval_ns
         self._marks.append((now, spoken_end, self._appended_bytes))
         claimed = self._holds.lowest(now, parameters.hold_expiry_ns, spoken_end)
-        below = log_start
         while self._marks and (now >= self._from or self._is_nearly_full):
             at, tick, appended = self._marks[0]
             old = now - at >= parameters.retain_for_ns
             large = self._appended_bytes - appended > parameters.retain_bytes
             if tick > claimed or not (old or large):
                 break
-            below = tick
+            self.log_start = tick
             self._trimmed_bytes = appended
             self._marks.popleft()
-        return below
+        return self.log_start
 
     @property
     def _is_nearly_full(self) -> bool:

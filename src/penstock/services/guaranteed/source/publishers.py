@@ -1,23 +1,23 @@
-"""Who publishes to the pubends of one broker.
+"""The publishers that are connected to the pubends of one broker.
 
-1. A publisher opens on its connection before it publishes.  It is given the pubend that it asked
-   for; otherwise always the same one for the same name.
-2. A name has one publisher at a time at each pubend (penstock.core.instances).  One that is
-   replaced is told, and what waited of it is forgotten.
-3. Which numbers of a name are stored is not known before the log has been read: until then whoever
-   wants to open waits.
+1. A publisher opens on its connection before it publishes.  It gets the pubend that it asked for;
+   otherwise always the same one for the same name (``placement``).
+2. A name has one publisher at a time at each pubend (``sequence_table``).  A publisher that is
+   replaced is told, and its waiting publications are dropped.
+3. Which numbers of a name are stored is unknown before the log has been read: until then requests
+   to open wait.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
-from zlib import crc32
 
 from penstock.core.clock import Instant
 from penstock.core.machine import Effect, LinkName, Priority, Send
-from penstock.services.guaranteed.links import OWN_SESSION, is_own_stream
+from penstock.services.guaranteed.links import OWN_SESSION
 from penstock.services.guaranteed.messages import (
+    CloseProducer,
     OpenProducer,
     ProducerOpened,
     ProducerRefused,
@@ -25,6 +25,7 @@ from penstock.services.guaranteed.messages import (
     PublishRefused,
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
+from penstock.services.guaranteed.source.placement import open_to_clients, placed
 from penstock.services.guaranteed.source.pubend import Pubend
 from penstock.services.guaranteed.staging.staged_epoch import SINK_PREFIX, is_sink_name
 
@@ -33,7 +34,7 @@ TAKEN_OVER: Final = (
 )
 
 MOST_OPENING: Final = 100_000
-"""Requests to publish that wait until the log was read: ten from every client."""
+"""Requests to open that may wait until the log is read: ten from every client."""
 
 
 class Publishers:
@@ -54,7 +55,7 @@ class Publishers:
     def open(
         self, session: LinkName, message: OpenProducer, now: Instant, out: list[Effect]
     ) -> None:
-        """A client is about to publish under a name."""
+        """A client wants to publish under a name."""
         pubend = self._choose_pubend(session, message)
         if pubend is not None and not pubend.ready and len(self._early) < MOST_OPENING:
             self._early.append((session, message))
@@ -71,15 +72,10 @@ class Publishers:
             out.append(Send(session, pubend.control.notice(now), Priority.CONTROL))
 
     def _choose_pubend(self, session: LinkName, message: OpenProducer) -> Pubend | None:
-        if session == OWN_SESSION:
-            return self._pubends.get(message.pubend)
-        names = self._open_to_clients()
-        if not message.pubend and names:
-            return self._pubends[names[crc32(message.producer.encode()) % len(names)]]
-        return self._pubends[message.pubend] if message.pubend in names else None
-
-    def _open_to_clients(self) -> list[str]:
-        return sorted(name for name in self._pubends if not is_own_stream(name))
+        name = message.pubend
+        if session != OWN_SESSION:
+            name = placed(self._pubends, message.producer, message.pubend)
+        return self._pubends.get(name)
 
     def _objection(
         self, session: LinkName, message: OpenProducer, pubend: Pubend | None
@@ -92,7 +88,7 @@ class Publishers:
                 "(producers_per_session)"
             )
         elif pubend is None:
-            hosted = ", ".join(self._open_to_clients()) or "none"
+            hosted = ", ".join(open_to_clients(self._pubends)) or "none"
             wanted = f"no pubend {message.pubend!r}" if message.pubend else "no pubend"
             reason = f"broker {self._broker!r} hosts {wanted} (it hosts: {hosted})"
         elif not pubend.ready:
@@ -106,7 +102,7 @@ class Publishers:
     def _take_over(
         self, session: LinkName, producer: str, pubend: Pubend, out: list[Effect]
     ) -> None:
-        """The session's publisher has the name; one that had it on another connection is told."""
+        """Give the session's publisher the name; tell the one that had it on another session."""
         before = self._session_of.get((pubend.name, producer), session)
         if before != session:
             self._by_session[before].pop(producer, None)
@@ -115,39 +111,40 @@ class Publishers:
             out.append(Send(before, refusal, Priority.CONTROL))
         mine = self._by_session.setdefault(session, {})
         if mine.get(producer, pubend) is not pubend:
-            # It goes on at another pubend, and is not at the one before any more.
-            self.close(session, producer)
+            # It moves to another pubend and leaves the one before.
+            self._close(session, producer)
         mine[producer] = pubend
         self._session_of[pubend.name, producer] = session
 
     def pubend_ready(self, now: Instant, out: list[Effect]) -> None:
-        """A log was read: those who waited for it may open."""
+        """A log was read: open the publishers that waited for it."""
         if not self._early:
             return
         early, self._early = self._early, []
         for session, message in early:
             self.open(session, message, now, out)
 
-    def publish(
-        self, session: LinkName, message: Publish, now: Instant, out: list[Effect]
-    ) -> Pubend | None:
-        """Hand a publication to its pubend, which is returned; None if it was refused."""
-        pubend = self._by_session.get(session, {}).get(message.producer)
+    def pubend_of(self, session: LinkName, message: Publish, out: list[Effect]) -> Pubend | None:
+        """The pubend of a publication's producer; a producer that is not open is refused."""
+        mine = self._by_session.get(session)
+        pubend = None if mine is None else mine.get(message.producer)
         if pubend is None:
             reason = f"producer {message.producer!r} was not opened on this connection"
             first, count = message.first_sequence, len(message.batch)
             refusal = PublishRefused(message.producer, first, count, reason)
             out.append(Send(session, refusal, Priority.CONTROL))
-            return None
-        pubend.publish(session, message, now, out)
         return pubend
 
     def sessions_of(self, pubend: Pubend) -> list[LinkName]:
         """The connections that publish to a pubend."""
         return [session for session, mine in self._by_session.items() if pubend in mine.values()]
 
-    def close(self, session: LinkName, producer: str) -> None:
-        """A publisher publishes no more on its connection."""
+    def close_producer(
+        self, session: LinkName, message: CloseProducer, now: Instant, out: list[Effect]
+    ) -> None:
+        self._close(session, message.producer)
+
+    def _close(self, session: LinkName, producer: str) -> None:
         pubend = self._by_session.get(session, {}).pop(producer, None)
         if pubend is not None:
             pubend.producer_left(session, producer)
@@ -155,8 +152,8 @@ class Publishers:
                 del self._session_of[pubend.name, producer]
 
     def session_closed(self, session: LinkName) -> None:
-        """A client is gone, with its publishers."""
+        """A client's connection is gone, with its publishers."""
         self._early = [entry for entry in self._early if entry[0] != session]
         for producer in list(self._by_session.get(session, ())):
-            self.close(session, producer)
+            self._close(session, producer)
         self._by_session.pop(session, None)

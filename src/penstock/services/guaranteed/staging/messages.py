@@ -6,17 +6,20 @@ A *stage* is one writer's part of an epoch.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
 from penstock.content.rows.batch import Batch
-from penstock.core.limits import MOST_STREAMS, Count, Name, Sequence, Text
-from penstock.core.message import Message
+from penstock.core.limits import MOST_STREAMS, Count, Name, Sequence
+from penstock.core.message import Answer, Request, RowsRequest
 
 
-class StageRows(Message, frozen=True, gc=False):
+class StageRows(RowsRequest, Request, frozen=True, gc=False):
     """Rows for a stage, numbered from ``first_row``; a repeat of rows that it holds is harmless."""
+
+    answer: ClassVar[str] = "RowsStaged"
+    stored: ClassVar[bool] = True
 
     sink: Name
     epoch: Sequence
@@ -24,28 +27,34 @@ class StageRows(Message, frozen=True, gc=False):
     first_row: Sequence
     batch: Batch
 
+    def refused(self, reason: str) -> RowsStaged:
+        """The stage is as it was."""
+        reply: RowsStaged = self.answered(
+            self.sink, self.epoch, self.stage, self.first_row, problem=reason
+        )
+        return reply
 
-class RowsStaged(Message, frozen=True):
+
+class RowsStaged(Answer, frozen=True):
     """The stage holds so many rows, all durable.
 
     ``decided`` says that the epoch was committed before: its rows need not be staged again.
     """
 
-    sink: Name
-    epoch: Sequence
-    stage: Name
-    rows: Count
+    sink: Name = ""
+    epoch: Sequence = 0
+    stage: Name = ""
+    rows: Count = 0
     decided: bool = False
-    problem: Text = ""
-    uncertain: bool = False
-    """The disk failed meanwhile: the broker cannot tell before it is started again."""
 
 
-class CommitStages(Message, frozen=True):
+class CommitStages(Request, frozen=True):
     """Publish these stages, each with the number of rows that it must hold, and drop all others.
 
     Without a ``pubend`` the broker chooses one, always the same for the same sink.
     """
+
+    answer: ClassVar[str] = "StagesCommitted"
 
     sink: Name
     epoch: Sequence
@@ -53,29 +62,28 @@ class CommitStages(Message, frozen=True):
     pubend: Name = ""
 
 
-class StagesCommitted(Message, frozen=True):
+class StagesCommitted(Answer, frozen=True):
     """Every row of the epoch is published, once; or nothing was decided, and why.
 
     If it is ``uncertain``, whether it was decided shows when the broker is started again.
     """
 
-    sink: Name
-    epoch: Sequence
-    rows: Count
-    problem: Text = ""
-    uncertain: bool = False
+    sink: Name = ""
+    epoch: Sequence = 0
+    rows: Count = 0
 
 
-class DropStages(Message, frozen=True):
+class DropStages(Request, frozen=True):
     """Nobody will commit what was staged for this epoch."""
 
+    answer: ClassVar[str] = "StagesDropped"
+
     sink: Name
     epoch: Sequence
 
 
-class StagesDropped(Message, frozen=True):
+class StagesDropped(Answer, frozen=True):
     """It is gone, or could not be looked for."""
 
-    sink: Name
-    epoch: Sequence
-    problem: Text = ""
+    sink: Name = ""
+    epoch: Sequence = 0

@@ -1,4 +1,4 @@
-"""Which rows are staged, and where in the staging log they stand."""
+"""The stages of a broker, and the places of their rows in the staging log."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class StageKey(msgspec.Struct, frozen=True):
     stage: str
 
     def text(self) -> str:
-        """As it stands in the log."""
+        """The name as it is written to the log."""
         return msgspec.json.encode((self.epoch, self.sink, self.stage)).decode()
 
     @staticmethod
     def parse(text: str) -> StageKey:
-        """Read it again."""
+        """The name from the text in the log."""
         epoch, sink, stage = msgspec.json.decode(text, type=tuple[int, str, str])
         return StageKey(sink, epoch, stage)
 
@@ -34,7 +34,6 @@ class Stage:
     __slots__ = ("durable_rows", "pieces", "rows", "size_bytes", "touched_at")
 
     def __init__(self, now: Instant) -> None:
-        """Empty at first."""
         self.rows = 0
         self.durable_rows = 0
         self.size_bytes = 0
@@ -42,7 +41,7 @@ class Stage:
         self.touched_at = now
 
     def add(self, piece: Interval, rows: int, size_bytes: int, now: Instant) -> None:
-        """Rows on their way to the log."""
+        """Add rows that are in flight to the log."""
         self.pieces.append(piece)
         self.rows += rows
         self.size_bytes += size_bytes
@@ -50,19 +49,18 @@ class Stage:
 
 
 class StageTable:
-    """All stages of a broker, the one that was touched longest ago first."""
+    """All stages of a broker, the least recently touched one first."""
 
     def __init__(self) -> None:
-        """Nothing is staged."""
         self._stages: OrderedDict[StageKey, Stage] = OrderedDict()
         self.size_bytes = 0
 
     def get(self, key: StageKey) -> Stage | None:
-        """A stage, if it exists."""
+        """A stage, or None."""
         return self._stages.get(key)
 
     def open(self, key: StageKey, now: Instant) -> Stage:
-        """A stage, made if there is none."""
+        """A stage; created if there is none."""
         stage = self._stages.get(key)
         if stage is None:
             stage = self._stages[key] = Stage(now)
@@ -71,7 +69,7 @@ class StageTable:
     def add(
         self, key: StageKey, piece: Interval, rows: int, size_bytes: int, now: Instant
     ) -> Stage:
-        """Put rows into a stage."""
+        """Add rows to a stage."""
         stage = self.open(key, now)
         stage.add(piece, rows, size_bytes, now)
         self._stages.move_to_end(key)
@@ -79,30 +77,29 @@ class StageTable:
         return stage
 
     def drop(self, key: StageKey) -> None:
-        """Forget a stage."""
         stage = self._stages.pop(key, None)
         if stage is not None:
             self.size_bytes -= stage.size_bytes
 
     def drop_epoch(self, sink: str, epoch: int) -> None:
-        """Forget everything that a sink staged for an epoch or for earlier ones."""
+        """Drop everything that a sink staged for an epoch or for earlier ones."""
         for key in [key for key in self._stages if key.sink == sink and key.epoch <= epoch]:
             self.drop(key)
 
     def expire(self, now: Instant, after: Duration) -> bool:
-        """Forget stages that nobody touched for so long; True if there were any."""
+        """Drop stages that were not touched for this long; True if there were any."""
         before = len(self._stages)
         while (due := self.first_expiry(after)) is not None and due <= now:
             self.drop(next(iter(self._stages)))
         return len(self._stages) < before
 
     def first_expiry(self, after: Duration) -> Instant | None:
-        """When the next stage is too old."""
+        """When the next stage expires."""
         oldest = next(iter(self._stages.values()), None)
         return None if oldest is None else oldest.touched_at + after
 
     def lowest(self) -> Tick | None:
-        """The first tick of the log that a stage needs."""
+        """The lowest tick of the log that a stage needs."""
         lows = (stage.pieces[0][0] for stage in self._stages.values() if stage.pieces)
         return min(lows, default=None)
 

@@ -1,4 +1,4 @@
-"""An epoch of staged rows on its way from the decision to its pubend, and what is saved of it."""
+"""An epoch of staged rows between its decision and its publication, and the state of a sink."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Final
 import msgspec
 
 from penstock.core.intervals import Interval, IntervalSet
-from penstock.core.machine import LinkName
+from penstock.core.open_request import OpenRequest
+
+STAGING: Final = "staging"
+"""The staging log, and the owner of the orders that the staging gives to the store."""
 
 SINK_PREFIX: Final = "sink/"
-"""Before a sink's name where its state is saved, and where its rows are published."""
+"""Prefix of a sink's name in the saved state, and in the producer name of its rows."""
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """An epoch that will be published: where its rows stand, and the numbers that they get."""
+    """An epoch that will be published: the places of its rows in the log, and their numbers."""
 
     epoch: int
     pubend: str
@@ -37,33 +40,32 @@ class SinkState(msgspec.Struct, frozen=True):
 
 
 class Publishing:
-    """A decision on its way into its pubend, one piece after the other."""
+    """A decision that is being published, one piece after the other."""
 
     __slots__ = ("decision", "lost_rows", "piece", "sequence", "unconfirmed", "waiting")
 
     def __init__(self, decision: Decision) -> None:
-        """From the first piece on, whatever was published before a crash."""
         self.decision = decision
         self.piece = 0
         self.lost_rows = 0
         self.sequence = decision.first_sequence
         self.unconfirmed = IntervalSet()
-        self.waiting: list[LinkName] = []
+        self.waiting: list[OpenRequest] = []
 
     @property
     def next_piece(self) -> Interval | None:
-        """The piece that is to be published now; None if all are."""
+        """The piece to publish now; None if all are published."""
         pieces = self.decision.pieces
         return pieces[self.piece] if self.piece < len(pieces) else None
 
     def piece_published(self) -> None:
-        """Go on with the next."""
+        """Continue with the next piece."""
         low, high = self.decision.pieces[self.piece]
         self.piece += 1
         self.sequence += high - low
 
     def piece_lost(self) -> None:
-        """The disk can no longer read it: go on without it."""
+        """The disk can no longer read the piece: continue without it."""
         low, high = self.decision.pieces[self.piece]
         self.lost_rows += high - low
         self.piece_published()
@@ -75,10 +77,10 @@ def producer_of(sink: str) -> str:
 
 
 def is_sink_name(producer: str) -> bool:
-    """Whether a publisher's name is one under which a sink's rows are published."""
+    """Whether a producer name belongs to a sink."""
     return producer.startswith(SINK_PREFIX)
 
 
 def sink_of(producer: str) -> str:
-    """The sink behind such a name."""
+    """The sink of such a producer name."""
     return producer.removeprefix(SINK_PREFIX)

@@ -1,17 +1,15 @@
-"""The members at this broker: their sessions, what they were given, and their views.
+"""The members at this broker: their sessions, their windows, and their views.
 
-1. A member is a client's name in one session.  It has a window: what was delivered to it and not
-   taken by its program.  While the window of one member is full, what is next for it waits, and
-   with it everything behind it in the same stream.
-2. A member that takes nothing for ``slow_reader_ns`` while its window is full is disconnected, with
+1. A member is a client's name in one session.  Its window bounds what was delivered to it and not
+   yet taken by its program.  While the window is full, the next message for it waits, and with it
+   everything behind that message in the same stream.
+2. A member that takes nothing for ``slow_reader_ns`` while its window is full is disconnected with
    the reason: one reader must not stop a group.
-3. Every change of a group's membership gives its members here a new view: its number, which grows
-   at this broker, and everybody's ``name@broker``.
+3. Every change of a group's membership gives its members here a new view: a number that grows at
+   this broker, and the ``name@broker`` of all members.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from penstock.core.clock import SECOND, Instant
 from penstock.core.machine import CloseSession, Effect, LinkName, Priority, Send
@@ -19,7 +17,7 @@ from penstock.services.multicast.messages import GroupDelivery, GroupView, Multi
 from penstock.services.multicast.parameters import MulticastParameters
 
 PRIVATE = "@"
-"""Marks the group of one client alone, its inbox, which nobody else can join."""
+"""Marks the inbox of a client: a group that no other client can join."""
 
 
 class Member:
@@ -28,7 +26,6 @@ class Member:
     __slots__ = ("full_since", "groups", "name", "session", "untaken_bytes", "window_bytes")
 
     def __init__(self, name: str, session: LinkName, window_bytes: int) -> None:
-        """In no group yet."""
         self.name = name
         self.session = session
         self.window_bytes = window_bytes
@@ -38,15 +35,14 @@ class Member:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more may be delivered at present."""
+        """Whether the window is full."""
         return self.untaken_bytes >= self.window_bytes
 
 
 class Members:
-    """Everybody who has joined a group at this broker."""
+    """All clients of this broker that have joined a group."""
 
     def __init__(self, parameters: MulticastParameters) -> None:
-        """Nobody has."""
         self._parameters = parameters
         self._by_name: dict[str, Member] = {}
         self._by_group: dict[str, dict[str, Member]] = {}
@@ -54,17 +50,15 @@ class Members:
         self.memberships = 0
 
     def get(self, name: str) -> Member | None:
-        """A member by its name."""
         return self._by_name.get(name)
 
     def of_session(self, session: LinkName) -> list[Member]:
-        """The members of one session."""
         return [each for each in self._by_name.values() if each.session == session]
 
     # -- joining and leaving ----------------------------------------------------------------
 
     def join(self, name: str, session: LinkName, group: str, window_bytes: int) -> None:
-        """Put a member into a group that it is not in."""
+        """Add a member to a group that it is not in."""
         member = self._by_name.get(name)
         if member is None:
             window = min(max(window_bytes, 1), self._parameters.session_window_bytes)
@@ -74,7 +68,7 @@ class Members:
         self.memberships += 1
 
     def leave(self, name: str, group: str) -> bool:
-        """Take a member out of a group; whether it was in it."""
+        """Remove a member from a group; whether it was in it."""
         member = self._by_name.get(name)
         if member is None or group not in member.groups:
             return False
@@ -92,7 +86,7 @@ class Members:
     # -- delivering -------------------------------------------------------------------------
 
     def room_for(self, groups: tuple[str, ...], now: Instant) -> bool:
-        """Whether every member of these groups has room; those that have none begin to count."""
+        """Whether every member of these groups has room; starts the clock of those without."""
         room = True
         for member in self._addressed(groups):
             if member.is_full:
@@ -102,7 +96,7 @@ class Members:
         return room
 
     def deliver(self, message: Multicast, out: list[Effect]) -> None:
-        """Hand a message to every member of its groups, once each."""
+        """Deliver a message to every member of its groups, once each."""
         size_bytes = message.batch.wire_size
         for member in self._addressed(message.groups):
             member.untaken_bytes += size_bytes
@@ -120,7 +114,7 @@ class Members:
         return list(found.values())
 
     def taken(self, name: str, session: LinkName, taken_bytes: int) -> bool:
-        """A member's program has taken so much; whether that made room."""
+        """Free what a member's program has taken; whether a full window has room again."""
         member = self._by_name.get(name)
         if member is None or member.session != session or taken_bytes <= 0:
             return False
@@ -131,7 +125,7 @@ class Members:
         return was_full and not member.is_full
 
     def close_slow(self, now: Instant) -> list[Effect]:
-        """Disconnect whoever holds others up for too long."""
+        """Disconnect members whose window was full for too long."""
         limit = self._parameters.slow_reader_ns
         out: list[Effect] = []
         for member in self._by_name.values():
@@ -146,22 +140,22 @@ class Members:
         return out
 
     def next_deadline(self) -> Instant | None:
-        """When a slow reader's patience ends."""
+        """When the next slow reader is disconnected."""
         full = [each.full_since for each in self._by_name.values() if each.full_since is not None]
         return min(full) + self._parameters.slow_reader_ns if full else None
 
     # -- views ------------------------------------------------------------------------------
 
-    def view_changed(self, group: str, listed: Callable[[str], tuple[str, ...]]) -> list[Effect]:
-        """Tell the members here who is in a group now."""
-        here = self._by_group.get(group)
-        if not here or group.startswith(PRIVATE):
-            return []
+    def have_views(self, group: str) -> bool:
+        """Whether a group has members here that get views; an inbox has none."""
+        return group in self._by_group and not group.startswith(PRIVATE)
+
+    def view_changed(self, group: str, listed: tuple[str, ...]) -> list[Effect]:
+        """Send the members here the next view: ``listed`` are all members of the group."""
         view = self._views[group] = self._views.get(group, 0) + 1
-        everybody = listed(group)
         return [
-            Send(each.session, GroupView(each.name, group, view, everybody), Priority.DATA)
-            for each in here.values()
+            Send(each.session, GroupView(each.name, group, view, listed), Priority.DATA)
+            for each in self._by_group[group].values()
         ]
 
     def groups(self) -> list[str]:

@@ -1,10 +1,10 @@
-"""Who is in which group at which broker, as every broker knows it.
+"""The members of every group at every broker; all brokers keep the same table.
 
-1. Each broker numbers the joins and leaves of its own clients and floods them; on a link everything
-   arrives in order, and a broker passes on only what was news to it, so changes come in order of
-   number.  A number that is missing (a link was down) is made up for by the whole membership.
-2. When a link comes up both ends tell each other all that they know.
-3. A broker that was started anew has a later incarnation, and its earlier members are gone.
+1. Each broker numbers the joins and leaves of its own clients and floods them.  A link delivers in
+   order, and a broker passes on only what is news to it, so changes arrive in order of number.  If
+   a number is missing (a link was down), the whole membership is sent instead.
+2. When a link comes up, both ends send each other all that they know.
+3. A broker that was restarted has a later incarnation, and its earlier members are gone.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ class KnownBroker:
     __slots__ = ("groups", "incarnation", "sequence")
 
     def __init__(self, incarnation: int, sequence: int) -> None:
-        """Nobody is there."""
         self.incarnation = incarnation
         self.sequence = sequence
         self.groups: dict[str, dict[str, None]] = {}
 
     def apply(self, group: str, member: str, *, joined: bool) -> None:
-        """One change."""
         members = self.groups.setdefault(group, {})
         if joined:
             members[member] = None
@@ -40,7 +38,6 @@ class MembershipTable:
     """All members of all groups."""
 
     def __init__(self) -> None:
-        """Nobody is known."""
         self._brokers: dict[str, KnownBroker] = {}
         self._hosts: dict[str, dict[str, None]] = {}
         self.version = 0
@@ -48,7 +45,7 @@ class MembershipTable:
     # -- learning ---------------------------------------------------------------------------
 
     def replace(self, state: Membership) -> list[str] | None:
-        """Take a whole membership; the groups that changed, or None if it was not news."""
+        """Replace a broker's membership; the groups that changed, or None if it was not news."""
         known = self._brokers.get(state.broker)
         if known is not None and (known.incarnation, known.sequence) >= (
             state.incarnation,
@@ -66,7 +63,7 @@ class MembershipTable:
         return changed
 
     def apply(self, change: MembershipChange) -> bool | None:
-        """Take one change: whether it was news; None if one before it is missing."""
+        """Apply one change; whether it was news, or None if one before it is missing."""
         known = self._brokers.get(change.broker)
         if known is None or known.incarnation < change.incarnation:
             if change.sequence != 1:
@@ -107,11 +104,11 @@ class MembershipTable:
         return Membership(broker, known.incarnation, known.sequence, groups)
 
     def brokers(self) -> list[str]:
-        """Every broker that was ever heard of."""
+        """Every broker whose membership is known."""
         return list(self._brokers)
 
     def incarnation(self, broker: str) -> int:
-        """The incarnation whose members are known; 0 if none is."""
+        """The incarnation that the known members belong to; 0 if none are known."""
         known = self._brokers.get(broker)
         return 0 if known is None else known.incarnation
 

@@ -1,10 +1,10 @@
-"""Trees: which brokers a message is for, and which links it travels.
+"""Trees: which brokers a message is for, and which links it takes.
 
 A sender's broker cuts its own shortest-path tree down to the brokers with members.  A broker on the
-way knows the same tree, since all of them compute it from the same link states, and passes the
+path knows the same tree, because all brokers compute it from the same link states.  It passes the
 message on to those of its children that lead to a destination: once over each link, whatever the
-number of members.  While link states are under way two brokers may see different trees; a broker
-that finds itself beside the way sends by its own shortest way, and ``MAX_HOPS`` ends a circle.
+number of members.  While link states propagate, two brokers may see different trees.  A broker that
+is not on the path sends by its own shortest path, and ``MAX_HOPS`` ends a loop.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ParentsOf: TypeAlias = Callable[[str], Parents]
 def link_number(broker: str, neighbour: str) -> int:
     """The name of one direction of a link, in eight bytes whatever the names are.
 
-    Signed, as a MessagePack integer of any size up to 64 bits is eight bytes and a mark.
+    It fits a signed 64-bit integer.
     """
     return xxh3_64_intdigest(f"{broker}\0{neighbour}".encode()) >> 1
 
@@ -43,15 +43,15 @@ class TreeLink(msgspec.Struct, frozen=True):
     number: int
 
 
-class Route(msgspec.Struct, frozen=True):
-    """Where the messages for a set of groups go."""
+class GroupRoute(msgspec.Struct, frozen=True):
+    """The brokers and links that the messages for a set of groups go to."""
 
     brokers: tuple[str, ...]
     links: tuple[TreeLink, ...]
 
 
-def route_to(root: str, brokers: Iterable[str], parents: Parents) -> Route:
-    """The tree of ``root``, cut down to these brokers; what cannot be reached has no link."""
+def route_to(root: str, brokers: Iterable[str], parents: Parents) -> GroupRoute:
+    """The tree of ``root``, cut down to these brokers; one that cannot be reached has no link."""
     chosen = tuple(sorted(brokers))
     links: dict[tuple[str, str], TreeLink] = {}
     for broker in chosen:
@@ -59,11 +59,11 @@ def route_to(root: str, brokers: Iterable[str], parents: Parents) -> Route:
         for ends in pairwise(path):
             if ends not in links:
                 links[ends] = TreeLink(*ends, link_number(*ends))
-    return Route(chosen, tuple(links.values()))
+    return GroupRoute(chosen, tuple(links.values()))
 
 
 def path_to(root: str, broker: str, parents: Parents) -> tuple[str, ...]:
-    """The brokers on the way from the root to a broker, both included; none if there is no way."""
+    """The brokers from the root to a broker, both included; empty if there is no path."""
     path = [broker]
     while path[-1] != root:
         above = parents.get(path[-1])
@@ -80,7 +80,7 @@ def next_links(
     destinations: Iterable[Destination],
     parents_of: ParentsOf,
 ) -> dict[LinkName, list[Destination]]:
-    """Over which links a message goes on, and for whom over each."""
+    """The links that a message takes from here, and its destinations behind each."""
     onward: dict[LinkName, list[Destination]] = {}
     tree = parents_of(origin)
     for destination in destinations:

@@ -4,9 +4,10 @@ A sender with benefit ``f(R) = w · R^(1-a) / (1-a)`` gains most at the rate whe
 is worth its price, ``w · R^-a = p``, that is ``R = (w / p)^(1/a)``.
 
 1. ``concave``, the paper's √R, is a = 1/2.
-2. ``throughput``, f(R) = R, is the limit a → 0, in which a price below w asks for an infinite rate
-   and one above it for none: no rate law, but the exponent may come near.  With a = 1/3 a sender
-   that crosses five congested links gets 1/125 of what one that crosses one of them gets.
+2. ``throughput``, f(R) = R, is the limit a → 0, where a price below w asks for an infinite rate
+   and a price above w for none.  That is no usable rate law, so a small exponent stands for it:
+   with a = 1/3 a sender that crosses five congested links gets 1/125 of what a sender that crosses
+   one of them gets.
 3. A weight multiplies the benefit, and so the rate by w^(1/a).
 
 The functions take one sender's numbers or an array with one for each sender.
@@ -25,7 +26,13 @@ EXPONENTS: Final[dict[Benefit, float]] = {"throughput": 1 / 3, "concave": 1 / 2}
 """The exponent a of each benefit function."""
 
 LEAST_PRICE: Final = 1e-9
-"""Stands for no price at all where one must be divided by."""
+"""Replaces a price of zero in divisions."""
+
+LEAST_WEIGHT: Final = 1e-3
+"""A sender that asks for less gets this: with a rate of zero a message would never go."""
+
+CONCAVE_REFERENCE_PACKETS_PER_S: Final = 100.0
+"""Of the order of a sender's rate in the paper's experiments (0.8 Mbit/s)."""
 
 
 def rate_at(price: Numbers, weight: Numbers, exponent: float) -> Numbers:
@@ -39,7 +46,7 @@ def price_at(rate_packets_per_s: Numbers, weight: Numbers, exponent: float) -> N
 
 
 def salary_factor(rate_packets_per_s: Numbers, benefit: Benefit, weight: Numbers) -> Numbers:
-    """Under the paper's law: by what a sender's salary is multiplied.
+    """The factor on a sender's salary, under the paper's law.
 
     The salary is the marginal benefit.  That of R is constant; that of √R falls with the rate, and
     is scaled to 1 at ``CONCAVE_REFERENCE_PACKETS_PER_S``.
@@ -50,5 +57,7 @@ def salary_factor(rate_packets_per_s: Numbers, benefit: Benefit, weight: Numbers
     return weight * np.sqrt(CONCAVE_REFERENCE_PACKETS_PER_S / rate)
 
 
-CONCAVE_REFERENCE_PACKETS_PER_S: Final = 100.0
-"""Of the order of a sender's rate in the paper's experiments (0.8 Mbit/s)."""
+def allowed_weight(weight: float, highest: float) -> float:
+    """The weight that a sender gets if it asks for this one."""
+    # NaN compares false with everything, so it counts as the least weight.
+    return min(weight, highest) if weight > LEAST_WEIGHT else LEAST_WEIGHT

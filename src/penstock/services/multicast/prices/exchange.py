@@ -1,22 +1,23 @@
-"""What a broker says and hears of prices.
+"""The exchange of prices between a broker and its neighbours.
 
-Its own prices (``pricing``) and the news of others are passed on to the neighbours behind which
-somebody can use them (``price_spread``): on a message that goes the same way, where one can be
-expected (``price_riders``), otherwise in a frame of their own with priority over data.
+A broker's own prices and later prices of other links (``pricing``) go to the neighbours that need
+them (``spread``): on a message that goes the same way, where one is expected (``riders``), and
+otherwise in a frame of their own with priority over data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from penstock.core.clock import Instant, earliest
 from penstock.core.machine import Effect, LinkName, Priority, Send
 from penstock.core.trees import Topology
+from penstock.services.multicast.laws.law import MulticastLaw
 from penstock.services.multicast.messages import PriceRecord, Prices
 from penstock.services.multicast.parameters import MulticastParameters
 from penstock.services.multicast.prices.pricing import Pricing
 from penstock.services.multicast.prices.riders import PriceRiders
-from penstock.services.multicast.prices.spread import PriceSpread
+from penstock.services.multicast.prices.spread import PriceSpread, SendingBrokers
 
 
 class PriceExchange:
@@ -26,32 +27,44 @@ class PriceExchange:
         self,
         broker: str,
         parameters: MulticastParameters,
+        law: MulticastLaw,
         topology: Topology,
-        sending: Callable[[], Iterable[str]],
+        groups: SendingBrokers,
         queued_bytes: Mapping[LinkName, int],
     ) -> None:
-        """``topology`` and ``queued_bytes`` are kept up to date; ``sending`` have senders."""
-        self.pricing = Pricing(broker, parameters, queued_bytes)
+        """``topology``, ``groups`` and ``queued_bytes`` are kept up to date by the broker."""
+        self.pricing = Pricing(broker, parameters, law, queued_bytes)
         self.riders = PriceRiders(parameters.ride_wait_ns)
-        self.spread = PriceSpread(broker, topology, sending)
+        self._spread = PriceSpread(broker, topology, groups)
         self._queued_bytes = queued_bytes
         self._links: dict[LinkName, None] = {}
 
     def link_up(self, link: LinkName, now: Instant, out: list[Effect]) -> None:
-        """A neighbour is there: tell it what costs something."""
+        """Announce all prices above zero to a new neighbour."""
         self._links[link] = None
         self.pricing.link_up(link, now)
         self.riders.link_up(link)
         self._tell(link, self.pricing.records(), now, out)
 
     def link_down(self, link: LinkName) -> None:
-        """A neighbour is gone."""
         self._links.pop(link, None)
         self.pricing.link_down(link)
         self.riders.link_down(link)
 
+    def routes_changed(self) -> None:
+        """Decide again which neighbours need which prices: the trees have changed."""
+        self._spread.routes_changed()
+
+    def senders_changed(self) -> None:
+        """Decide again which neighbours need which prices: other brokers have senders."""
+        self._spread.senders_changed()
+
+    def board(self, link: LinkName, now: Instant) -> tuple[PriceRecord, ...]:
+        """The prices that a message over this link takes along."""
+        return self.riders.board(link, now)
+
     def update(self, now: Instant, out: list[Effect]) -> bool:
-        """Set the prices of this broker's links if it is time; whether any was told."""
+        """Set the prices of this broker's links if it is time; whether any was announced."""
         told = self.pricing.update(now)
         self._pass_on(told, "", now, out)
         return bool(told)
@@ -59,7 +72,7 @@ class PriceExchange:
     def learn(
         self, link: LinkName, records: Iterable[PriceRecord], now: Instant, out: list[Effect]
     ) -> bool:
-        """A neighbour tells prices; whether any was news."""
+        """Take in a neighbour's prices and pass on the news; whether there was any."""
         news = self.pricing.learn(records)
         self._pass_on(news, link, now, out)
         return bool(news)
@@ -74,21 +87,20 @@ class PriceExchange:
     def _tell(
         self, link: LinkName, records: list[PriceRecord], now: Instant, out: list[Effect]
     ) -> None:
-        wanted = self.spread.wanted_by(link, records)
+        wanted = self._spread.wanted_by(link, records)
         if not wanted:
             return
         is_free = not self._queued_bytes.get(link) and self.pricing.own_price(link) == 0
         _send_alone(link, self.riders.offer(link, wanted, now, link_is_free=is_free), out)
 
     def deadline(self, now: Instant, out: list[Effect]) -> bool:
-        """Whatever is due; whether a price was told."""
+        """Send prices that waited long enough, and set those that are due; whether any was."""
         for link, records in self.riders.overdue(now):
             _send_alone(link, records, out)
         at = self.pricing.next_deadline()
         return at is not None and at <= now and self.update(now, out)
 
     def next_deadline(self) -> Instant | None:
-        """When prices are due."""
         return earliest(self.pricing.next_deadline(), self.riders.next_deadline())
 
 

@@ -1,14 +1,14 @@
-"""The prices of a broker's own links, and those that it knows of the others.
+"""The prices of a broker's own links, and the prices of other links that it knows.
 
-1. A broker sets the price of each of its links when it is told what waits there, at most every
-   T_min, and while any of them costs something also when nothing waits: the first zero price goes
-   out at the next T_min.
-2. A link that costs something, or just ceased to, is told at once; every other at T_max.
-3. Whoever hears a later price of a link passes it on, whoever knew it does not; see
-   ``price_spread`` for whom it is passed on to.
+1. A broker sets the price of each of its links when it learns what waits there, at most every
+   T_min.  While any of them has a price above zero it does so even if nothing waits, so the first
+   zero price is announced at the next T_min.
+2. A price above zero, and the first zero after one, is announced at once; others every T_max.
+3. A broker passes on a price only if it is later than the one it knew; ``spread`` decides to
+   which neighbours.
 4. One record is kept for each link, whatever the number of senders, groups and members.
-5. Numbers that no price can be, which only a broken neighbour sends, are not taken in: an infinite
-   price would leave a sender a rate of nothing, and one that is not a number would never go away.
+5. Numbers that cannot be prices come only from a broken neighbour and are ignored: an infinite
+   price would give a sender a rate of zero, and NaN would never be replaced.
 """
 
 from __future__ import annotations
@@ -18,38 +18,36 @@ from collections.abc import Iterable, Mapping
 from penstock.core.clock import MILLISECOND, Duration, Instant
 from penstock.core.machine import LinkName
 from penstock.services.multicast.groups.route import link_number
-from penstock.services.multicast.laws.benefit import EXPONENTS
-from penstock.services.multicast.laws.improved_price import FeedbackPrice
-from penstock.services.multicast.laws.paper_price import paper_price
+from penstock.services.multicast.laws.law import LinkPrice, MulticastLaw
 from penstock.services.multicast.messages import PriceRecord
 from penstock.services.multicast.parameters import MulticastParameters
 
 MAX_KNOWN_LINKS = 1 << 16
-"""Prices that are remembered: far more than an overlay has links."""
+"""Prices kept: far more than an overlay has links."""
 
 HIGHEST_PRICE = 1e9
-"""Far more than the paper's price at ten soft limits, 256,000; under the improved law it leaves a
-sender a packet in more years than there were."""
+"""Far more than the paper's price at ten soft limits, 256,000; under the improved law a sender
+would get less than one packet in a million years."""
 
 EARLY: Duration = 5 * MILLISECOND
-"""A measurement that comes so much before its time still counts: both beat at the same rate."""
+"""A measurement may come this much before T_min has passed: measurements and updates have the same
+period, and would otherwise miss each other."""
 
 
 class OwnLink:
     """One link of this broker, in the direction away from it."""
 
-    __slots__ = ("feedback", "number", "price", "sequence", "told_at")
+    __slots__ = ("law", "number", "price", "sequence", "told_at")
 
-    def __init__(self, number: int, parameters: MulticastParameters, now: Instant) -> None:
-        """It costs nothing.  Sequences begin at the time, so that a restart goes on above."""
+    def __init__(self, number: int, law: LinkPrice, first_sequence: int, now: Instant) -> None:
         self.number = number
         self.price = 0.0
-        self.sequence = now // parameters.update_min_ns
+        self.sequence = first_sequence
         self.told_at: Instant = now
-        self.feedback = FeedbackPrice(parameters.improved, EXPONENTS[parameters.benefit], now)
+        self.law = law
 
     def record(self) -> PriceRecord:
-        """What is told of it."""
+        """The present price, as it is announced."""
         return PriceRecord(self.number, self.sequence, self.price)
 
 
@@ -57,11 +55,16 @@ class Pricing:
     """All prices that one broker knows."""
 
     def __init__(
-        self, broker: str, parameters: MulticastParameters, queued_bytes: Mapping[LinkName, int]
+        self,
+        broker: str,
+        parameters: MulticastParameters,
+        law: MulticastLaw,
+        queued_bytes: Mapping[LinkName, int],
     ) -> None:
         """``queued_bytes`` is kept up to date by the broker."""
         self._broker = broker
         self._parameters = parameters
+        self._law = law
         self._queued_bytes = queued_bytes
         self._own: dict[LinkName, OwnLink] = {}
         self._known: dict[int, PriceRecord] = {}
@@ -71,15 +74,20 @@ class Pricing:
     # -- this broker's links ----------------------------------------------------------------
 
     def link_up(self, link: LinkName, now: Instant) -> None:
-        """A link is there, empty."""
-        own = self._own[link] = OwnLink(link_number(self._broker, link), self._parameters, now)
+        """Add a link, which is free until something waits on it.
+
+        Sequences start at the time, so that they continue above the earlier ones after a restart.
+        """
+        first_sequence = now // self._parameters.update_min_ns
+        number = link_number(self._broker, link)
+        own = self._own[link] = OwnLink(number, self._law.price_link(now), first_sequence, now)
         before = self._known.get(own.number)
         if before is not None:
             own.sequence = max(own.sequence, before.sequence)
         self._due_at = self._next_due()
 
     def link_down(self, link: LinkName) -> None:
-        """Nobody can send over it."""
+        """Remove a link."""
         own = self._own.pop(link, None)
         if own is not None:
             self._known.pop(own.number, None)
@@ -88,45 +96,43 @@ class Pricing:
     def sent(
         self, link: LinkName, packets: float, paid: float, named: tuple[int, int], now: Instant
     ) -> None:
-        """A message was queued on a link; ``named`` is the link and price that it goes by."""
+        """Count a message that was queued on a link.
+
+        ``named`` is the dearest link of the message's tree and the number of its price.
+        """
         own = self._own.get(link)
         if own is not None:
             sequence = named[1] if named[0] == own.number else None
-            own.feedback.arrived(packets, paid if _is_price(paid) else 0.0, sequence, now)
+            own.law.arrived(packets, paid if _is_price(paid) else 0.0, sequence, now)
 
     def update(self, now: Instant) -> list[PriceRecord]:
-        """Set the prices anew if it is time; what must be told."""
+        """Set the prices of the own links if it is time; return those to announce."""
         if now - self._updated_at < self._parameters.update_min_ns - EARLY:
             return []
         self._updated_at = now
         told = []
         for link, own in self._own.items():
             before = own.price
-            own.price = self._price(link, own, now)
+            packets = self._queued_bytes.get(link, 0) / self._parameters.packet_bytes
+            own.price = own.law.update(packets, now)
             due = now - own.told_at >= self._parameters.update_max_ns
             if own.price > 0 or before > 0 or due:
                 own.told_at = now
                 own.sequence += 1
-                own.feedback.issued(own.sequence, now)
+                own.law.issued(own.sequence, now)
                 record = own.record()
                 self._known[own.number] = record
                 told.append(record)
         self._due_at = self._next_due()
         return told
 
-    def _price(self, link: LinkName, own: OwnLink, now: Instant) -> float:
-        packets = self._queued_bytes.get(link, 0) / self._parameters.packet_bytes
-        if self._parameters.law == "paper":
-            return paper_price(packets, self._parameters.paper)
-        return own.feedback.update(packets, now)
-
     def own_price(self, link: LinkName) -> float:
-        """What one of this broker's links costs."""
+        """The price of one of this broker's links."""
         own = self._own.get(link)
         return 0.0 if own is None else own.price
 
     def next_deadline(self) -> Instant | None:
-        """When a price must be set, or told again, although nothing was measured."""
+        """When a price must be set or announced again although nothing was measured."""
         return self._due_at
 
     def _next_due(self) -> Instant | None:
@@ -139,14 +145,14 @@ class Pricing:
         return max(again, self._updated_at + self._parameters.update_min_ns)
 
     def may_change(self) -> bool:
-        """Whether a price may have to rise, or to fall."""
+        """Whether a price may have to change: something waits, or a link has a price."""
         costs = any(own.price > 0 for own in self._own.values())
         return costs or any(self._queued_bytes.values())
 
-    # -- everybody's links ------------------------------------------------------------------
+    # -- all links --------------------------------------------------------------------------
 
     def learn(self, records: Iterable[PriceRecord]) -> list[PriceRecord]:
-        """Take prices in; those that were news."""
+        """Take in prices that a neighbour announced; return those that are news."""
         news = []
         for record in records:
             if not _is_price(record.price):
@@ -161,16 +167,16 @@ class Pricing:
         return news
 
     def records(self) -> list[PriceRecord]:
-        """What costs something, for a new neighbour."""
+        """All prices above zero, for a new neighbour."""
         return [record for record in self._known.values() if record.price > 0]
 
     def price(self, number: int) -> float:
-        """What a link costs; one of which nothing was heard costs nothing."""
+        """The price of a link; zero if none was announced."""
         record = self._known.get(number)
         return 0.0 if record is None else record.price
 
     def total(self, numbers: Iterable[int]) -> tuple[float, tuple[int, int]]:
-        """The price of a tree, and the dearest link on it with the number of its price."""
+        """The price of a tree, and its dearest link with the number of that link's price."""
         total, highest, named = 0.0, 0.0, (0, 0)
         for number in numbers:
             record = self._known.get(number)
@@ -181,10 +187,10 @@ class Pricing:
         return total, named
 
     def own_links(self) -> dict[LinkName, OwnLink]:
-        """For telemetry."""
+        """The links of this broker, for telemetry."""
         return self._own
 
 
 def _is_price(number: float) -> bool:
-    """Whether it can be one; what is not a number compares false with everything."""
+    """Whether a number can be a price; NaN compares false with everything."""
     return 0 <= number <= HIGHEST_PRICE

@@ -1,16 +1,17 @@
-"""Messages that arrive for the members of this broker.
+"""The streams that end at this broker: messages for its members.
 
-1. Each origin's stream is handed over in order, as long as every member addressed has room.
-2. A sender's own numbers tell a repetition: a client that lost its broker sends what has no receipt
-   again, through another one, and each number is handed over once.
-3. A confirmation is sent at once after a silence of ``CONFIRM_NS`` and if something is missing,
-   otherwise when ``CONFIRM_BYTES`` have come or ``CONFIRM_NS`` have passed.  To this broker itself,
-   whose senders wait for their receipts, it costs no link anything and never waits.
+1. Each origin's stream is delivered in order, while every addressed member has room.
+2. The sender's own numbers reveal a repetition: a client that lost its broker repeats what has no
+   receipt through another broker, and each number is delivered once.
+3. A confirmation is sent at once if the last one is ``CONFIRM_NS`` old or if there is a gap, and
+   otherwise when ``CONFIRM_BYTES`` have arrived or ``CONFIRM_NS`` have passed.  A stream from this
+   broker itself is always confirmed at once: its senders wait for receipts, and no link is used.
+
+The methods return the confirmations; ``exchange`` sends them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from penstock.core.clock import MILLISECOND, Duration, Instant
@@ -22,12 +23,10 @@ from penstock.services.multicast.streams.stream import IncomingStream
 
 CONFIRM_BYTES: Final = 256 << 10
 CONFIRM_NS: Final[Duration] = 50 * MILLISECOND
-"""Twenty confirmations a second from each receiving broker at most, as often as prices."""
+"""At most twenty confirmations a second from each receiving broker, as often as prices."""
 
 MAX_REMEMBERED_SENDERS: Final = 100_000
-"""Senders whose numbers are remembered; the one that was silent longest is forgotten first."""
-
-Confirm = Callable[[MulticastReceived, Instant, list[Effect]], None]
+"""Senders whose numbers are kept; the one that was silent longest is forgotten first."""
 
 
 class Inbound:
@@ -39,14 +38,11 @@ class Inbound:
         incarnation: int,
         parameters: MulticastParameters,
         members: Members,
-        confirm: Confirm,
     ) -> None:
-        """Nothing has arrived."""
         self._broker = broker
         self._stamp = incarnation & 0xFFFF_FFFF
         self._parameters = parameters
         self._members = members
-        self._confirm = confirm
         self._streams: dict[str, IncomingStream] = {}
         self._unconfirmed: dict[str, None] = {}
         self._confirm_at: Instant | None = None
@@ -57,31 +53,32 @@ class Inbound:
 
     def arrived(
         self, message: Multicast, destination: Destination, now: Instant, out: list[Effect]
-    ) -> None:
-        """A message for members here."""
+    ) -> MulticastReceived | None:
+        """Deliver a message to the members here, in order; return the confirmation if it is due."""
         if destination.stamp != self._stamp:
-            return
+            return None
         stream = self._streams.get(message.origin)
         if stream is None or stream.incarnation < message.incarnation:
             stream = IncomingStream(message.incarnation, destination.floor)
             self._streams[message.origin] = stream
         elif stream.incarnation > message.incarnation:
-            return
+            return None
         stream.skip_to(destination.floor)
         limit_bytes = 2 * self._parameters.window_bytes
         size_bytes = message.batch.wire_size
         if stream.arrived(destination.position, message, size_bytes, limit_bytes):
             stream.newest_at = now
-        self._hand_over(message.origin, stream, now, out)
-        # Also a repetition is confirmed: the confirmation may have been lost.
+        self._deliver(message.origin, stream, now, out)
+        # A repetition is confirmed too: the earlier confirmation may have been lost.
         self._unconfirmed[message.origin] = None
         due = message.origin == self._broker or now - stream.confirmed_at >= CONFIRM_NS
         if stream.gap or due or stream.fresh_bytes >= CONFIRM_BYTES:
-            self._say(message.origin, now, out)
-        elif self._confirm_at is None:
+            return self._confirmation(message.origin, now)
+        if self._confirm_at is None:
             self._confirm_at = now + CONFIRM_NS
+        return None
 
-    def _hand_over(
+    def _deliver(
         self, origin: str, stream: IncomingStream, now: Instant, out: list[Effect]
     ) -> None:
         while (message := stream.head()) is not None:
@@ -95,7 +92,7 @@ class Inbound:
         self._held.pop(origin, None)
 
     def _without_repetition(self, message: Multicast) -> Multicast | None:
-        """The message if its numbers are new; the rows of one message are sent together, always."""
+        """The message if its numbers are new; the rows of one message always stay together."""
         sender, end = message.sender, message.first_sequence + len(message.batch)
         known = self._next_of_sender.pop(sender, 0)
         self._next_of_sender[sender] = max(known, end)
@@ -107,51 +104,50 @@ class Inbound:
         self.delivered_rows += len(message.batch)
         return message
 
-    def room_made(self, now: Instant, out: list[Effect]) -> None:
-        """A member has room again: what waited for it goes on."""
-        for origin in list(self._held):
-            stream = self._streams[origin]
-            self._hand_over(origin, stream, now, out)
-            self._unconfirmed[origin] = None
-            self._say(origin, now, out)
+    def held_origins(self) -> list[str]:
+        """The origins whose streams wait for a member without room."""
+        return list(self._held)
+
+    def resume(self, origin: str, now: Instant, out: list[Effect]) -> MulticastReceived:
+        """Continue a stream that waited for a member; return the confirmation."""
+        self._deliver(origin, self._streams[origin], now, out)
+        return self._confirmation(origin, now)
 
     # -- confirmations ----------------------------------------------------------------------
 
-    def deadline(self, now: Instant, out: list[Effect]) -> None:
-        """Confirm what has waited long enough."""
-        if self._confirm_at is not None and self._confirm_at <= now:
-            self._confirm_at = None
-            for origin in list(self._unconfirmed):
-                self._say(origin, now, out)
+    def deadline(self, now: Instant) -> list[MulticastReceived]:
+        """The confirmations that have waited long enough."""
+        if self._confirm_at is None or self._confirm_at > now:
+            return []
+        self._confirm_at = None
+        return [self._confirmation(origin, now) for origin in list(self._unconfirmed)]
 
-    def _say(self, origin: str, now: Instant, out: list[Effect]) -> None:
+    def _confirmation(self, origin: str, now: Instant) -> MulticastReceived:
         stream = self._streams[origin]
         self._unconfirmed.pop(origin, None)
         stream.fresh_bytes = 0
         stream.confirmed = stream.expected
         stream.confirmed_at = now
-        # What waits for a member that has no room is not missing.
+        # Messages that wait for a member without room are not missing.
         seen = stream.seen if stream.gap else stream.expected
         held_ns = now - stream.newest_at
-        confirmation = MulticastReceived(
+        return MulticastReceived(
             origin, stream.incarnation, self._broker, stream.expected, seen, held_ns
         )
-        self._confirm(confirmation, now, out)
 
     def next_deadline(self) -> Instant | None:
-        """The next confirmation."""
         return self._confirm_at
 
     @property
     def held_streams(self) -> int:
-        """How many streams wait for a member that does not read."""
+        """The number of streams that wait for a member without room."""
         return len(self._held)
 
     def check_invariants(self) -> None:
-        """What was confirmed was handed over, and what was handed over has been seen."""
+        """Raise ``InvariantBroken`` unless all that was confirmed was delivered and seen."""
         for origin, stream in self._streams.items():
             if not stream.confirmed <= stream.expected <= stream.seen:
                 raise InvariantBroken(
-                    f"stream from {origin}: confirmed {stream.confirmed}, handed over "
+                    f"stream from {origin}: confirmed {stream.confirmed}, delivered "
                     f"{stream.expected}, seen {stream.seen}"
                 )

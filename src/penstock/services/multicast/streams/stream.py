@@ -1,15 +1,14 @@
 """The stream of messages from one broker to another, at both of its ends.
 
-1. The origin numbers what it sends to each receiver.  Every message carries its number, and the
-   *floor* below which everything is confirmed.
-2. The receiver hands messages to its members in order of number, each once, and confirms how far
-   it has come.  What comes too early waits; what came before is dropped.
-3. Links lose nothing while they are up.  What a link that broke, a queue that overflowed or a
-   broker that crashed took with it is sent again by the origin: when the way to the receiver
-   changed, when the receiver says that something is missing, and when nothing was confirmed for
-   long.
-4. After such an event a piece of ``RECOVERY_BYTES`` is sent again, and the next piece when the
-   receiver has confirmed some of it: a recovery never floods the new way.
+1. The origin numbers the messages to each receiver.  Every message carries its number and the
+   *floor*, below which everything is confirmed.
+2. The receiver delivers messages to its members in order of number, each once, and confirms the
+   position that it has reached.  A message that comes too early waits; a repeated one is dropped.
+3. Links lose nothing while they are up.  Messages lost with a broken link, an overflowed queue or
+   a crashed broker are repeated by the origin: when the path to the receiver changed, when the
+   receiver reports a gap, and when nothing was confirmed for long.
+4. In such a recovery the origin repeats ``RECOVERY_BYTES``, and more as the receiver confirms, so
+   that a recovery never floods the new path.
 5. A receiver that cannot be reached keeps its place until ``departure_ns`` have passed.
 """
 
@@ -19,24 +18,43 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.machine import LinkName
-from penstock.services.multicast.messages import Multicast
+from penstock.services.multicast.groups.route import GroupRoute
+from penstock.services.multicast.messages import Multicast, SendToGroups
+
+HEAD_BYTES: Final = 160
+"""What a message takes on a link beside its rows: envelope, names, three receivers."""
 
 RECOVERY_BYTES: Final = 64 << 10
 """A quarter of a second at 2 Mbit/s."""
 
 FIRST_PROBE_NS: Final[Duration] = 2 * SECOND
 LONGEST_PROBE_NS: Final[Duration] = 16 * SECOND
-"""Without any confirmation for so long the oldest message is sent again; the wait doubles.  Longer
-than the longest buffer that a price allows takes to drain on a slow link."""
+"""After this time without any confirmation the oldest message is repeated; the wait doubles each
+time.  It is longer than the largest buffer that a price allows takes to drain on a slow link."""
 
 ROUND_TRIP_WEIGHT: Final = 0.125
-"""As TCP smooths it."""
+"""As in TCP's smoothed round trip."""
+
+
+class Bought(msgspec.Struct, frozen=True, gc=False):
+    """A message that its sender has paid for."""
+
+    request: SendToGroups
+    session: LinkName
+    size_bytes: int
+    route: GroupRoute
+    paid: float
+    named: tuple[int, int]
+    """The dearest link of the tree, and the number of its price."""
+    waited_ns: Duration
 
 
 class Transmission:
-    """A message that was bought, until every receiver has confirmed it."""
+    """A message on its way, until every receiver has confirmed it."""
 
     __slots__ = ("message", "pending", "receivers", "session", "size_bytes", "waited_ns")
 
@@ -47,7 +65,7 @@ class Transmission:
         size_bytes: int,
         waited_ns: Duration,
     ) -> None:
-        """``session`` is where the receipt goes."""
+        """``session`` gets the receipt."""
         self.message = message
         self.session = session
         self.size_bytes = size_bytes
@@ -74,7 +92,7 @@ class OutgoingStream:
     )
 
     def __init__(self, incarnation: int) -> None:
-        """Nothing was sent; ``incarnation`` is the receiver's."""
+        """``incarnation`` is the receiver's."""
         self.incarnation = incarnation
         self.floor = 1
         self.next_position = 1
@@ -88,11 +106,11 @@ class OutgoingStream:
         self._unconfirmed: deque[tuple[int, Transmission, Instant]] = deque()
 
     def __len__(self) -> int:
-        """How many messages are not confirmed."""
+        """The number of unconfirmed messages."""
         return len(self._unconfirmed)
 
     def append(self, transmission: Transmission, now: Instant) -> int:
-        """A message goes to this receiver; its number."""
+        """Add a message for this receiver; return its number."""
         position = self.next_position
         self.next_position += 1
         self._unconfirmed.append((position, transmission, now))
@@ -101,7 +119,7 @@ class OutgoingStream:
         return position
 
     def confirmed(self, position: int, held_ns: Duration, now: Instant) -> list[Transmission]:
-        """Everything below ``position`` has arrived; what that settles here."""
+        """Remove everything below ``position``, which has arrived; return what was removed."""
         done: list[Transmission] = []
         sent_at: Instant | None = None
         while self._unconfirmed and self._unconfirmed[0][0] < position:
@@ -118,19 +136,19 @@ class OutgoingStream:
         return done
 
     def recover(self) -> None:
-        """What is under way may be lost: send it again, piece by piece."""
+        """Repeat everything unconfirmed, piece by piece: it may have been lost."""
         if self._unconfirmed:
             self.recover_to = self.next_position
             self._resent_to = self.floor
 
     def missing(self, position: int, seen: int) -> None:
-        """The receiver has something behind a gap."""
+        """Repeat what lies in the receiver's gap, if there is one."""
         if position < seen and self._unconfirmed and self.recover_to <= position:
             self.recover_to = min(seen, self.next_position)
             self._resent_to = position
 
     def probe(self, now: Instant) -> None:
-        """Nothing was confirmed for long: the oldest message again."""
+        """Repeat the oldest message, because nothing was confirmed for long."""
         self._probe_ns = min(2 * self._probe_ns, LONGEST_PROBE_NS)
         self.probe_at = now + self._probe_ns if self._unconfirmed else None
         if self._unconfirmed:
@@ -138,7 +156,7 @@ class OutgoingStream:
             self._resent_to = self.floor
 
     def resend(self) -> Iterator[tuple[int, Transmission]]:
-        """What to send again now: up to a piece beyond what was confirmed."""
+        """What to repeat now: at most one piece beyond what was confirmed."""
         room = RECOVERY_BYTES
         for position, transmission, _ in self._unconfirmed:
             if position >= self.recover_to or room <= 0:
@@ -149,11 +167,11 @@ class OutgoingStream:
                 yield position, transmission
 
     def transmissions(self) -> list[Transmission]:
-        """What is not confirmed."""
+        """The unconfirmed messages."""
         return [transmission for _, transmission, _ in self._unconfirmed]
 
     def abandon(self) -> list[Transmission]:
-        """The receiver is gone for good; what it will not get."""
+        """Give up everything unconfirmed, because the receiver has left; return it."""
         given_up = self.transmissions()
         self._unconfirmed.clear()
         self.floor = self.next_position
@@ -177,7 +195,7 @@ class IncomingStream:
     )
 
     def __init__(self, incarnation: int, floor: int) -> None:
-        """``incarnation`` is the origin's; nothing below ``floor`` comes any more."""
+        """``incarnation`` is the origin's; nothing below ``floor`` will come."""
         self.incarnation = incarnation
         self.expected = floor
         self.seen = floor
@@ -189,7 +207,7 @@ class IncomingStream:
         self._early_bytes = 0
 
     def arrived(self, position: int, message: Multicast, size_bytes: int, limit_bytes: int) -> bool:
-        """Keep a message until its turn; False if it was here before or there is no room."""
+        """Keep a message until its turn; False if it is a repetition or there is no room."""
         if position < self.expected or position in self._early:
             return False
         if self._early and self._early_bytes + size_bytes > limit_bytes:
@@ -200,18 +218,18 @@ class IncomingStream:
         return True
 
     def skip_to(self, floor: int) -> None:
-        """The origin has given up what lies below."""
+        """Skip what the origin has given up."""
         if floor > self.expected and self.expected not in self._early:
             self.expected = floor
             self.seen = max(self.seen, floor)
 
     def head(self) -> Multicast | None:
-        """The message whose turn it is, if it is here."""
+        """The next message in order, if it has arrived."""
         found = self._early.get(self.expected)
         return None if found is None else found[0]
 
     def advance(self) -> None:
-        """The head was handed over."""
+        """Remove the head, which was delivered."""
         _, size_bytes = self._early.pop(self.expected)
         self._early_bytes -= size_bytes
         self.fresh_bytes += size_bytes
@@ -219,5 +237,5 @@ class IncomingStream:
 
     @property
     def gap(self) -> bool:
-        """Whether something is missing before what is here."""
+        """Whether messages are missing before one that has arrived."""
         return self.seen > self.expected and self.expected not in self._early

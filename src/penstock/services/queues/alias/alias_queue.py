@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from penstock.core.clock import Instant, earliest
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import Effect, InvariantBroken, PersistFailed
+from penstock.mechanisms.rate_meter import WindowRateMeter
+from penstock.mechanisms.sequence_table import OriginRange
 from penstock.services.queues.alias.destinations import Destinations, Takers
 from penstock.services.queues.alias.failover import Failover
 from penstock.services.queues.alias.forwarding import Forwarding
@@ -25,12 +27,11 @@ from penstock.services.queues.alias.pass_through import PassThrough
 from penstock.services.queues.alias.row_life import RowState
 from penstock.services.queues.alias.rows import AliasRows
 from penstock.services.queues.alias.transaction import ForwardingTransaction
-from penstock.services.queues.context import BrokerContext
+from penstock.services.queues.context import QueueContext
 from penstock.services.queues.durable_queue import DurableQueue
 from penstock.services.queues.laws.balancer import Balancer
 from penstock.services.queues.laws.factory import balancing_law
 from penstock.services.queues.log.append import AppendAnswer
-from penstock.services.queues.log.origins import OriginRange
 from penstock.services.queues.messages import (
     DecisionEntry,
     ForwardRefused,
@@ -43,7 +44,6 @@ from penstock.services.queues.messages import (
 )
 from penstock.services.queues.parameters import AliasConfig
 from penstock.services.queues.queue.senders import ClientSender, Sender
-from penstock.services.queues.rate_meter import RateMeter
 from penstock.services.queues.routing import Routes
 from penstock.services.queues.why import explain
 
@@ -51,11 +51,11 @@ from penstock.services.queues.why import explain
 class AliasQueue(DurableQueue):
     """The machine of one alias queue."""
 
-    def __init__(self, config: AliasConfig, context: BrokerContext) -> None:
+    def __init__(self, config: AliasConfig, context: QueueContext) -> None:
         super().__init__(config, f"alias/{config.name}", context)
         broker, parameters, now = context.broker, context.parameters, context.now
         self.config = config
-        self.forwarded = RateMeter(now)
+        self.forwarded = WindowRateMeter(now)
         self.rows = AliasRows(self.journal, self.entries)
         self.waiting = self.rows.waiting
         self.destinations = Destinations(broker, config.destinations)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import Effect
+from penstock.mechanisms.sequence_table import OriginRange
 from penstock.services.queues.log.journal import Journal
-from penstock.services.queues.log.origins import OriginRange
 from penstock.services.queues.messages import DecisionEntry
 
 DISCARDED = ""

@@ -23,10 +23,10 @@ from collections.abc import Iterable, Mapping
 
 from penstock.core.intervals import Interval
 from penstock.core.machine import Effect
+from penstock.mechanisms.sequence_table import OriginRange
 from penstock.services.queues.alias.pass_through import PassingRows, PassThrough
 from penstock.services.queues.log.entries import Entries
 from penstock.services.queues.log.journal import Journal
-from penstock.services.queues.log.origins import OriginRange
 from penstock.services.queues.messages import HandedOver, HandOver, Remembered
 from penstock.services.queues.routing import SendWithinBroker
 

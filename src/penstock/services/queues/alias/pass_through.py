@@ -20,11 +20,11 @@ from __future__ import annotations
 from penstock.core.clock import Instant
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import Effect, PersistFailed
+from penstock.mechanisms.sequence_table import OriginRange
 from penstock.services.queues.alias.rows import AliasRows
 from penstock.services.queues.log.append import AppendAnswer, Appender
 from penstock.services.queues.log.entries import Entries, Entry
 from penstock.services.queues.log.journal import Journal
-from penstock.services.queues.log.origins import OriginRange
 from penstock.services.queues.messages import RowsEntry
 from penstock.services.queues.parameters import AliasConfig, QueueParameters
 from penstock.services.queues.queue.senders import Sender

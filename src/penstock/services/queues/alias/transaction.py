@@ -19,16 +19,16 @@ from collections.abc import Iterable
 from penstock.core.clock import Instant
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import Effect, PersistFailed
+from penstock.mechanisms.rate_meter import WindowRateMeter
 from penstock.services.queues.alias.decisions import DISCARDED, DecisionNotes
 from penstock.services.queues.alias.destination import AliasDestination
 from penstock.services.queues.alias.destinations import Destinations
 from penstock.services.queues.alias.pass_through import PassThrough
 from penstock.services.queues.alias.rows import AliasRows
-from penstock.services.queues.context import BrokerContext
+from penstock.services.queues.context import QueueContext
 from penstock.services.queues.log.entries import Entries
 from penstock.services.queues.log.journal import Journal
 from penstock.services.queues.messages import Decision, DecisionEntry, Resolved, Stored
-from penstock.services.queues.rate_meter import RateMeter
 from penstock.services.queues.routing import SendToBroker
 
 
@@ -38,13 +38,13 @@ class ForwardingTransaction:
     def __init__(
         self,
         alias: str,
-        context: BrokerContext,
+        context: QueueContext,
         journal: Journal,
         entries: Entries,
         rows: AliasRows,
         destinations: Destinations,
         pass_through: PassThrough,
-        forwarded: RateMeter,
+        forwarded: WindowRateMeter,
     ) -> None:
         """``forwarded`` counts the rows that have an owner."""
         self._broker = context.broker

@@ -23,10 +23,9 @@ from penstock.content.rows.batch import Batch
 from penstock.core.clock import Instant
 from penstock.core.intervals import Interval
 from penstock.core.machine import Effect, PersistFailed
-from penstock.core.unsure_numbers import UnsureNumbers
+from penstock.mechanisms.sequence_table import OriginRange, UncertainNumbers
 from penstock.services.queues.log.entries import Entry
 from penstock.services.queues.log.journal import Journal
-from penstock.services.queues.log.origins import OriginRange
 from penstock.services.queues.messages import RowsEntry
 
 Sender = TypeVar("Sender")
@@ -91,7 +90,7 @@ class Appender(Generic[Sender]):
         self._origins = journal.origins
         self._pending: dict[int, _UnconfirmedRows[Sender]] = {}
         self._answers: deque[AppendAnswer[Sender]] = deque()
-        self._unsure = UnsureNumbers()
+        self._unsure = UncertainNumbers()
         self.pending_bytes = 0
         self.pending_rows = 0
 

@@ -35,8 +35,8 @@ from penstock.core.machine import (
     ReadLog,
     TrimLog,
 )
-from penstock.services.queues.context import BrokerContext
-from penstock.services.queues.log.origins import OriginRange, OriginTable
+from penstock.mechanisms.sequence_table import OriginRange, SequenceTable
+from penstock.services.queues.context import QueueContext
 from penstock.services.queues.messages import (
     DecisionEntry,
     RowsEntry,
@@ -66,10 +66,10 @@ RESERVED_AT_ONCE: Final = 1 << 20
 class Journal:
     """Positions, orders to the store, recovery and trimming of one log."""
 
-    def __init__(self, log: str, context: BrokerContext) -> None:
+    def __init__(self, log: str, context: QueueContext) -> None:
         self.log = log
         parameters = context.parameters
-        self.origins = OriginTable(parameters.origin_limit)
+        self.origins = SequenceTable(parameters.origin_limit)
         self._instances = self.origins.instances
         self.recovered_extra: dict[str, list[Interval]] = {}
         self._read_bytes = parameters.read_bytes

@@ -14,6 +14,7 @@ from penstock.content.selectors.parser import parse
 from penstock.content.selectors.selector import Selector
 from penstock.content.selectors.vectorised import select
 from penstock.core.machine import Effect, LinkName, LogRead, Priority, Send
+from penstock.core.open_request import OpenRequest
 from penstock.services.queues.log.entries import Entries
 from penstock.services.queues.log.journal import Journal
 from penstock.services.queues.messages import Browse, Browsed, RowsEntry
@@ -34,12 +35,12 @@ class Browser:
         try:
             selector = parse(message.selector)
         except SelectorError as error:
-            out.append(Send(session, Browsed(message.request, (), 0, str(error)), Priority.CONTROL))
+            out.append(OpenRequest(session, message).answer(problem=str(error)))
             return
         journal = self._journal
         low = max(message.from_position, self._entries.lowest or journal.assigned_end)
         if low >= journal.assigned_end or message.limit <= 0:
-            out.append(Send(session, Browsed(message.request, (), 0), Priority.CONTROL))
+            out.append(OpenRequest(session, message).answer())
             return
         token = journal.read(low, journal.assigned_end, out)
         self._asked[token] = (session, message, selector)
@@ -67,11 +68,15 @@ class Browser:
                 frames.append(chosen)
                 left -= len(chosen)
                 if not left:
-                    return Browsed(request.request, tuple(frames), int(chosen.ticks[-1]) + 1)
+                    return self._found(request, frames, int(chosen.ticks[-1]) + 1)
         end = self._journal.assigned_end
         reached = fact.complete_to
         more = reached if request.from_position < reached < end and fact.frames else 0
-        return Browsed(request.request, tuple(frames), more)
+        return self._found(request, frames, more)
+
+    def _found(self, request: Browse, frames: list[Frame], more: int) -> Browsed:
+        found: Browsed = request.answered(tuple(frames), more)
+        return found
 
 
 def _matching(frame: Frame, selector: Selector, limit: int) -> Frame:

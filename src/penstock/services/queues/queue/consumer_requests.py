@@ -13,6 +13,7 @@ from penstock.content.selectors.parser import parse
 from penstock.core.clock import Instant
 from penstock.core.intervals import Interval
 from penstock.core.machine import Effect, LinkName, Priority, Send
+from penstock.mechanisms.rate_meter import WindowRateMeter
 from penstock.services.queues.admission import LONGEST_NAME
 from penstock.services.queues.log.settlements import Settlements
 from penstock.services.queues.messages import (
@@ -28,7 +29,6 @@ from penstock.services.queues.messages import (
 from penstock.services.queues.parameters import QueueParameters
 from penstock.services.queues.queue.consumers import Consumers, QueueConsumer
 from penstock.services.queues.queue.rows import QueueRows
-from penstock.services.queues.rate_meter import RateMeter
 
 FromConsumer: TypeAlias = Settle | Given | Credit | StopReceiving
 
@@ -42,7 +42,7 @@ class ConsumerRequests:
         consumers: Consumers,
         rows: QueueRows,
         settlements: Settlements,
-        consumed: RateMeter,
+        consumed: WindowRateMeter,
         parameters: QueueParameters,
     ) -> None:
         """``consumed`` counts the messages that consumers acknowledge."""

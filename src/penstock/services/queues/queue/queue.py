@@ -14,10 +14,11 @@ from collections.abc import Iterable
 from penstock.core.clock import Instant, earliest
 from penstock.core.intervals import Interval
 from penstock.core.machine import Effect, InvariantBroken, LinkName, LogRead, PersistFailed
-from penstock.services.queues.context import BrokerContext
+from penstock.mechanisms.rate_meter import WindowRateMeter
+from penstock.mechanisms.sequence_table import OriginRange
+from penstock.services.queues.context import QueueContext
 from penstock.services.queues.durable_queue import DurableQueue
 from penstock.services.queues.log.append import AppendAnswer, entry_of
-from penstock.services.queues.log.origins import OriginRange
 from penstock.services.queues.log.settlements import Settlements
 from penstock.services.queues.messages import (
     DEFAULT_PRIORITY,
@@ -51,18 +52,17 @@ from penstock.services.queues.queue.senders import (
     LetterSender,
     Sender,
 )
-from penstock.services.queues.rate_meter import RateMeter
 from penstock.services.queues.routing import SendToBroker, SendWithinBroker
 
 
 class Queue(DurableQueue):
     """The machine of one queue, at the broker that hosts it."""
 
-    def __init__(self, config: QueueConfig, context: BrokerContext) -> None:
+    def __init__(self, config: QueueConfig, context: QueueContext) -> None:
         super().__init__(config, f"queue/{config.name}", context)
         now, parameters = context.now, context.parameters
         self.consumers = Consumers()
-        self.consumed = RateMeter(now)
+        self.consumed = WindowRateMeter(now)
         self._settlements = Settlements(
             self.journal, parameters.store_retry_ns, parameters.piggyback_ns
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from penstock.services.queues.log.origins import OriginRange
+from penstock.mechanisms.sequence_table import OriginRange
 from penstock.services.queues.messages import RowsEntry
 from penstock.services.queues.queue.senders import alias_of_handover
 

@@ -1,0 +1,15 @@
+# Written by speedups/generate_layout.py; do not edit.
+
+cdef enum:
+    MAGIC = 20563
+    WIRE_VERSION = 1
+    MAX_ATTACHMENTS = 255
+    PREAMBLE_BYTES = 16
+    ENVELOPE_BYTES = 24
+    LENGTH_BYTES = 4
+    ENVELOPE_MAGIC_AT = 0
+    ENVELOPE_VERSION_AT = 2
+    ENVELOPE_ATTACHMENTS_AT = 3
+    ENVELOPE_HEAD_BYTES_AT = 4
+    ENVELOPE_BODY_BYTES_AT = 8
+    ENVELOPE_CHECKSUM_AT = 16

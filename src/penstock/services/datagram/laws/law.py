@@ -1,0 +1,42 @@
+"""The contract of a rate law: how fast one subscriber may receive from one publisher.
+
+1. A session tells its law what it measures: one-way delays, loss events, and when the publisher's
+   clock was set.
+2. At each decision the session asks the law for the allowed rate, over all of its filters.
+
+Each law is one class; ``choice`` is the only place that looks at the parameter ``law``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from penstock.core.clock import Duration, Instant
+from penstock.services.datagram.subscriber.loss_history import LossHistory
+
+
+class FlowLaw(Protocol):
+    """The law of one session, with the state that it needs."""
+
+    @property
+    def controls_rates(self) -> bool:
+        """Whether subscribers measure and report, and publishers obey reports."""
+
+    def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
+        """Take in the delays, by the two clocks, of messages that arrived together."""
+
+    def clock_was_set(self) -> None:
+        """Discard delays measured before: they are by another clock."""
+
+    def loss_event(self, now: Instant) -> None:
+        """Take in that a loss event began."""
+
+    def allowed_rate(
+        self,
+        reception_msgs_per_s: float,
+        round_trip_ns: Duration,
+        losses: LossHistory,
+        now: Instant,
+    ) -> float:
+        """Messages a second that the session may receive from now on; infinite is no limit."""

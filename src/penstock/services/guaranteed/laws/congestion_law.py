@@ -1,0 +1,95 @@
+"""The law of congestion control: one choice for pubends, edges and links.
+
+1. A live edge alerts when its smoothed rate is below ``1 - nonrecovering_threshold`` (equation 6),
+   or when it is more than ``lag_threshold_ns`` behind the pubend (equation 7).
+2. A recovering edge alerts when its smoothed rate is below ``1 + recovering_threshold``
+   (equation 8).  Under the improved law it answers every query, so that the pubend knows when the
+   recovery is over.
+3. Under the improved law links serve the pubends in turn, unless ``fair_links`` is off.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from penstock.core.clock import Duration
+from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
+from penstock.services.guaranteed.laws.improved_rate_law import ImprovedRateLaw
+from penstock.services.guaranteed.laws.paper_rate_law import PaperRateLaw
+from penstock.services.guaranteed.laws.rate_law import PublicationRecord, RateLaw
+
+
+class CongestionLaw(Protocol):
+    """What differs between the laws."""
+
+    @property
+    def links_are_fair(self) -> bool:
+        """Whether pubends take turns on a link."""
+        ...
+
+    def rate_law(self, record: PublicationRecord) -> RateLaw:
+        """The rate law of one pubend, which has published ``record``."""
+        ...
+
+    def live_edge_alerts(self, rate: float, lag_ns: Duration) -> bool:
+        """Whether a live edge with this smoothed rate and lag answers a query with an alert."""
+        ...
+
+    def recovering_edge_alerts(self, rate: float) -> bool:
+        """Whether a recovering edge with this smoothed rate answers a query with an alert."""
+        ...
+
+
+class PaperLaw:
+    """Equations 1 to 3 and 6 to 8; links are first in, first out."""
+
+    links_are_fair = False
+
+    def __init__(self, parameters: CongestionParameters) -> None:
+        self._parameters = parameters
+
+    def rate_law(self, record: PublicationRecord) -> RateLaw:
+        return PaperRateLaw(self._parameters)
+
+    def live_edge_alerts(self, rate: float, lag_ns: Duration) -> bool:
+        """Equations 6 and 7."""
+        parameters = self._parameters
+        slow = rate < 1 - parameters.nonrecovering_threshold
+        return slow or lag_ns > parameters.lag_threshold_ns
+
+    def recovering_edge_alerts(self, rate: float) -> bool:
+        """Equation 8."""
+        return rate < 1 + self._parameters.recovering_threshold
+
+
+class ImprovedLaw:
+    """Alerts of live edges as in the paper; the rest as the improved law needs it."""
+
+    def __init__(self, parameters: CongestionParameters) -> None:
+        self._parameters = parameters
+        self._paper = PaperLaw(parameters)
+
+    @property
+    def links_are_fair(self) -> bool:
+        return self._parameters.fair_links
+
+    def rate_law(self, record: PublicationRecord) -> RateLaw:
+        return ImprovedRateLaw(self._parameters, record)
+
+    def live_edge_alerts(self, rate: float, lag_ns: Duration) -> bool:
+        return self._paper.live_edge_alerts(rate, lag_ns)
+
+    def recovering_edge_alerts(self, rate: float) -> bool:
+        return True
+
+
+LAWS: Final[dict[str, type[PaperLaw] | type[ImprovedLaw]]] = {
+    "paper": PaperLaw,
+    "improved": ImprovedLaw,
+}
+"""By the name that ``congestion.law`` has in a configuration."""
+
+
+def congestion_law(parameters: CongestionParameters) -> CongestionLaw:
+    """The law that the parameters name."""
+    return LAWS[parameters.law](parameters)

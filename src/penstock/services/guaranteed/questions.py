@@ -1,0 +1,52 @@
+"""Answers the questions of clients: why something is slow, and which streams there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from penstock.core.clock import Instant
+from penstock.core.machine import Effect, LinkName
+from penstock.core.open_request import OpenRequest
+from penstock.services.guaranteed.dispatch import Handlers
+from penstock.services.guaranteed.edge.edge import Edge
+from penstock.services.guaranteed.edge.subscription_why import explain_absent, explain_subscription
+from penstock.services.guaranteed.messages import DescribeStreams, StreamBounds
+from penstock.services.guaranteed.source.pubend import Pubend
+from penstock.services.guaranteed.why import explain
+
+
+class Questions:
+    """Answers them for one broker."""
+
+    def __init__(self, broker: str, pubends: Mapping[str, Pubend], edge: Edge) -> None:
+        self._broker = broker
+        self._pubends = pubends
+        self._edge = edge
+        self.handlers: Handlers = {DescribeStreams: self.describe_streams}
+
+    def explained(self, name: str, now: Instant) -> bytes | None:
+        """What slows a pubend down, or why subscriptions of a name are behind, as JSON."""
+        pubend = self._pubends.get(name)
+        if pubend is not None:
+            return explain(pubend, self._broker, now)
+        readers = [each for each in self._edge.subscriptions() if each.name == name]
+        if readers:
+            return explain_subscription(readers, self._broker, self._edge.horizons(), now)
+        absent = self._edge.durable_subscription(name)
+        return None if absent is None else explain_absent(absent, self._broker, now)
+
+    def describe_streams(
+        self, session: LinkName, message: DescribeStreams, now: Instant, out: list[Effect]
+    ) -> None:
+        """List the streams that this broker knows, and what of them can be read."""
+        asked = OpenRequest(session, message)
+        streams = self._edge.streams()
+        if not streams:
+            problem = f"broker {self._broker!r} knows of no stream yet"
+            out.append(asked.answer(problem=problem))
+            return
+        for name, pubend in self._pubends.items():
+            streams[name] = StreamBounds(
+                self._broker, pubend.log_start, pubend.spoken_end, pubend.rows_end
+            )
+        out.append(asked.answer(streams))

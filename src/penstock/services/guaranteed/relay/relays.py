@@ -1,0 +1,166 @@
+"""All relays of one broker: one for each source in the overlay.
+
+A message belongs to a source by its pubend or by its root.  What comes from above is taken only
+from the parent in that source's tree; answers to requests are taken from every neighbour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from penstock.content.rows.frame import Frame
+from penstock.core.clock import Instant
+from penstock.core.machine import Effect, LinkName
+from penstock.core.trees import Tree
+from penstock.services.guaranteed.dispatch import Handlers
+from penstock.services.guaranteed.messages import (
+    Acknowledgement,
+    DownstreamCongestionQuery,
+    Knowledge,
+    Nack,
+    SubscriptionConfirmed,
+    SubscriptionUpdate,
+    UpstreamCongestionAlert,
+    Withdrawal,
+)
+from penstock.services.guaranteed.parameters import GuaranteedParameters
+from penstock.services.guaranteed.relay.source_relay import SourceRelay
+from penstock.services.guaranteed.source.log_requests import LogAnswer
+from penstock.services.guaranteed.source.pubend import Pubend
+
+
+class Relays:
+    """The relays of one broker, by source."""
+
+    def __init__(
+        self,
+        broker: str,
+        parameters: GuaranteedParameters,
+        hosted: Mapping[str, Pubend],
+        queued_bytes: Mapping[LinkName, int],
+    ) -> None:
+        """``hosted`` are the pubends of this broker.
+
+        ``queued_bytes`` is kept up to date by the owner: what waits on each link at present.
+        """
+        self._broker = broker
+        self._parameters = parameters
+        self._hosted = hosted
+        self._queued_bytes = queued_bytes
+        self._by_root: dict[str, SourceRelay] = {}
+        self._by_pubend: dict[str, SourceRelay] = {}
+        self.handlers: Handlers = {
+            Knowledge: self.knowledge,
+            Nack: self.request,
+            DownstreamCongestionQuery: self.query,
+            SubscriptionUpdate: self.update,
+            SubscriptionConfirmed: self.confirmed,
+            Withdrawal: self.withdrawal,
+        }
+
+    # -- the overlay ------------------------------------------------------------------------
+
+    def tree_changed(self, root: str, tree: Tree, out: list[Effect]) -> bool:
+        """Take the new place in a source's tree; True if the way up has changed."""
+        source = self._by_root.get(root)
+        if source is None:
+            hosted = self._hosted if root == self._broker else {}
+            source = SourceRelay(self._broker, root, self._parameters, hosted)
+            self._by_root[root] = source
+        for pubend in tree.pubends:
+            self._by_pubend[pubend] = source
+        return source.tree_changed(tree, out)
+
+    def lost_sources(self, reachable: Collection[str]) -> None:
+        """There is no way to any other source at present."""
+        for root, source in self._by_root.items():
+            if root not in reachable:
+                source.lost_source()
+
+    def link_up(self, link: LinkName, out: list[Effect]) -> None:
+        for source in self._by_root.values():
+            source.link_restored(link, out)
+
+    def link_down(self, link: LinkName, out: list[Effect]) -> None:
+        for source in self._by_root.values():
+            source.link_lost(link, out)
+
+    # -- from above -------------------------------------------------------------------------
+
+    def knowledge(
+        self, link: LinkName, message: Knowledge, now: Instant, out: list[Effect]
+    ) -> None:
+        source = self._by_pubend.get(message.pubend)
+        if source is not None and (source.parent == link or message.answer_for is not None):
+            source.knowledge(message, out)
+
+    def query(
+        self, link: LinkName, message: DownstreamCongestionQuery, now: Instant, out: list[Effect]
+    ) -> None:
+        source = self._by_pubend.get(message.pubend)
+        if source is not None and link == source.parent:
+            source.query(message, out)
+
+    def confirmed(
+        self, link: LinkName, message: SubscriptionConfirmed, now: Instant, out: list[Effect]
+    ) -> None:
+        source = self._by_root.get(message.root)
+        if source is not None and link == source.parent:
+            for pubend in message.ticks:
+                self._by_pubend[pubend] = source
+            source.confirmed(message, out)
+
+    # -- from below -------------------------------------------------------------------------
+
+    def request(self, link: LinkName, message: Nack, now: Instant, out: list[Effect]) -> None:
+        source = self._by_pubend.get(message.pubend)
+        if source is not None:
+            source.request(link, message, now, out)
+
+    def update(
+        self, link: LinkName, message: SubscriptionUpdate, now: Instant, out: list[Effect]
+    ) -> None:
+        source = self._by_root.get(message.root)
+        if source is not None:
+            source.update(link, message, out)
+
+    def withdrawal(
+        self, link: LinkName, message: Withdrawal, now: Instant, out: list[Effect]
+    ) -> None:
+        source = self._by_root.get(message.root)
+        if source is not None:
+            source.withdrawal(link, out)
+
+    def alert(
+        self, link: LinkName, message: UpstreamCongestionAlert, out: list[Effect]
+    ) -> UpstreamCongestionAlert | None:
+        """Pass a child's alert on; returned if it is about a pubend that is hosted here."""
+        source = self._by_pubend.get(message.pubend)
+        told = (message.nonrecovering, message.recovering)
+        if source is None or not all(each is None or each.is_possible for each in told):
+            return None
+        return source.alert(link, message, self._queued_bytes.get(link, 0), out)
+
+    def acknowledge(self, message: Acknowledgement, out: list[Effect]) -> bool:
+        """Pass an edge's statement on; True if it is for this broker."""
+        source = self._by_root.get(message.root)
+        return source is not None and source.acknowledge(message, out)
+
+    # -- from the pubends of this broker ----------------------------------------------------
+
+    def published(self, pubend: str, frames: list[Frame], out: list[Effect]) -> None:
+        """Frames of a hosted pubend are durable."""
+        source = self._by_root.get(self._broker)
+        if source is not None:
+            for frame in frames:
+                source.published(pubend, frame, out)
+
+    def log_answered(self, pubend: str, answer: LogAnswer, out: list[Effect]) -> None:
+        """The log of a hosted pubend answers a request."""
+        self._by_root[self._broker].read(pubend, answer, out)
+
+    def ask_edges(self, query: DownstreamCongestionQuery, out: list[Effect]) -> None:
+        """A hosted pubend sends a congestion query."""
+        source = self._by_root.get(self._broker)
+        if source is not None:
+            source.query(query, out)

@@ -1,0 +1,58 @@
+"""An answer to ``penstock why`` of this service, for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def why_text(document: dict[str, Any]) -> str:
+    """What slows a pubend down, or why subscriptions of a name are behind."""
+    return _pubend_text(document) if "pubend" in document else _subscription_text(document)
+
+
+def _pubend_text(document: dict[str, Any]) -> str:
+    name, observed = document["pubend"], document["observed_msgs_per_s"]
+    log = f"  log:        {document['log_bytes']} bytes; {document['log_held_by']}"
+    problems = [f"  problem:    {problem}" for problem in document.get("problems", ())]
+    if not document["throttled"]:
+        nothing = f"{name}: nothing slows it down; it publishes {observed:.0f} msg/s"
+        return "\n".join([nothing, log, *problems])
+    lines = [
+        f"{name}: may publish {document['allowed_msgs_per_s']:.1f} msg/s and publishes "
+        f"{observed:.1f}, limited for {document['for_s']:.0f} s",
+        f"  rule:       {document['rule']}",
+        f"  cause:      {document['cause']}",
+        f"  waiting:    {document['publications_waiting']} publications",
+    ]
+    if document["bottleneck_link"]:
+        lines.append(f"  bottleneck: link {document['bottleneck_link']}")
+    return "\n".join([*lines, log, *problems])
+
+
+def _subscription_text(document: dict[str, Any]) -> str:
+    lines = []
+    if not document["readers"]:
+        lines.append(
+            f"{document['subscription']}: durable, without a reader for "
+            f"{document['absent_for_s']:.0f} s; it keeps what is published until one comes"
+        )
+        lines += [
+            f"  {pubend}: from tick {tick} on" for pubend, tick in document["positions"].items()
+        ]
+    for each in document["readers"]:
+        lines += [
+            f"{document['subscription']} ({each['session']}): {_standing(each)}",
+            f"  cause:      {each['cause']}",
+            f"  its window: {each['under_way_bytes']} of {each['window_bytes']} bytes are not "
+            f"taken, {each['waiting_bytes']} wait behind it",
+        ]
+    return "\n".join(lines)
+
+
+def _standing(reader: dict[str, Any]) -> str:
+    if not reader["catching_up"]:
+        times = reader["times_slow"]
+        return f"live; it was too slow {times} times before" if times else "live"
+    streams = ", ".join(reader["catching_up"])
+    slow = f", too slow for {reader['slow_for_s']:.0f} s" if reader["slow"] else ""
+    return f"catching up on {streams}, {reader['behind_s']:.1f} s behind{slow}"

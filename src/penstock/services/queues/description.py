@@ -1,0 +1,24 @@
+"""The queue service, described."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from penstock.services.description import ServiceDescription
+
+DESCRIPTION: Final = ServiceDescription(
+    "queues",
+    messages=("penstock.services.queues.messages",),
+    broker="penstock.services.queues.settings:build",
+    settings="penstock.services.queues.settings:QueuesSettings",
+    table="penstock.services.queues.settings:QueuesTable",
+    why_text="penstock.services.queues.why_text:why_text",
+    client="penstock.client.queues.queues:Queues",
+    scenario="penstock.papers.store_and_forward.run:prepare",
+    papers="penstock.papers.store_and_forward.paper:run",
+    commands={
+        "send": ("penstock.cli.messaging.queues:send", "Send messages to a queue or to groups."),
+        "receive": ("penstock.cli.messaging.queues:receive", "Receive messages from a queue."),
+        "queue": ("penstock.cli.messaging.queues:queue", "List, show, purge and change queues."),
+    },
+)
