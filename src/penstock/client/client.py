@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from penstock.client.addresses import Address, parse_addresses
+from penstock.client.closable import Closable
 from penstock.client.context import ClientContext
 from penstock.client.errors import InvalidAttribute, PenstockError
 from penstock.client.guaranteed.guaranteed import Guaranteed
@@ -66,7 +66,7 @@ def connect(
     return Client(parse_addresses(url), name or f"client-{token_hex(4)}", settings)
 
 
-class Client(Guaranteed):
+class Client(Closable, Guaranteed):
     """A connection to a broker that comes back when it is lost, and what is done over it."""
 
     name: str
@@ -90,29 +90,13 @@ class Client(Guaranteed):
         """Connect; raises ``ConnectionFailed``."""
         return self.__aenter__().__await__()
 
-    async def __aenter__(self) -> Client:
-        """Connect; raises ``ConnectionFailed``."""
+    async def _enter(self) -> None:
         await self._context.connect(self._addresses)
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close; an exception that is under way is not replaced by one of the closing."""
-        try:
-            await self.close()
-        except (PenstockError, InvalidAttribute) as problem:
-            if kind is None:
-                raise
-            logger.error("client %r: %s", self.name, problem)
 
     async def close(self, *, deadline_s: float | None = None) -> None:
         """Wait for the receipts of what was published, tell what was acknowledged, disconnect.
 
-        Raises what went wrong with a message that nobody waited for.
+        Raises what went wrong with a message whose receipt no call waited for.
         """
         session = self._context.session_or_none
         if session is None:

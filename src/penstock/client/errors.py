@@ -47,7 +47,7 @@ class ConnectionFailed(PenstockError, ConnectionError):
 
 
 class Disconnected(PenstockError, ConnectionError):
-    """The connection is gone for good; ``reason`` is the broker's word, or ours."""
+    """The connection, the client or what it made has ended; ``reason`` says why."""
 
     def __init__(self, reason: str) -> None:
         """``reason`` is a whole sentence for people."""
@@ -150,7 +150,7 @@ class UnsubscribeFailed(PenstockError):
     """
 
     def __init__(self, subscription: str, reason: str, *, uncertain: bool = False) -> None:
-        """``reason`` is the broker's word."""
+        """``reason`` is the broker's text."""
         super().__init__(f"subscription {subscription!r}: {reason}; delete it again later")
         self.subscription = subscription
         self.reason = reason

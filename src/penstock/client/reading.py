@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator, Iterator
-from types import TracebackType
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from penstock.client.calling import DIRECT, Caller
+from penstock.client.closable import Closable
 from penstock.client.errors import Disconnected
 from penstock.client.life_cycle import ReaderPhase
 from penstock.client.pure_reader import PureReader
@@ -30,7 +30,7 @@ ReadBatch = TypeVar("ReadBatch")
 ReadMessage = TypeVar("ReadMessage")
 
 
-class Reading(Generic[ReadBatch, ReadMessage]):
+class Reading(Closable, Generic[ReadBatch, ReadMessage]):
     """Base of ``Subscription``, ``Receiver`` and ``Group``."""
 
     _closes_after_loop: ClassVar[bool] = False
@@ -54,19 +54,8 @@ class Reading(Generic[ReadBatch, ReadMessage]):
 
     # -- opening and closing ----------------------------------------------------------------
 
-    async def __aenter__(self) -> Self:
-        """Open it."""
+    async def _enter(self) -> None:
         await self.open()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        await self.close()
 
     async def open(self, *, deadline_s: float | None = None) -> None:
         """Wait until the broker has accepted it."""

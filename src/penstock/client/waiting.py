@@ -21,14 +21,14 @@ class deadline:  # noqa: N801 - it is used like a function, as asyncio.timeout i
     def __init__(
         self, deadline_s: float, describe: Callable[[], str], *, accepted: bool = False
     ) -> None:
-        """``accepted`` is for who catches it: whether what was waited for goes on."""
+        """``accepted`` becomes that of the error: whether what was waited for goes on."""
         self._deadline_s = deadline_s
         self._describe = describe
         self._accepted = accepted
         self._scope = None if deadline_s == math.inf else asyncio.timeout(deadline_s)
 
     async def __aenter__(self) -> None:
-        """The time begins."""
+        """Start the time."""
         if self._scope is not None:
             await self._scope.__aenter__()
 
@@ -38,7 +38,7 @@ class deadline:  # noqa: N801 - it is used like a function, as asyncio.timeout i
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """It was done in time, or not."""
+        """Stop the time; raises ``DeadlineExceeded`` if it has passed."""
         if self._scope is None:
             return
         try:

@@ -104,7 +104,7 @@ def test_why_asks_a_running_peer(as_json: bool, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["127.0.0.1:{port}"], "nobody listens at 127.0.0.1:{port}: is the peer running?"),
+        (["127.0.0.1:{port}"], "no process listens at 127.0.0.1:{port}: is the peer running?"),
         (["nowhere:99999"], "'nowhere:99999' is not an address: write host:port"),
     ],
 )

@@ -109,7 +109,7 @@ class Network:
         self.deliver()
 
     def deliver(self) -> None:
-        """Carry every message to its end until nobody says anything any more."""
+        """Deliver messages until no broker sends any more."""
         for _ in range(STEPS):
             if not self._facts:
                 return
@@ -167,7 +167,7 @@ class Network:
         self.tell(target, Received(source, message))
 
     def heard(self, target: str, kind: type[Any]) -> list[Any]:
-        """What somebody was told of a kind, in order."""
+        """The messages of a kind that a broker or client got, in order."""
         return [m for _, _, to, m in self.spoken if to == target and isinstance(m, kind)]
 
 

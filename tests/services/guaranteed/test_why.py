@@ -75,8 +75,10 @@ def test_the_explanation_and_the_notice_name_the_same_bottleneck() -> None:
     notice = made.control.notice(START + SECOND)
     account = explained(made, START + SECOND)
 
+    assert (notice.bottleneck_broker, notice.bottleneck_link) == ("sb2", "ib->sb2")
     assert (account.bottleneck_broker, account.bottleneck_link) == ("sb2", "ib->sb2")
     assert (account.rule, account.cause) == (notice.rule, notice.cause)
+    assert account.rule_code == notice.rule_code == "share"
 
 
 def test_a_recovery_is_told_as_one() -> None:

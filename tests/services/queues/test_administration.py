@@ -89,7 +89,7 @@ def test_a_change_that_may_not_be_durable_says_so(administration):
         (ChangeDestination("other", "a@b", request=1), "has no alias queue 'other'"),
         (
             ChangeDestination("orders", "a@b", retire=True, request=1),
-            "is not a destination",
+            "is not a destination of 'orders'",
         ),
         (ChangeDestination("orders", "nowhere", request=1), "not of the form queue@broker"),
     ],

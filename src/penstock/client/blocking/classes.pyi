@@ -43,7 +43,7 @@ class ClientMethods(BlockingContext):
     def try_publish(
         self, attributes: Attributes | None = None, payload: Buffer = b""
     ) -> Publication | None:
-        """Take one message in, or None at once if too much is without a receipt.
+        """Accept one message, or return None at once if too much is without a receipt.
 
         Awaiting the publication gives the receipt.
         """
@@ -52,7 +52,7 @@ class ClientMethods(BlockingContext):
     ) -> list[BatchReceipt]:
         """Publish (attributes, payload) pairs, or a batch, and wait until all are durable."""
     def flush(self, *, deadline_s: float | None = None) -> None:
-        """Wait until everything that this client took in is durable."""
+        """Wait until everything that this client accepted is durable."""
     def publisher(
         self,
         name: str | None = None,
@@ -62,7 +62,7 @@ class ClientMethods(BlockingContext):
         limits: PublishLimits | None = None,
         on_throttle: OnThrottle | None = None,
     ) -> Publisher:
-        """A publisher of its own order, for high rates or for one particular pubend.
+        """A publisher with an order of its own, for high rates or for one particular pubend.
 
         A ``name`` that is used again continues the numbering of its messages.  It has one publisher
         at a time: the latest takes it over, and an earlier one that still publishes gets
@@ -71,8 +71,7 @@ class ClientMethods(BlockingContext):
         of them stored once.
 
         ``on_throttle`` is called on the event loop with a ``ThrottleNotice`` whenever the rate that
-        the pubend allows changes: how fast, since when, by which rule, and who or what is the
-        cause.
+        the pubend allows changes: how fast, since when, by which rule, and the cause.
         """
     def sink(self, name: str, *, pubend: str = "") -> Sink:
         """Publish in numbered steps, each of which happens whole or not at all, and once.
@@ -94,9 +93,9 @@ class ClientMethods(BlockingContext):
     ) -> Subscription:
         """The messages whose attributes match the selector; all of them without one.
 
-        ``durable`` names a subscription that the broker keeps: it collects while nobody is
-        connected, and goes on behind what was acknowledged.  ``start`` is "now", "earliest", a
-        datetime, or a position for each pubend; a durable subscription that exists goes on where
+        ``durable`` names a subscription that the broker keeps: it collects while no reader is
+        connected, and continues after what was acknowledged.  ``start`` is "now", "earliest", a
+        datetime, or a position for each pubend; a durable subscription that exists continues where
         it stands.  With ``ack="explicit"`` a message is done when ``message.ack()`` says so.
 
         ``pubends`` are names or patterns with ``*`` of the streams to read.  Without any it reads
@@ -109,26 +108,29 @@ class ClientMethods(BlockingContext):
     def delete_subscription(self, durable: str, *, deadline_s: float | None = None) -> None:
         """Delete a durable subscription: it collects no more, and its position is forgotten."""
     def streams(self, *, deadline_s: float | None = None) -> dict[str, StreamBounds]:
-        """All pubends of the network that this broker knows, and what of each can be read.
+        """All pubends that this broker knows, and what can be read of each.
 
         The first call subscribes to nothing, so that the broker follows the streams from then on.
         """
     def move_cursor(
         self, cursor: str, ticks: Mapping[str, Tick], *, deadline_s: float | None = None
     ) -> dict[str, Tick]:
-        """Have the logs keep everything from these ticks on; returns where the cursor stands.
+        """Make the logs keep everything from these ticks on; returns the cursor's positions.
 
         A cursor only moves forward, and holds the logs until it is moved or deleted.
         """
     def delete_cursor(self, cursor: str, *, deadline_s: float | None = None) -> None:
-        """Let the logs go that a cursor holds; one that does not exist is deleted already."""
-    @property
-    def name(self) -> str: ...
+        """Delete a cursor, so that it holds no logs; it need not exist."""
     def close(self, *, deadline_s: float | None = None) -> None:
         """Wait for the receipts of what was published, tell what was acknowledged, disconnect.
 
-        Raises what went wrong with a message that nobody waited for.
+        Raises what went wrong with a message whose receipt no call waited for.
         """
+    @property
+    def name(self) -> str: ...
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts of the brokers that it may connect to."""
     @property
     def connected(self) -> bool:
         """Whether there is a connection at this moment."""
@@ -170,8 +172,11 @@ class ClientMethods(BlockingContext):
     def status(self, *, deadline_s: float | None = None) -> dict[str, Any]:
         """The broker's account of itself (docs/reference/status.md)."""
     def why(self, name: str, *, deadline_s: float | None = None) -> dict[str, Any]:
-        """What slows the publishers of a pubend of this broker down, and since when; or why a
-        subscription that is connected to it is behind.
+        """What slows a sender of any service down, and since when; or why a reader is behind.
+
+        ``name`` is a pubend, a subscription, an alias queue or one of its producers, a client that
+        sends to groups, or a datagram publisher, at the broker that it is connected to.  The
+        document says which ``service`` answered.
         """
     def why_datagrams(self, publisher: str, *, deadline_s: float | None = None) -> dict[str, Any]:
         """What slows the flows of a datagram publisher at this broker down."""
@@ -186,7 +191,7 @@ class ClientMethods(BlockingContext):
         """Change a link of this broker while it runs: its bandwidth (0 is unlimited), or cut it."""
 
 class Publication(Proxy):
-    """A message that was taken in; awaiting it gives its receipt, or raises what went wrong."""
+    """A message that was accepted; awaiting it gives its receipt, or raises what went wrong."""
     @property
     def settled(self) -> bool:
         """Whether awaiting it would not wait."""
@@ -195,12 +200,12 @@ class Publication(Proxy):
 
 class Sink(BlockingContext):
     """One sink of a client.  Made by ``Client.sink``."""
+    def close(self, *, deadline_s: float | None = None) -> None:
+        """Stage and commit no more; what was staged stays, to be committed by another sink."""
     @property
     def name(self) -> str: ...
     @property
     def pubend(self) -> str: ...
-    def close(self, *, deadline_s: float | None = None) -> None:
-        """Stage and commit no more; what was staged stays, to be committed by another sink."""
     def stage(self, epoch: int, name: str) -> Stage:
         """One writer's part of an epoch; a name is used once."""
     def commit(self, epoch: int, stages: Mapping[str, int], *, deadline_s: float = 600.0) -> int:
@@ -403,11 +408,14 @@ class DatagramService(Proxy):
 
         A client has one at a time.
         """
-    def why(self, publisher: str, *, deadline_s: float | None = None) -> dict[str, Any]:
-        """What slows the flows of a publisher at this broker down."""
 
 class Datagrams(BlockingContext):
     """One client of the service; use it as an ``async with`` block."""
+    def close(self, *, deadline_s: float | None = None) -> None:
+        """Stop publishing and receiving; the name is free again.
+
+        Nothing is waited for: what is best effort has nothing to finish.
+        """
     @property
     def name(self) -> str: ...
     @property
@@ -416,11 +424,6 @@ class Datagrams(BlockingContext):
     def parameters(self) -> DatagramParameters: ...
     def open(self, *, deadline_s: float | None = None) -> None:
         """Wait until the broker has opened the service; raises ``DatagramsRefused``."""
-    def close(self, *, deadline_s: float | None = None) -> None:
-        """Stop publishing and receiving; the name is free again.
-
-        Nothing is waited for: what is best effort has nothing to finish.
-        """
     def publish(
         self,
         attributes: Attributes | None = None,
@@ -448,18 +451,18 @@ class Datagrams(BlockingContext):
 
 class DatagramSubscription(BlockingContext):
     """A subscription, from the moment it is in force until it is closed."""
+    def close(self, *, deadline_s: float | None = None) -> None:
+        """End it without waiting; what is unread can still be read."""
     @property
     def selector(self) -> str: ...
     @property
     def missed(self) -> int: ...
     def open(self, *, deadline_s: float | None = None) -> None:
         """Wait until the broker has taken the subscription."""
-    def close(self, *, deadline_s: float | None = None) -> None:
-        """End it without waiting; what is unread can still be read."""
     def next(self, *, deadline_s: float = math.inf) -> DatagramMessage:
         """The next message; raises ``DeadlineExceeded`` if none comes in time."""
     def next_batch(self, *, deadline_s: float = math.inf) -> list[DatagramMessage]:
-        """Everything that is there, at least one message; raises ``DeadlineExceeded``."""
+        """All unread messages, at least one; raises ``DeadlineExceeded``."""
     def __iter__(self) -> Iterator[DatagramMessage]:
         """The messages, until the subscription is closed."""
 
@@ -478,10 +481,10 @@ class GossipService(Proxy):
 
 class GossipPeerMethods(BlockingContext):
     """A socket, and the groups that this process is in."""
-    def open(self) -> None:
-        """Open the socket; raises ``OSError`` if it cannot listen."""
     def close(self, *, deadline_s: float | None = None) -> None:
         """Leave every group and close the socket, without waiting; closing again does nothing."""
+    def open(self) -> None:
+        """Open the socket; raises ``OSError`` if it cannot listen."""
     @property
     def address(self) -> str:
         """What other peers send to."""
@@ -505,6 +508,8 @@ class GossipPeerMethods(BlockingContext):
 
 class GossipGroup(BlockingContext):
     """Membership in one group."""
+    def close(self, *, deadline_s: float | None = None) -> None:
+        """Leave the group without waiting; what waits to be published is refused."""
     @property
     def name(self) -> str: ...
     @property
@@ -528,7 +533,5 @@ class GossipGroup(BlockingContext):
         """The next event of another peer."""
     def __iter__(self) -> Iterator[Event]:
         """Events until this process leaves the group."""
-    def close(self, *, deadline_s: float | None = None) -> None:
-        """Leave the group without waiting; what waits to be published is refused."""
     def leave(self, *, deadline_s: float | None = None) -> None:
         """Another name for ``close``."""

@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from penstock.client.blocking.loop_thread import LoopThread
+from penstock.client.facade import ServiceFacade
 
 END: Final = object()
 """Stands for the end of an asynchronous iterator, whose exception cannot cross a coroutine."""
@@ -125,6 +126,8 @@ def stands_for(kind: type) -> Callable[[type[Any]], type[Any]]:
 
 def _has_to_wait(kind: type) -> bool:
     """Whether a class has coroutines; what can be used without them as well needs no proxy."""
+    if issubclass(kind, ServiceFacade):
+        return True
     if hasattr(kind, "__enter__") or kind.__module__ == "builtins":
         return False
     members = [getattr(kind, name, None) for name in dir(kind) if not name.startswith("_")]

@@ -71,7 +71,7 @@ class Publisher(Proxy):
 
     @property
     def unconfirmed_bytes(self) -> int:
-        """What was taken in and has no receipt yet; rows that cross the threads do not count."""
+        """Bytes without a receipt; rows that still cross the threads are not counted."""
         return self._asyncio.unconfirmed_bytes
 
     @property
@@ -148,7 +148,7 @@ class Publisher(Proxy):
         *,
         deadline_s: float | None = None,
     ) -> None:
-        """Take one message in; waits only while too much is without a receipt.
+        """Accept one message; waits only while too much is without a receipt.
 
         Without ``deadline_s`` it waits as long as that takes.
         """
@@ -166,7 +166,7 @@ class Publisher(Proxy):
     def try_publish(
         self, attributes: Attributes | None = None, payload: Buffer = b""
     ) -> Publication | None:
-        """Take one message in behind those that were sent, or None if there is no room for it."""
+        """Accept one message behind those that were sent; None if there is no room for it."""
         if self._closed:
             raise Disconnected(f"publisher {self.name!r} was closed")
         publication: Publication | None = self._wrap(

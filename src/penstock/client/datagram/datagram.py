@@ -23,9 +23,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
+from penstock.client.closable import Closable
 from penstock.client.datagram.driver import DatagramDriver
 from penstock.client.datagram.row import checked_attributes
 from penstock.client.datagram.subscription import (
@@ -75,7 +75,7 @@ class DatagramsRefused(PenstockError):
         self.reason = reason
 
 
-class Datagrams:
+class Datagrams(Closable):
     """One client of the service; use it as an ``async with`` block."""
 
     name: str
@@ -118,10 +118,8 @@ class Datagrams:
         self._last_token = 0
         self._ended: PenstockError | None = None
 
-    async def __aenter__(self) -> Self:
-        """Open the service at the broker; raises ``DatagramsRefused``."""
+    async def _enter(self) -> None:
         await self.open()
-        return self
 
     async def open(self, *, deadline_s: float | None = None) -> None:
         """Wait until the broker has opened the service; raises ``DatagramsRefused``."""
@@ -147,15 +145,6 @@ class Datagrams:
         limit_s = self._deadline_s if deadline_s is None else deadline_s
         async with deadline(limit_s, lambda: f"datagrams are not open; {self._session.describe()}"):
             await asyncio.shield(self._opened)
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        await self.close()
 
     async def close(self, *, deadline_s: float | None = None) -> None:
         """Stop publishing and receiving; the name is free again.

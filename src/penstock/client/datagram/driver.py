@@ -120,7 +120,7 @@ class DatagramDriver:
         return None
 
     def received(self, message: Any) -> None:
-        """The broker speaks on the connection."""
+        """Handle a message that came over the connection."""
         if isinstance(message, DatagramSocketOffer):
             self._opening = self._loop.create_task(self._open_socket(message))
         else:

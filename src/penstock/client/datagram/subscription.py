@@ -7,11 +7,11 @@ import math
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import msgspec
 
+from penstock.client.closable import Closable
 from penstock.client.errors import DeadlineExceeded, Disconnected, PenstockError
 from penstock.client.guaranteed.waiting_readers import WaitingReaders
 from penstock.client.waiting import deadline
@@ -41,7 +41,7 @@ class DatagramMessage(msgspec.Struct, frozen=True, gc=False):
         return self.attributes[name]
 
 
-class DatagramSubscription:
+class DatagramSubscription(Closable):
     """A subscription, from the moment it is in force until it is closed."""
 
     selector: str
@@ -68,19 +68,8 @@ class DatagramSubscription:
         self._readers = WaitingReaders(self._loop)
         self._ended: PenstockError | None = None
 
-    async def __aenter__(self) -> Self:
-        """Wait until it is in force; raises ``SubscribeRefusedError``."""
+    async def _enter(self) -> None:
         await self.open()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        await self.close()
 
     async def open(self, *, deadline_s: float | None = None) -> None:
         """Wait until the broker has taken the subscription."""
@@ -101,7 +90,7 @@ class DatagramSubscription:
         return self._unread.popleft()
 
     async def next_batch(self, *, deadline_s: float = math.inf) -> list[DatagramMessage]:
-        """Everything that is there, at least one message; raises ``DeadlineExceeded``."""
+        """All unread messages, at least one; raises ``DeadlineExceeded``."""
         if not self._unread:
             await self._wait(deadline_s)
         batch = list(self._unread)

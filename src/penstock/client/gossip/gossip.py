@@ -20,11 +20,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import msgspec
 
+from penstock.client.closable import Closable
 from penstock.client.errors import DeadlineExceeded, Disconnected, PenstockError
 from penstock.client.gossip.endpoint import GossipEndpoint
 from penstock.client.publishing.row import Attributes, as_bytes, as_dict
@@ -60,7 +60,7 @@ class EventRefused(PenstockError):
         self.reason = reason
 
 
-class GossipGroup:
+class GossipGroup(Closable):
     """Membership in one group."""
 
     name: str
@@ -80,19 +80,6 @@ class GossipGroup:
         self._closed = False
         self._last_token = 0
         self._answers: dict[int, asyncio.Future[EventId]] = {}
-
-    async def __aenter__(self) -> Self:
-        """A member already."""
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Leave the group."""
-        await self.close()
 
     async def publish(
         self,
@@ -199,7 +186,7 @@ class GossipGroup:
                 future.set_exception(EventRefused(self.name, effect.reason))
 
 
-class GossipPeer:
+class GossipPeer(Closable):
     """A socket, and the groups that this process is in."""
 
     def __init__(
@@ -225,10 +212,8 @@ class GossipPeer:
         self._endpoint: GossipEndpoint | None = None
         self._closed = False
 
-    async def __aenter__(self) -> Self:
-        """Open the socket."""
+    async def _enter(self) -> None:
         await self.open()
-        return self
 
     async def open(self) -> None:
         """Open the socket; raises ``OSError`` if it cannot listen."""
@@ -245,15 +230,6 @@ class GossipPeer:
             loss=self._loss,
             on_trace=self._on_trace,
         )
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Leave every group and close the socket."""
-        await self.close()
 
     async def close(self, *, deadline_s: float | None = None) -> None:
         """Leave every group and close the socket, without waiting; closing again does nothing."""

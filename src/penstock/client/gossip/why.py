@@ -58,7 +58,7 @@ async def ask_why(peer: str, group: str = "default", *, deadline_s: float = 2.0)
             f"there, or it is not on this machine"
         ) from None
     except ConnectionRefusedError:
-        raise DeadlineExceeded(f"nobody listens at {peer}: is the peer running?") from None
+        raise DeadlineExceeded(f"no process listens at {peer}: is the peer running?") from None
     finally:
         transport.close()
 

@@ -1,7 +1,7 @@
 """The sender to groups, without input or output: numbering, batches and repetition are those of any
 producer.
 
-Only the words differ: the groups stand for the pubend, and a receipt says that every broker with
+Only the messages differ: the groups stand for the pubend, and a receipt says that every broker with
 members has the message, where a pubend's says that it is durable.
 """
 
@@ -45,7 +45,7 @@ GROUP_LIMITS: Final = PublishLimits(batch_bytes=BATCH_BYTES, window_bytes=WINDOW
 
 
 class GroupSendError(PublishRefusedError):
-    """Nobody gets these messages, and the broker said why."""
+    """The broker delivered these messages to no member, and said why."""
 
     def __str__(self) -> str:
         """One line for people."""
@@ -64,14 +64,14 @@ class GroupProducer(Producer):
         must_exist: bool = False,
         weight: float = 1.0,
     ) -> None:
-        """``must_exist`` refuses what nobody would get; ``weight`` is what its rate is worth."""
+        """``must_exist`` refuses messages to groups without members; ``weight`` values its rate."""
         super().__init__(name, limits, pubend=" ".join(groups), first_sequence=0)
         self.groups = groups
         self._must_exist = must_exist
         self._weight = weight
 
     def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
-        """What to send now, in a group's words."""
+        """What to send now, as messages of the multicast service."""
         return [self._to_groups(message) for message in super().outgoing(now, room_bytes)]
 
     def farewell(self) -> list[Message]:
@@ -91,7 +91,7 @@ class GroupProducer(Producer):
         return OpenGroupSender(message.producer, self._weight)
 
     def received(self, message: Any) -> None:
-        """The broker's answer, from a group's words."""
+        """Handle an answer of the multicast service."""
         match message:
             case GroupSendReceipt(producer, first, count, _, waited_ns):
                 super().received(PublishReceipt(producer, first, count, 0, waited_ns=waited_ns))

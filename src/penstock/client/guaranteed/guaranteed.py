@@ -67,7 +67,7 @@ class Guaranteed(ServiceFacade):
     def try_publish(
         self, attributes: Attributes | None = None, payload: Buffer = b""
     ) -> Publication | None:
-        """Take one message in, or None at once if too much is without a receipt.
+        """Accept one message, or return None at once if too much is without a receipt.
 
         Awaiting the publication gives the receipt.
         """
@@ -80,7 +80,7 @@ class Guaranteed(ServiceFacade):
         return await self._publisher.publish_batch(rows, deadline_s=deadline_s)
 
     async def flush(self, *, deadline_s: float | None = None) -> None:
-        """Wait until everything that this client took in is durable."""
+        """Wait until everything that this client accepted is durable."""
         await self._publisher.flush(deadline_s=deadline_s)
 
     @property
@@ -98,7 +98,7 @@ class Guaranteed(ServiceFacade):
         limits: PublishLimits | None = None,
         on_throttle: OnThrottle | None = None,
     ) -> Publisher:
-        """A publisher of its own order, for high rates or for one particular pubend.
+        """A publisher with an order of its own, for high rates or for one particular pubend.
 
         A ``name`` that is used again continues the numbering of its messages.  It has one publisher
         at a time: the latest takes it over, and an earlier one that still publishes gets
@@ -107,8 +107,7 @@ class Guaranteed(ServiceFacade):
         of them stored once.
 
         ``on_throttle`` is called on the event loop with a ``ThrottleNotice`` whenever the rate that
-        the pubend allows changes: how fast, since when, by which rule, and who or what is the
-        cause.
+        the pubend allows changes: how fast, since when, by which rule, and the cause.
         """
         limits = limits or self._context.options.publish
         unique = name or f"{self._context.name}/{secrets.token_hex(8)}"
@@ -161,9 +160,9 @@ class Guaranteed(ServiceFacade):
     ) -> Subscription:
         """The messages whose attributes match the selector; all of them without one.
 
-        ``durable`` names a subscription that the broker keeps: it collects while nobody is
-        connected, and goes on behind what was acknowledged.  ``start`` is "now", "earliest", a
-        datetime, or a position for each pubend; a durable subscription that exists goes on where
+        ``durable`` names a subscription that the broker keeps: it collects while no reader is
+        connected, and continues after what was acknowledged.  ``start`` is "now", "earliest", a
+        datetime, or a position for each pubend; a durable subscription that exists continues where
         it stands.  With ``ack="explicit"`` a message is done when ``message.ack()`` says so.
 
         ``pubends`` are names or patterns with ``*`` of the streams to read.  Without any it reads
@@ -209,7 +208,7 @@ class Guaranteed(ServiceFacade):
         await subscription.close(forget=True, deadline_s=deadline_s)
 
     async def streams(self, *, deadline_s: float | None = None) -> dict[str, StreamBounds]:
-        """All pubends of the network that this broker knows, and what of each can be read.
+        """All pubends that this broker knows, and what can be read of each.
 
         The first call subscribes to nothing, so that the broker follows the streams from then on.
         """
@@ -235,14 +234,14 @@ class Guaranteed(ServiceFacade):
     async def move_cursor(
         self, cursor: str, ticks: Mapping[str, Tick], *, deadline_s: float | None = None
     ) -> dict[str, Tick]:
-        """Have the logs keep everything from these ticks on; returns where the cursor stands.
+        """Make the logs keep everything from these ticks on; returns the cursor's positions.
 
         A cursor only moves forward, and holds the logs until it is moved or deleted.
         """
         return await self._move(MoveCursor(cursor, dict(ticks)), deadline_s)
 
     async def delete_cursor(self, cursor: str, *, deadline_s: float | None = None) -> None:
-        """Let the logs go that a cursor holds; one that does not exist is deleted already."""
+        """Delete a cursor, so that it holds no logs; it need not exist."""
         await self._move(MoveCursor(cursor, {}, forget=True), deadline_s)
 
     async def _move(self, question: MoveCursor, deadline_s: float | None) -> dict[str, Tick]:

@@ -236,7 +236,7 @@ class Reader(PureReader):
         return self._tell_at if self._may_move or self._room_due_bytes else None
 
     def received(self, message: Subscribed | SubscribeRefused | Delivery | Unsubscribed) -> None:
-        """The broker's word; raises ``ProtocolViolation`` if it contradicts itself."""
+        """Handle a message; raises ``ProtocolViolation`` if the broker contradicts itself."""
         match message:
             case Delivery(pubend=pubend, frame=frame):
                 self._deliver(pubend, frame)

@@ -5,18 +5,18 @@
     await stage.write(rows)
     await sink.commit(17, {stage.name: stage.rows})
 
-Rows that are staged are durable and visible to nobody.  A commit publishes the stages that it
-names, and nothing else of the epoch.  A program that is not sure whether it came that far does the
-whole epoch again, under other stage names: an epoch that was committed stays as it was.
+Rows that are staged are durable and cannot be read.  A commit publishes the stages that it names,
+and nothing else of the epoch.  A program that does not know how far it came does the whole epoch
+again, under other stage names: an epoch that was committed stays as it was.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
+from penstock.client.closable import Closable
 from penstock.client.errors import AnswerLost, Disconnected, OutcomeUncertain, PenstockError
 from penstock.client.waiting import deadline
 from penstock.content.rows.batch import Batch, Row
@@ -41,7 +41,7 @@ class SinkUncertain(OutcomeUncertain):
     """
 
 
-class Sink:
+class Sink(Closable):
     """One sink of a client.  Made by ``Client.sink``."""
 
     name: str
@@ -59,19 +59,6 @@ class Sink:
         self._turn = turn
         self._deadline_s = deadline_s
         self._closed = False
-
-    async def __aenter__(self) -> Self:
-        """Open already."""
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        await self.close()
 
     async def close(self, *, deadline_s: float | None = None) -> None:
         """Stage and commit no more; what was staged stays, to be committed by another sink."""

@@ -1,8 +1,9 @@
-"""Those who wait for something to read, each until its own deadline.
+"""Readers that wait for something to read, each until its own deadline.
 
 A reader waits anew for every batch, thousands of times a second, and nearly never reaches its
-deadline.  So there is one timer for all of them, which is not taken back when a reader is woken: it
-fires once in a while, finds who has waited too long, and is set anew only if somebody waits.
+deadline.  So there is one timer for all of them, which is not cancelled when a reader is woken: it
+fires once in a while, wakes readers whose deadline has passed, and is set again only while a reader
+waits.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ class WaitingReaders:
     """Readers and the timer that looks after them."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Nobody waits."""
+        """``loop`` gives the time and the timer."""
         self._loop = loop
         self._waiting: dict[asyncio.Future[bool], float] = {}
         """Each with its deadline, by the loop's clock."""
@@ -34,7 +35,7 @@ class WaitingReaders:
             self._waiting.pop(reader, None)
 
     def wake(self) -> None:
-        """There is something to read, or there will never be."""
+        """Wake all readers: there is something to read, or there will never be."""
         if self._waiting:
             for reader in self._waiting:
                 if not reader.done():

@@ -10,11 +10,11 @@ from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND
 
 MAX_BATCH_ROWS: Final = 4096
-"""Beyond this a batch gains nothing, while whoever waits for its first row waits longer."""
+"""Larger batches are not faster, and the receipt of the first row comes later."""
 
 BUSY_BATCHES: Final = 4
-"""With so many batches on their way the next one waits for its turn in any case: a row may as well
-wait for company.  With fewer it leaves at once."""
+"""With this many batches in flight the next one waits for its turn anyway, so a row waits for more
+rows.  With fewer in flight it leaves at once."""
 
 BUSY_TIMES: Final = 8
 """How many times as many rows a batch has then.  What a broker does for a batch hardly depends on
@@ -30,7 +30,7 @@ class PublishLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     batch_rows: Rows = 512
     """Rows that are gathered into one batch: columns are nearly as fast as they get from here on.
-    While ``BUSY_BATCHES`` are on their way, ``BUSY_TIMES`` as many."""
+    While ``BUSY_BATCHES`` are in flight, ``BUSY_TIMES`` as many."""
 
     batch_bytes: Positive = 1 << 20
     """The same in bytes; keeps one batch well below what a disk syncs in a millisecond or two."""
@@ -43,7 +43,7 @@ class PublishLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trip with an fsync (10 ms) at 800 MB/s, which is more than a disk writes."""
 
     linger_ns: NotNegative = 2 * MILLISECOND
-    """How long a row waits for company while ``BUSY_BATCHES`` have no receipt yet."""
+    """How long a row waits for more rows while ``BUSY_BATCHES`` have no receipt yet."""
 
     def rows_at(self, batches_on_their_way: int) -> int:
         """How many rows the next batch has at most."""

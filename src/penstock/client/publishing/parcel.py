@@ -1,4 +1,4 @@
-"""Rows on their way to a pubend, and what became of them.
+"""Rows in flight to a pubend, and their outcomes.
 
 1. A parcel is what callers filled together.  It is sealed once: its rows become batches.
 2. A shipment is one batch of a parcel, with the sequence numbers under which it travels.  Usually
@@ -24,7 +24,7 @@ Outcome: TypeAlias = BatchReceipt | PenstockError | InvalidAttribute
 
 
 NO_ROWS: Final[RowBuffer] = PlainRowBuffer(0, 0)
-"""What a parcel holds that is not filled row by row, or not any more; nobody adds to it."""
+"""What a parcel holds that is not filled row by row, or is sealed; no row is added to it."""
 
 
 class Parcel:
@@ -52,7 +52,7 @@ class Parcel:
         return self._unsettled_rows == 0
 
     def settle(self, first_row: int, count: int, outcome: Outcome) -> bool:
-        """So many rows have this outcome; True if they were the last ones."""
+        """Give ``count`` rows from ``first_row`` on an outcome; True if all rows have one now."""
         at = bisect_right(self._first_rows, first_row)
         self._first_rows.insert(at, first_row)
         self._outcomes.insert(at, outcome)

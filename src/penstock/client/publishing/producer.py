@@ -1,8 +1,8 @@
 """The publishing half of the client's protocol, without input or output.
 
-1. Rows gather in a parcel.  It is sealed when it is full, when few batches are on their way (a
+1. Rows gather in a parcel.  It is sealed when it is full, when few batches are in flight (a
    producer that is not busy sends at once), or when its first row has waited for ``linger_ns`` (a
-   busy one fills batches).  The more batches are on their way, the larger is the next.
+   busy one fills batches).  The more batches are in flight, the larger is the next.
 2. A shipment gets its sequence numbers when it is first sent, and keeps them.  The numbers begin
    at the pubend's ``next_sequence``, or where the caller says.
 3. Until its receipt comes a shipment is in flight.  After a reconnection everything in flight is
@@ -141,7 +141,7 @@ class Producer:
         return parcel
 
     def flush(self) -> None:
-        """Send what there is without waiting for company."""
+        """Send what there is without waiting for more rows."""
         self._urgent = bool(self._filling.rows)
 
     def want(self) -> None:
@@ -182,12 +182,12 @@ class Producer:
     # -- the connection's side --------------------------------------------------------------
 
     def connected(self) -> None:
-        """A broker is there; nothing that was said to another one counts with it."""
+        """A connection begins, perhaps with another broker, to which nothing was sent yet."""
         self._happens(ProducerEvent.CONNECTED)
         self._gave_up_in_flight = False
 
     def disconnected(self) -> None:
-        """The connection is gone; what was in flight may be stored or not."""
+        """The connection has ended; what was in flight may be stored or not."""
         self._happens(ProducerEvent.DISCONNECTED)
         self.throttle = None
         self._resend.clear()
@@ -197,7 +197,7 @@ class Producer:
         """What to send now, in order, as long as there is room on the connection."""
         self.wants_room = room_bytes <= 0
         if self.wants_room:
-            # No use to be asked again by time: room comes first.
+            # Asking again by time would not help: there is no room.
             self._linger_until = None
             return []
         if self.phase is ProducerPhase.UNOPENED and self._has_work:
@@ -225,7 +225,7 @@ class Producer:
         return shipment.weight
 
     def next_deadline(self) -> Instant | None:
-        """When a row has waited for company long enough."""
+        """When a row has waited for more rows long enough."""
         return self._linger_until if self._filling.rows else None
 
     def received(
@@ -261,7 +261,7 @@ class Producer:
         )
 
     def throttled(self, notice: ThrottleNotice) -> bool:
-        """The pubend's word on the rate that it allows; False if it is about another one."""
+        """Note the rate that the pubend allows; False if the notice is about another pubend."""
         if notice.pubend != self.pubend:
             return False
         limited = notice.allowed_msgs_per_s > 0
@@ -276,7 +276,7 @@ class Producer:
         return settled
 
     def close(self, reason: str) -> None:
-        """Nothing is taken or sent any more, and every row without an outcome gets one."""
+        """Accept and send no more; every row without an outcome gets one."""
         self._abandon_in_flight(reason)
         self._abandon_unsent(Disconnected(f"not published: {reason}"))
         self._happens(ProducerEvent.CLOSED)
@@ -356,7 +356,7 @@ class Producer:
         self._give_up(PublishRefusedError(self.pubend, -1, self._unsent_rows, reason))
 
     def _replaced(self, reason: str) -> None:
-        """Another publisher has the name.  Whoever tries again is told so again."""
+        """Another publisher has the name.  Trying again is refused again."""
         self._happens(ProducerEvent.REFUSED)
         self._abandon_in_flight(reason)
         self._give_up(PublisherTakenOver(self.pubend, -1, self._unsent_rows, reason))

@@ -4,8 +4,8 @@
 2. ``send`` waits only for room: the messages of many calls share batches, and ``flush`` waits for
    the receipts of all of them.  A message's own receipt is had by awaiting what ``send`` returned.
 3. ``try_publish`` never waits.
-4. What goes wrong with a message reaches whoever waits for its receipt.  If nobody does, it is
-   logged, and the next ``flush`` or ``close`` raises it.
+4. What goes wrong with a message is raised by the call that waits for its receipt.  If there is
+   none, it is logged, and the next ``flush`` or ``close`` raises it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import logging
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 from itertools import islice
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
-from penstock.client.errors import Disconnected, InvalidAttribute, PenstockError
+from penstock.client.closable import Closable
+from penstock.client.errors import Disconnected
 from penstock.client.life_cycle import ProducerPhase
 from penstock.client.publishing.driver import OnThrottle, ProducerDriver
 from penstock.client.publishing.parcel import Parcel
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 class Publication(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A message that was taken in; awaiting it gives its receipt, or raises what went wrong."""
+    """A message that was accepted; awaiting it gives its receipt, or raises what went wrong."""
 
     _driver: ProducerDriver
     _parcel: Parcel
@@ -58,7 +58,7 @@ class Publication(msgspec.Struct, frozen=True, eq=False, gc=False):
         return self._parcel.receipt(self._row)
 
 
-class Publisher:
+class Publisher(Closable):
     """Publishes to one pubend, in order.  Made by ``Client.publisher``."""
 
     def __init__(
@@ -101,7 +101,7 @@ class Publisher:
 
     @property
     def unconfirmed_bytes(self) -> int:
-        """What was taken in and has no receipt yet."""
+        """Bytes that were accepted and have no receipt yet."""
         return self._producer.held_bytes
 
     @property
@@ -140,7 +140,7 @@ class Publisher:
         *,
         deadline_s: float | None = None,
     ) -> Publication:
-        """Take one message in; waits only while too much is without a receipt."""
+        """Accept one message; waits only while too much is without a receipt."""
         producer = self._producer
         parcel = None if self._turns else producer.add(attributes, payload)
         if parcel is None:
@@ -157,7 +157,7 @@ class Publisher:
     def try_publish(
         self, attributes: Attributes | None = None, payload: Buffer = b""
     ) -> Publication | None:
-        """Take one message in, or None at once if there is no room for it."""
+        """Accept one message, or return None at once if there is no room for it."""
         parcel = None if self._turns else self._producer.add(attributes, payload)
         if parcel is None:
             self._driver.check_usable()
@@ -196,10 +196,10 @@ class Publisher:
             yield Batch.from_rows(chunk)
 
     async def flush(self, *, deadline_s: float | None = None) -> list[BatchReceipt]:
-        """Wait until everything that was taken in so far is durable.
+        """Wait until everything that was accepted so far is durable.
 
         Returns the receipts of what was without one at the call; raises what went wrong with any
-        message since the last flush that nobody waited for.
+        message since the last flush whose receipt no call waited for.
         """
         parcels = self._producer.unsettled()
         self._producer.flush()
@@ -212,24 +212,8 @@ class Publisher:
 
     # -- opening and closing ----------------------------------------------------------------
 
-    async def __aenter__(self) -> Self:
-        """Open at the broker, so that ``pubend`` and ``next_sequence`` are known."""
+    async def _enter(self) -> None:
         await self.open()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Flush; an exception that is under way is not replaced by one of the flush."""
-        try:
-            await self.close()
-        except (PenstockError, InvalidAttribute) as problem:
-            if kind is None:
-                raise
-            logger.error("publisher %r: %s", self.name, problem)
 
     async def open(self, *, deadline_s: float | None = None) -> None:
         """Wait until the broker has said where the messages go."""

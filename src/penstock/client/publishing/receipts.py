@@ -16,7 +16,7 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
     connection and the broker, asked again, could only confirm that the message is stored.
 
     ``waited_ns`` is how long the pubend held it back to keep to the rate that the network allows;
-    ``throttle`` is then the pubend's word on who or what is the cause.
+    ``throttle`` is then the pubend's notice, which names the cause.
     """
 
     pubend: str

@@ -1,4 +1,4 @@
-"""What an application publishes, as a row that nobody else can change any more."""
+"""What an application publishes, copied into a row that the application cannot change."""
 
 from __future__ import annotations
 

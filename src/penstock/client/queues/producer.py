@@ -1,6 +1,6 @@
 """The producer of one queue: numbering, batches and repetition are those of any producer.
 
-Only the words differ: a queue's name stands for the pubend, a position for the tick.
+Only the messages differ: a queue's name stands for the pubend, a position for the tick.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class QueueProducer(Producer):
         self._time_to_live_ns = time_to_live_ns
 
     def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
-        """What to send now, in a queue's words."""
+        """What to send now, as messages of the queue service."""
         return [self._to_queue(message) for message in super().outgoing(now, room_bytes)]
 
     def farewell(self) -> list[Message]:
@@ -105,7 +105,7 @@ class QueueProducer(Producer):
         return OpenSender(message.producer, message.pubend, message.instance, message.resumes)
 
     def received(self, message: Any) -> None:
-        """The broker's answer, from a queue's words."""
+        """Handle an answer of the queue service."""
         match message:
             case SendReceipt(producer, _, first, count, position):
                 super().received(PublishReceipt(producer, first, count, position))

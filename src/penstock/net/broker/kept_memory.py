@@ -6,8 +6,11 @@ than everything else that is done with its bytes.
 
 The GNU library learns: once it has freed a block of some size that it had mapped by itself, blocks
 up to that size come from its heap, and it keeps up to twice as much free at the end of the heap.
-So one block is shown to it that nobody touches.  Whoever has set the library's limits by hand
-(``mallopt``, ``MALLOC_TRIM_THRESHOLD_``) keeps them, and other libraries learn nothing from it.
+So one block is allocated and freed that is never used.  Limits that were set by hand (``mallopt``,
+``MALLOC_TRIM_THRESHOLD_``) stay as they are, and other C libraries are not affected.
+
+The allocator belongs to the process, so only commands call this (``penstock serve``, ``penstock
+bench``), never the client library.
 """
 
 from __future__ import annotations

@@ -32,7 +32,6 @@ from penstock.content.codec.malformed import MalformedMessage
 from penstock.content.codec.stream import encode
 from penstock.content.rows.columns import Buffer
 from penstock.core.message import Message
-from penstock.net.broker.kept_memory import keep_freed_memory
 from penstock.net.tcp.receive_budget import ReceiveBudget
 from penstock.net.tcp.receive_buffer import ReceiveBuffer
 from penstock.net.tcp.write_room import WriteRoom, apply_room
@@ -269,7 +268,6 @@ class Connection(asyncio.BufferedProtocol):
         """The socket is connected."""
         # Not an isinstance check: uvloop's transports are not subclasses.
         self._transport = cast(asyncio.Transport, transport)
-        keep_freed_memory()
         self.peer_address = _address(transport.get_extra_info("peername"))
         self._apply_room()
         if self._close_reason is not None:

@@ -72,6 +72,7 @@ class GuaranteedBroker(Service):
         self._source = HostedPubends(
             broker, pubends, parameters, tokens, saved=saved, logs=logs, now=now
         )
+        self._by_log = self._source.by_log
         self._relays = Relays(broker, parameters, self._source.by_name, queued_bytes)
         self.edge = Edge(broker, parameters, tokens, saved, now)
         self._staging = Staging(
@@ -209,10 +210,12 @@ class GuaranteedBroker(Service):
         """An order to the store is durable, or was refused."""
         out: list[Effect] = []
         owner = self._tokens.settle(token)
-        pubend = self._source.of_log(owner)
+        pubend = self._by_log.get(owner)
         if pubend is not None:
             spoken = self._source.resolved(pubend, token, failure, now, out)
-            self._relays.published(pubend.name, spoken, out)
+            relay = self._relays.own
+            if relay is not None:
+                relay.published(pubend.name, spoken, out)
         elif owner in self._resolvers:
             self._resolvers[owner](token, failure, now, out)
         return self._loopback.run_until_quiet(out, now)
@@ -227,11 +230,12 @@ class GuaranteedBroker(Service):
         """The store answered a read."""
         out: list[Effect] = []
         owner = self._tokens.settle(fact.token)
-        pubend = self._source.of_log(owner)
+        pubend = self._by_log.get(owner)
         if pubend is not None:
             answer = self._source.log_read(pubend, fact, now, out)
-            if answer is not None:
-                self._relays.log_answered(pubend.name, answer, out)
+            relay = self._relays.own
+            if answer is not None and relay is not None:
+                relay.read(pubend.name, answer, out)
         elif owner == STAGING:
             self._staging.log_read(fact, now, out)
         return self._loopback.run_until_quiet(out, now)
@@ -241,10 +245,12 @@ class GuaranteedBroker(Service):
     def deadline(self, now: Instant) -> list[Effect]:
         """Whatever is due."""
         out: list[Effect] = []
+        relay = self._relays.own
         for pubend in self._source.due(now):
             query = pubend.query_due(now)
             if query is not None:
-                self._relays.ask_edges(query, out)
+                if relay is not None:
+                    relay.query(query, out)
                 self._source.elapse(pubend, now, out)
             self._source.deadline(pubend, now, out)
         edge_deadline = self.edge.next_deadline()

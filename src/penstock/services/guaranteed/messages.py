@@ -17,6 +17,7 @@ from penstock.content.rows.frame import Frame
 from penstock.core.limits import LIVE_FILTER as LIVE_FILTER
 from penstock.core.limits import (
     MOST_STREAMS,
+    Address,
     AskedSelector,
     Count,
     CountBytes,
@@ -170,7 +171,12 @@ class UpstreamCongestionAlert(BrokerMessage, frozen=True):
 
 
 class ThrottleNotice(ClientReply, frozen=True):
-    """A pubend tells its publishers how fast they may go, and why; 0 means without limit."""
+    """A pubend tells its publishers how fast they may go, and why; 0 means without limit.
+
+    ``rule`` and ``cause`` are sentences for people.  Programs read ``rule_code``, the broker that
+    does not keep up (``bottleneck_broker``) and the fullest link on the way to it
+    (``bottleneck_link``, empty if nothing is queued).
+    """
 
     role: ClassVar[str] = PUBLISHER
     to_all: ClassVar[bool] = True
@@ -181,6 +187,9 @@ class ThrottleNotice(ClientReply, frozen=True):
     since: InstantLimited
     rule: Text
     cause: Text
+    rule_code: Name = ""
+    bottleneck_broker: Name = ""
+    bottleneck_link: Address = ""
 
 
 class OpenProducer(ClientRequest, frozen=True):

@@ -22,7 +22,7 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     """Everything that can be set; durations are nanoseconds."""
 
     silence_interval_ns: Positive = 1000 * MILLISECOND
-    """t_silence of Table 1: how long a pubend stays quiet before it says that it is silent."""
+    """t_silence of Table 1: after this time without publications a pubend sends silence."""
 
     congestion: CongestionParameters = CongestionParameters()
     """PDCC and SDCC."""
@@ -34,7 +34,7 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     """The same bound in bytes, for streams that are dense."""
 
     nack_unit_ns: Positive = 100 * MILLISECOND
-    """size_NACK of Table 1: the smallest piece that is asked for."""
+    """size_NACK of Table 1: the smallest piece that is requested."""
 
     nack_timeout_min_ns: Positive = 600 * MILLISECOND
     nack_timeout_max_ns: Positive = 30 * SECOND
@@ -45,45 +45,45 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     """A relay forwards a request for the same ticks at most this often."""
 
     relay_cache_bytes: Positive = 1 << 20
-    """Live data that a relay keeps to answer requests by itself (Section 1.1)."""
+    """Live data that a relay caches to answer requests by itself (Section 1.1)."""
 
     answer_bytes: Positive = 1 << 20
-    """What a pubend reads from its log for one request before it waits for the next."""
+    """The most that a pubend reads from its log for one request."""
 
     answer_frames: Positive = 64
-    """The same in frames, for subscribers that read the past, and what one of them is handed in one
-    turn.  A frame costs a broker about 50 µs however small it is, so that others wait some 3 ms;
-    frames of a busy stream fill ``answer_bytes`` sooner."""
+    """The same in frames, for subscribers that read the past, and the most that is delivered to one
+    of them in one turn.  A frame costs a broker about 50 µs however small it is, so others wait
+    some 3 ms; frames of a busy stream fill ``answer_bytes`` sooner."""
 
     acknowledge_interval_ns: Positive = 1 * SECOND
-    """How often an edge tells the sources up to where it needs nothing more."""
+    """How often an edge states its claims to the sources."""
 
     hold_expiry_ns: Positive = 60 * SECOND
-    """How long the claim of an edge without durable subscriptions outlives its last word."""
+    """How long the live claim of an edge outlives its last statement."""
 
     durable_hold_expiry_ns: NotNegative = 0
-    """How long a durable subscription without a reader keeps the logs; 0 is for ever.  After that
-    it keeps its position alone, and a reader that comes back is told what was trimmed as lost."""
+    """How long a durable subscription without a reader holds the logs; 0 is for ever.  After that
+    only its position is kept, and a reader that comes back is told what was trimmed as lost."""
 
     cursor_holds_ns: Positive = 7 * 24 * HOUR
-    """How far back a cursor keeps the logs at most: a job that nobody runs any more must not keep
-    them for ever, and one that was away over a week-end and a holiday finds everything."""
+    """How far back a cursor holds the logs at most: an abandoned job must not hold them for ever,
+    and a job that was stopped over a week-end and a holiday finds everything."""
 
     retain_for_ns: Positive = 24 * HOUR
     retain_bytes: Positive = 1 << 30
     """Acknowledged messages stay for replay until they are this old or the log is this large."""
 
     log_limit_bytes: Positive = 16 << 30
-    """A log that is this large although nothing may be trimmed refuses to publish."""
+    """A log of this size that may not be trimmed refuses publications."""
 
     producer_limit: Positive = 100_000
-    """How many producers' last sequence numbers a pubend remembers; the idlest is forgotten."""
+    """How many producers' sequence numbers a pubend remembers; the idlest is forgotten."""
 
     producer_checkpoint_ns: Positive = 10 * SECOND
-    """How often those are saved; a restart reads the log only from there."""
+    """How often the table of producers is saved; a restart reads the log from there on."""
 
     staging_limit_bytes: Positive = 4 << 30
-    """Rows that are staged and wait for their commit; more is refused."""
+    """Bytes of staged rows that may wait for their commit; more is refused."""
 
     stage_expiry_ns: Positive = 1 * HOUR
     """How long staged rows wait for their commit: longer than a batch takes, shorter than a day."""
@@ -95,15 +95,15 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     """Published bytes of one pubend that may wait for the disk; more is refused."""
 
     session_buffer_bytes: Positive = 16 << 20
-    """What the edge holds for a subscriber beyond its window; one that lets more wait is given the
-    rest from the log, at its own pace.  It is 40 ms of 400,000 messages of 1 kB a second; with a
-    quarter of that batches of 1 kB passed a sixth more slowly."""
+    """What the edge buffers for a subscriber beyond its window; a subscriber that lets more wait
+    gets the rest from the log, at its own pace.  It is 40 ms of 400,000 messages of 1 kB a second;
+    with a quarter of that, batches of 1 kB passed a sixth more slowly."""
 
     producers_per_session: Positive = 1_000
     """Publishers of one connection.  The client shares one among all its calls."""
 
     stage_limit: Positive = 100_000
-    """Stages that wait for their commit, of all sinks."""
+    """Stages of all sinks that may wait for their commit."""
 
     subscriptions_per_session: Positive = 10_000
     durable_subscriptions: Positive = 100_000

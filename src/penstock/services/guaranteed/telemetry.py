@@ -31,7 +31,7 @@ def service_records(
     for name, control in edge.controls.items():
         yield TraceRecord(now, node, name, "doubt_horizon_rate", control.rate.smoothed)
         yield TraceRecord(now, node, name, "recovering", float(control.recovering))
-        window = in_seconds(control.stream.window.size_ns)
+        window = in_seconds(control.nack_window_ns)
         yield TraceRecord(now, node, name, "nack_window_s", window)
     for pubend_name, horizon in edge.horizons().items():
         lag = in_seconds(max(0, now - horizon))

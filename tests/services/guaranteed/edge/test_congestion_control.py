@@ -91,7 +91,7 @@ def test_equation_8_a_recovering_edge_alerts_below_one_plus_the_threshold(
     assert (answer is not None) is alerts
 
 
-def test_an_alert_tells_who_how_fast_and_where() -> None:
+def test_an_alert_carries_edge_rate_and_horizon() -> None:
     control = edge()
     keep_pace(control, 0.5, 0, 20 * SECOND)
     answer = control.answer(query(20 * SECOND))

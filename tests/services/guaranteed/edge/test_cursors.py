@@ -124,7 +124,7 @@ def test_there_is_a_bound_on_cursors() -> None:
     assert bench.move("c", p=6) == []
 
 
-def test_a_cursor_that_nobody_moves_lets_go_of_what_is_too_old() -> None:
+def test_a_cursor_that_is_not_moved_releases_what_is_too_old() -> None:
     bench = Bench()
     bench.move("given up", p=5)
     bench.move("in use", p=SECOND + 3)

@@ -173,7 +173,7 @@ def test_what_is_saved_is_the_selector_and_what_was_consumed() -> None:
     )
 
 
-def test_nobody_is_live_and_catching_up_at_once() -> None:
+def test_a_stream_is_not_live_and_catching_up_at_once() -> None:
     reader = subscription()
     reader.live["p"] = None
     reader.check_invariants()

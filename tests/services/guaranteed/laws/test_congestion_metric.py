@@ -43,7 +43,7 @@ def test_equation_5_a_sample_counts_with_alpha() -> None:
     assert rate.smoothed == pytest.approx((1 - ALPHA) * 1.0 + ALPHA * 0.5)
 
 
-def test_a_sample_over_several_intervals_counts_as_so_many() -> None:
+def test_a_sample_over_several_intervals_is_weighted_by_their_number() -> None:
     """A stream of one message in three intervals is smoothed like one of three samples."""
     rate, thrice = meter(), meter()
     rate.advanced(3 * SAMPLE // 2, 3 * SAMPLE)

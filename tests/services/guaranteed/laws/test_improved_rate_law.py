@@ -190,7 +190,7 @@ def test_an_alert_makes_the_steps_small_again() -> None:
     assert policy.limit_msgs_per_s == pytest.approx(limit * (1 + PROBE_SHARE))
 
 
-def test_a_limit_that_limits_nobody_is_released() -> None:
+def test_a_limit_without_effect_is_released() -> None:
     policy = law()
     alert(policy, live(0.5))
     later = NOW + 2 * SECOND

@@ -173,7 +173,7 @@ def test_there_is_one_increase_in_t_nouca() -> None:
     assert raised == [2 * SECOND, 4 * SECOND, 6 * SECOND, 8 * SECOND]
 
 
-def test_a_limit_that_nobody_waits_for_stays() -> None:
+def test_a_limit_without_waiting_publications_stays() -> None:
     pubend = Pubend()
     pubend.alert(reading(0, 0.5), query=1, now=0)
 

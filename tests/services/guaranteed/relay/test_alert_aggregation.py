@@ -67,7 +67,7 @@ def test_an_empty_alert_goes_nowhere_and_changes_nothing() -> None:
     assert relay.pass_up(alert(3, 0.5)) == alert(3, 0.5)
 
 
-def test_a_pubend_that_was_started_anew_is_heard_although_it_counts_from_zero() -> None:
+def test_alerts_for_a_restarted_pubend_pass_although_it_counts_from_zero() -> None:
     relay = AlertAggregation()
     relay.pass_up(alert(1000, 0.5, epoch=1))
 
@@ -95,7 +95,7 @@ def test_the_last_that_went_up_tells_the_minimum_of_all(
         assert last == alert(1, lowest_live, lowest_recovering)
 
 
-def test_the_link_with_most_waiting_on_the_way_is_blamed() -> None:
+def test_the_link_with_the_most_queued_bytes_is_the_bottleneck() -> None:
     near = blaming(alert(1, 0.5), "ib->sb", 1000)
     far = blaming(near, "pb->ib", 400)
     worse = blaming(near, "pb->ib", 1001)
@@ -108,5 +108,5 @@ def test_the_link_with_most_waiting_on_the_way_is_blamed() -> None:
     assert worse.recovering is None
 
 
-def test_an_empty_link_is_not_blamed() -> None:
+def test_an_empty_link_is_no_bottleneck() -> None:
     assert blaming(alert(1, None, 0.5), "ib->sb", 0) == alert(1, None, 0.5)

@@ -21,7 +21,6 @@ from penstock.services.guaranteed.messages import (
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.relay.registration import Registrations
 from penstock.services.guaranteed.relay.relay import RelayStream
-from penstock.services.guaranteed.relay.source_relay import filtered
 
 ALL, EVEN, ODD = "TRUE", "even = TRUE", "even = FALSE"
 
@@ -41,9 +40,7 @@ class Bench:
             self.registrations.update(link, update)
             self.registrations.links[link].confirmed = True
         self.registrations.confirm(len(wanted), {"p": complete_from})
-        self.stream = RelayStream(
-            "p", self.registrations, GuaranteedParameters(**parameters), filtered
-        )
+        self.stream = RelayStream("p", self.registrations, GuaranteedParameters(**parameters))
 
     def live(self, part: Frame) -> dict[str, Frame]:
         out: list[Effect] = []
@@ -144,14 +141,14 @@ def test_the_cache_answers_only_for_what_it_is_complete_for() -> None:
     assert bench.ask("a", 0, 100) == ([(0, 50)], [frame(50, 100, 60)])
 
 
-def test_the_cache_does_not_answer_for_a_selector_that_nobody_registered() -> None:
+def test_the_cache_does_not_answer_for_a_selector_that_is_not_registered() -> None:
     bench = Bench({"a": EVEN})
     bench.live(frame(0, 10, 2))
 
     assert bench.ask("a", 0, 10, ODD) == ([(0, 10)], [])
 
 
-def test_the_same_ticks_go_up_once_for_all_who_wait_for_the_same_or_less() -> None:
+def test_the_same_ticks_are_requested_once_for_all_children_that_wait() -> None:
     bench = Bench({"a": ALL, "b": ODD, "c": ALL})
 
     assert bench.ask("a", 0, 10) == ([(0, 10)], [])
@@ -168,8 +165,8 @@ def test_a_request_names_what_waits_behind_the_link_and_nothing_for_the_others()
     assert bench.asked == ODD
 
 
-def test_an_answer_goes_to_those_who_wait_and_is_filtered_for_each() -> None:
-    """Whoever waits for less than was asked for gets its part of the same answer."""
+def test_an_answer_goes_to_the_children_that_wait_filtered_for_each() -> None:
+    """A child that waits for less than was requested gets its part of the same answer."""
     bench = Bench({"a": ALL, "b": ODD, "c": EVEN})
     bench.ask("a", 0, 10)
     bench.ask("b", 5, 10)
@@ -239,7 +236,7 @@ def test_what_was_answered_may_be_asked_for_again_at_once() -> None:
 
 
 def test_what_lies_behind_an_answer_that_hit_a_limit_may_be_asked_for_at_once() -> None:
-    """Otherwise everybody who reads the past would wait for the pause after each answer."""
+    """Otherwise every reader of the past would wait for the pause after each answer."""
     bench = Bench({"a": ALL})
     bench.ask("a", 0, 100)
 
@@ -247,7 +244,7 @@ def test_what_lies_behind_an_answer_that_hit_a_limit_may_be_asked_for_at_once() 
     assert bench.ask("a", 40, 100)[0] == [(40, 100)]
 
 
-def test_more_is_told_only_to_those_who_wait_for_more() -> None:
+def test_more_is_told_only_to_children_that_wait_for_more() -> None:
     bench = Bench({"a": ALL, "b": ALL})
     bench.ask("a", 0, 100)
     bench.ask("b", 0, 40)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.content.rows.batch import Batch
+from penstock.content.rows.frame import Frame
 from penstock.content.selectors.parser import parse
 from penstock.services.guaranteed.messages import LIVE_FILTER
 from penstock.services.guaranteed.relay.request_filter import (
     MAX_UNION_CHARACTERS,
     MAX_UNION_SELECTORS,
+    filtered,
     includes,
     parts_of,
     union_of,
@@ -65,3 +68,11 @@ def test_a_selector_that_is_no_union_is_its_only_part() -> None:
 )
 def test_what_an_answer_includes(wide: str, narrow: str, expected: bool) -> None:
     assert includes(wide, narrow) is expected
+
+
+def test_a_filter_drops_rows_and_keeps_the_interval() -> None:
+    rows = Batch.from_rows([({"n": number}, b"") for number in (2, 5)])
+    part = filtered("n > 3", Frame(0, 10, range(2, 4), rows))
+
+    assert (part.low, part.high) == (0, 10)
+    assert list(part.batch.attribute_rows()) == [{"n": 5}]

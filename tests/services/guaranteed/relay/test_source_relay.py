@@ -20,7 +20,7 @@ from penstock.services.guaranteed.messages import (
     Withdrawal,
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
-from penstock.services.guaranteed.relay.source_relay import SourceRelay, filtered
+from penstock.services.guaranteed.relay.source_relay import SourceRelay
 
 TREE = Tree("pb", "up", ("a", "b"), 1, ("p",))
 ELSEWHERE = Tree("pb", "other", ("a", "b"), 1, ("p",))
@@ -60,10 +60,6 @@ def confirmed(link: str = "a") -> SourceRelay:
     return made
 
 
-def test_a_selector_keeps_the_rows_that_it_wants() -> None:
-    assert filtered("tick > 3", frame(0, 10, 2, 5)) == frame(0, 10, 5)
-
-
 def test_a_wish_goes_up_and_its_confirmation_comes_down() -> None:
     made, out = relay(), list[Effect]()
     made.update("a", wanting(5, "TRUE"), out)
@@ -91,7 +87,7 @@ def test_another_parent_is_told_everything_and_the_old_one_that_it_is_over() -> 
     ]
 
 
-def test_a_source_that_was_started_anew_is_told_everything() -> None:
+def test_a_restarted_source_is_told_everything() -> None:
     made, out = confirmed(), list[Effect]()
 
     assert made.tree_changed(Tree("pb", "up", ("a",), 2, ("p",)), out)
@@ -154,7 +150,7 @@ def test_requests_and_acknowledgements_go_to_the_parent() -> None:
     ]
 
 
-def test_an_answer_goes_to_whoever_asked() -> None:
+def test_an_answer_goes_to_the_child_that_asked() -> None:
     made, out = confirmed(), list[Effect]()
     made.request("a", Nack("p", ((0, 10),), LIVE_FILTER), 0, [])
     made.knowledge(Knowledge("p", frame(0, 10, 5), "TRUE"), out)
@@ -163,7 +159,7 @@ def test_an_answer_goes_to_whoever_asked() -> None:
     assert out == [Send("a", answer, Priority.DATA, "p")]
 
 
-def test_a_stream_that_nobody_told_of_is_ignored() -> None:
+def test_knowledge_of_an_unknown_stream_is_ignored() -> None:
     made, out = confirmed(), list[Effect]()
     made.knowledge(Knowledge("unknown", frame(0, 10)), out)
     made.request("a", Nack("unknown", ((0, 10),), LIVE_FILTER), 0, out)
@@ -184,7 +180,7 @@ def test_an_alert_goes_up_with_the_link_that_is_to_blame() -> None:
 
 def test_nothing_live_is_taken_from_a_parent_before_it_has_confirmed_what_it_was_told() -> None:
     """It may remember an earlier wish of this broker, and filter by that: what looks like silence
-    then is what somebody here wants."""
+    then is what a child here wants."""
     made, out = confirmed(), list[Effect]()
     made.tree_changed(ELSEWHERE, out)
     (told,) = [

@@ -11,7 +11,7 @@ from penstock.services.guaranteed.source.holds import Holds
 EXPIRY = 60 * SECOND
 
 
-def test_nobody_holds_anything_at_first() -> None:
+def test_a_new_log_has_no_claims() -> None:
     assert Holds().lowest(0, EXPIRY, 99) == 99
     assert Holds().describe_lowest() == "nothing holds it; it is within its retention"
 
@@ -25,7 +25,7 @@ def test_the_lowest_claim_counts_and_names_its_holder() -> None:
     assert holds.lowest(0, EXPIRY, 99) == 30
     assert holds.describe_lowest() == (
         "durable subscription 'x' at broker 'b' has consumed only up to tick 30; let it read on, "
-        "or delete it if nobody needs it any more"
+        "or delete it if it is not needed any more"
     )
     holds.claim_live("a", 1, 20, 0)
     assert holds.describe_lowest() == "subscriptions at broker 'a' have consumed only up to tick 20"

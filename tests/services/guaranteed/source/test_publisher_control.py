@@ -61,7 +61,8 @@ def test_an_alert_limits_the_gate_and_says_why() -> None:
     notice = pubend.notice(now)
     assert (notice.pubend, notice.allowed_msgs_per_s, notice.since) == ("p", 200.0, now)
     assert notice.observed_msgs_per_s == 400.0
-    assert notice.rule == "PDCC decrease (equation 2)"
+    assert (notice.rule, notice.rule_code) == ("PDCC decrease (equation 2)", "pdcc-decrease")
+    assert (notice.bottleneck_broker, notice.bottleneck_link) == ("sb1", "ib->sb1")
     assert notice.cause == (
         "broker sb1 falls behind at 0.50 ticks/tick; link ib->sb1 has 900 bytes waiting"
     )
@@ -94,7 +95,7 @@ def test_an_alert_of_an_earlier_start_of_the_pubend_is_ignored() -> None:
     assert pubend.last_alert is None
 
 
-def test_without_pdcc_nobody_asks_and_nothing_limits() -> None:
+def test_without_pdcc_there_are_no_queries_and_no_limit() -> None:
     pubend = control(pdcc=False)
 
     assert pubend.query_due(EPOCH, EPOCH + 60 * SECOND) is None
@@ -103,7 +104,7 @@ def test_without_pdcc_nobody_asks_and_nothing_limits() -> None:
     assert not pubend.elapse(EPOCH, True, EPOCH)
 
 
-def test_the_gate_is_a_deadline_only_for_those_who_wait() -> None:
+def test_the_gate_is_a_deadline_only_while_publications_wait() -> None:
     pubend = control(query_interval_ns=3600 * SECOND)
     publish(pubend, EPOCH, EPOCH + SECOND)
     now = EPOCH + SECOND

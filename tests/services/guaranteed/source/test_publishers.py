@@ -104,7 +104,7 @@ def one_row(side: str) -> Batch:
     return Batch.from_rows([({"side": side}, b"")])
 
 
-def test_a_connection_has_only_so_many_producers(network: Any) -> None:
+def test_the_producers_of_a_connection_are_bounded(network: Any) -> None:
     brokers = alone(network, producers_per_session=2)
     for number in (1, 2, 2, 3):
         brokers.client("alice", "b", OpenProducer(f"p{number}"))

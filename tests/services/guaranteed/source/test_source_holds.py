@@ -112,7 +112,7 @@ def test_what_could_not_be_saved_is_saved_with_the_next_statement() -> None:
     assert bench.save() == [answer(2)]
 
 
-def test_a_source_remembers_only_so_many_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_edges_that_a_source_remembers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_holds, "MAX_EDGES", 1)
     bench = Bench()
     bench.state(1, p=CLAIM)

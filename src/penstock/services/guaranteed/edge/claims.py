@@ -1,15 +1,15 @@
-"""What an edge claims of the sources' logs, stated to each source.
+"""The claims of an edge on the logs of the sources, stated to each source.
 
-1. The edge speaks for its connected subscribers (live claims) and for everything that outlives a
-   connection: durable subscriptions and cursors, present or absent (durable claims).
-2. A subscriber that is not durable and loses its connection may come back: where it stood is
+1. The edge claims for its connected subscribers (live claims), and for what outlives a connection:
+   durable subscriptions and cursors, connected or not (durable claims).
+2. A subscriber that is not durable and loses its connection may come back: its positions are
    claimed for a while.
-3. A durable subscription claims every stream that it reads.  On one that it has no position on yet,
-   because the pubend is new, it claims from where it will start there.
+3. A durable subscription claims every stream that it reads.  On a stream without a position,
+   because the pubend is new, it claims from the tick at which it will start there.
 4. A new durable subscription or cursor is confirmed to its client when every source that it reads
    has saved the claim.  Before that, what is published could be trimmed while the edge is away.
-5. A source that knows of no claim is left in peace: an edge that needs nothing says so until the
-   source has confirmed it, and then no more.
+5. An edge without claims on a source says so until the source has confirmed it, and then sends no
+   more statements.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, Priority, Send
 from penstock.services.guaranteed.edge.cursors import Cursors
 from penstock.services.guaranteed.edge.durable import DurableSubscriptions
-from penstock.services.guaranteed.edge.sources import SourceView
+from penstock.services.guaranteed.edge.sources import EdgeSources, SourceView
 from penstock.services.guaranteed.edge.subscription import Subscription
 from penstock.services.guaranteed.links import LOCAL_RELAY
 from penstock.services.guaranteed.messages import Acknowledgement, ClaimsSaved, DurableClaim
@@ -40,50 +40,49 @@ class EdgeClaims:
         epoch: int,
         durable: DurableSubscriptions,
         cursors: Cursors,
-        sources: Mapping[str, SourceView],
+        sources: EdgeSources,
         *,
         return_within: Duration,
     ) -> None:
         """``epoch`` tells this start of the edge from earlier ones.
 
-        ``sources`` are those that the edge knows at present.  A subscriber without a durable
-        position may come back within ``return_within``.
+        A subscriber that is not durable may come back within ``return_within``.
         """
         self._broker = broker
         self._return_within = return_within
         self._left: dict[str, tuple[Tick, Instant]] = {}
-        """For each stream where subscribers stood that left, and until when it is claimed."""
+        """For each stream the lowest position of subscribers that left, and when its claim ends."""
         self._epoch = epoch
         self._durable = durable
         self._cursors = cursors
         self._sources = sources
         self._new_cursors: dict[str, list[Send]] = {}
-        """The confirmations that are due when the sources have saved a new cursor's claim."""
+        """The confirmations to send when the sources have saved a new cursor's claim."""
         self._number = 0
         self._awaited: dict[Holder, dict[str, int]] = {}
-        """For each holder that is new: the statement that each source has yet to save."""
+        """For each new holder: the number of the statement that each source has yet to save."""
         self._last_claim: dict[str, int] = {}
         """For each source the number of the last statement that claimed anything."""
         self._released: dict[str, None] = {}
-        """The sources that know that nothing is claimed."""
+        """The sources that have confirmed that nothing is claimed."""
 
     def source_started(self, root: str) -> None:
-        """A source is new or was started anew: it may remember claims of the past."""
+        """A source is new or was restarted: it may remember claims of the past."""
         self._released.pop(root, None)
 
     def subscriber_left(self, positions: Mapping[str, Tick], now: Instant) -> None:
-        """A subscriber that is not durable lost its connection where it stood."""
+        """A subscriber that is not durable lost its connection at these positions."""
         for pubend, tick in positions.items():
             lowest, _ = self._left.get(pubend, (tick, now))
             self._left[pubend] = (min(lowest, tick), now + self._return_within)
 
     def state_all(self, now: Instant, out: list[Effect]) -> None:
-        """Tell every source what is needed of its logs."""
-        for view in self._sources.values():
+        """State the claims to every source."""
+        for view in self._sources:
             self._state(view, now, out)
 
     def _state(self, view: SourceView, now: Instant, out: list[Effect]) -> None:
-        """Tell a source, unless it knows already that nothing is claimed."""
+        """State the claims to a source, unless it has confirmed that there are none."""
         live, durable = view.standing, {}
         for pubend in view.pubends:
             if pubend in self._left:
@@ -117,25 +116,23 @@ class EdgeClaims:
     def subscription_made(
         self, subscription: Subscription, now: Instant, out: list[Effect]
     ) -> bool:
-        """Have a new subscription's claim saved by the sources; False if it reads none of them."""
-        views = [
-            view for view in self._sources.values() if any(map(subscription.reads, view.pubends))
-        ]
+        """Have the sources save a new subscription's claim; False if it reads none of them."""
+        views = [view for view in self._sources if any(map(subscription.reads, view.pubends))]
         self._await_saved(subscription.key, views, now, out)
         return bool(views)
 
     def cursor_moved(
         self, confirmation: Send, fresh: tuple[str, ...], now: Instant, out: list[Effect]
     ) -> None:
-        """A cursor is saved here; where it is new, it is confirmed when the sources hold it too."""
+        """A cursor is saved here; a new one is confirmed when the sources have saved its claim."""
         name = confirmation.message.cursor
-        views = [view for view in self._sources.values() if not set(fresh).isdisjoint(view.pubends)]
+        views = [view for view in self._sources if not set(fresh).isdisjoint(view.pubends)]
         if views:
             self._new_cursors.setdefault(name, []).append(confirmation)
             self._await_saved(name, views, now, out)
             return
         if not confirmation.message.ticks:
-            # It was deleted: whoever still waits for its claim has nothing to wait for.
+            # It was deleted: confirmations that wait for its claim are sent now.
             self.forget(name)
             out += self._new_cursors.pop(name, [])
             self.state_all(now, out)
@@ -151,7 +148,7 @@ class EdgeClaims:
             self._state(view, now, out)
 
     def saved(self, message: ClaimsSaved, out: list[Effect]) -> list[int]:
-        """A source's word; returns the keys of the subscriptions that wait for none any more."""
+        """A source has saved claims; returns the subscriptions that wait for no source any more."""
         if message.epoch != self._epoch:
             return []
         if message.number > self._last_claim.get(message.root, 0):
@@ -167,5 +164,5 @@ class EdgeClaims:
         return [holder for holder in fulfilled if isinstance(holder, int)]
 
     def forget(self, holder: Holder) -> None:
-        """Nobody waits for a holder's claims any more."""
+        """Do not wait for a holder's claims any more."""
         self._awaited.pop(holder, None)

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from penstock.core.clock import Instant
+from penstock.core.clock import Duration, Instant
 from penstock.services.guaranteed.edge.stream import EdgeStream
 from penstock.services.guaranteed.laws.congestion_law import CongestionLaw
 from penstock.services.guaranteed.laws.congestion_metric import HorizonRate
@@ -38,6 +38,7 @@ class EdgeControl:
         self._parameters = parameters
         self._law = law
         self.stream = stream
+        self._window = stream.window
         self.recovering = False
         self.rate = HorizonRate(
             stream.horizon,
@@ -60,7 +61,12 @@ class EdgeControl:
             self.recovering = recovering
             self.rate.restart(0.0 if recovering else 1.0)
             if recovering:
-                self.stream.window.recovery_began()
+                self._window.recovery_began()
+
+    @property
+    def nack_window_ns(self) -> Duration:
+        """The size of the stream's NACK window at present."""
+        return self._window.size_ns
 
     def answer(self, query: DownstreamCongestionQuery) -> UpstreamCongestionAlert | None:
         """The alert that answers this query, if the law demands one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from penstock.core.machine import LinkName
 from penstock.services.guaranteed.edge.subscription import Subscription
@@ -14,6 +14,12 @@ class ConnectedSubscriptions:
     def __init__(self) -> None:
         self.by_key: dict[int, Subscription] = {}
         self._by_session: dict[LinkName, dict[str, Subscription]] = {}
+
+    def __iter__(self) -> Iterator[Subscription]:
+        return iter(self.by_key.values())
+
+    def get(self, key: int) -> Subscription | None:
+        return self.by_key.get(key)
 
     def of_session(self, session: LinkName) -> Mapping[str, Subscription]:
         """The subscriptions of a session, by name."""

@@ -1,14 +1,14 @@
-"""Durable subscriptions: what an edge broker must not forget.
+"""Durable subscriptions: those whose positions an edge saves.
 
-1. A durable subscription is known by its name, whoever connects to it.
-2. It exists once it is saved, and where it starts on each stream too; until then it is not
-   announced.  When it was made is saved with it: that is where it starts on streams that appear
-   while it is away.
+1. A durable subscription is identified by its name, whichever client connects to it.
+2. It exists once it is saved together with where it starts on each stream; it is not announced
+   before.  The instant at which it was made is saved too: it starts there on streams that appear
+   while it has no reader.
 3. The reader's acknowledgements are saved together, a few times a second.
-4. Only what is saved is claimed towards the source: a crash can make the broker repeat messages
-   that were consumed in the last moment, never skip any.
-5. One without a reader for ``durable_hold_expiry_ns`` keeps its position and claims nothing any
-   more: when a reader comes back, it is told what was trimmed meanwhile as lost.
+4. Only what is saved is claimed from the source: after a crash the broker may repeat messages that
+   were consumed in the last moment, and never skips any.
+5. A durable subscription without a reader for ``durable_hold_expiry_ns`` keeps its position and
+   claims nothing any more: a reader that comes back is told what was trimmed meanwhile as lost.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from penstock.services.guaranteed.parameters import GuaranteedParameters
 
 PREFIX = "durable/"
 EDGE = "edge"
-"""The owner of the orders that are given here."""
+"""The owner of the orders to the store that are given here."""
 SAVE_INTERVAL = 100 * MILLISECOND
 """Positions are saved together, this often at most: one small write a few times a second."""
 
@@ -45,7 +45,7 @@ class DurableSubscriptions:
         saved: Mapping[str, bytes],
         now: Instant,
     ) -> None:
-        """Take over what was found on the disk."""
+        """``saved`` is the state that was found."""
         self._parameters = parameters
         self._tokens = tokens
         self._by_name: dict[str, Subscription] = {}
@@ -65,7 +65,7 @@ class DurableSubscriptions:
             self._by_name[name] = subscription
 
     def next_key(self) -> int:
-        """A number for a subscription that no other has."""
+        """A unique number for a subscription."""
         self._last_key += 1
         return self._last_key
 
@@ -78,7 +78,7 @@ class DurableSubscriptions:
         return self._by_name.get(name)
 
     def refusal(self, message: Subscribe, selector: Selector) -> str:
-        """Why a durable subscription cannot be opened, or nothing."""
+        """Why a durable subscription cannot be opened; empty if it can."""
         found = self._by_name.get(message.subscription)
         if found is not None:
             if found.selector != selector:
@@ -117,7 +117,7 @@ class DurableSubscriptions:
         return created
 
     def is_saved(self, subscription: Subscription) -> bool:
-        """Whether the subscription exists for good (one that is not durable always does)."""
+        """Whether a durable subscription and its start are saved; True if it is not durable."""
         if not subscription.durable:
             return True
         if any(created is subscription for created in self._creating.values()):
@@ -125,7 +125,7 @@ class DurableSubscriptions:
         return subscription.consumed.keys() <= subscription.saved.keys()
 
     def claims_saved(self, subscription: Subscription, now: Instant) -> None:
-        """Every source has saved a new subscription's claim: it need not be awaited again."""
+        """Every source has saved a new subscription's claim."""
         subscription.claimed = True
         if self._by_name.get(subscription.name) is not subscription:
             return
@@ -133,14 +133,14 @@ class DurableSubscriptions:
         self.save_at = earliest(self.save_at, now + SAVE_INTERVAL)
 
     def left(self, subscription: Subscription, now: Instant) -> None:
-        """Its reader is gone."""
+        """The reader of a subscription is gone."""
         if self._by_name.get(subscription.name) is subscription:
             subscription.absent_since = now
             self._changed[subscription.name] = subscription
             self.save_at = earliest(self.save_at, now + SAVE_INTERVAL)
 
     def forget(self, name: str, session: LinkName, out: list[Effect]) -> bool:
-        """Delete a durable subscription; the session waits for it.  False if there is none."""
+        """Delete a durable subscription, for which a session waits; False if there is none."""
         if self._by_name.pop(name, None) is None:
             return False
         self._changed.pop(name, None)
@@ -150,12 +150,12 @@ class DurableSubscriptions:
         return True
 
     def deleted(self, token: int) -> tuple[LinkName, str] | None:
-        """Which session waited for the deletion of which subscription, if it was one."""
+        """The session and the subscription of a deletion, if the order was one."""
         self._lowest.clear()
         return self._deleting.pop(token, None)
 
     def changed(self, subscription: Subscription, now: Instant) -> None:
-        """A position moved, and will be saved soon; one that was never saved, at once."""
+        """A position moved: save it soon, or at once if the stream has no saved position."""
         if subscription.consumed == subscription.saved or subscription.name not in self._by_name:
             return
         self._changed[subscription.name] = subscription
@@ -163,7 +163,7 @@ class DurableSubscriptions:
         self.save_at = earliest(self.save_at, now + SAVE_INTERVAL if known else now)
 
     def save_if_due(self, now: Instant, out: list[Effect]) -> None:
-        """Save the positions that moved, together."""
+        """Save all positions that moved in one order."""
         if self.save_at is None or now < self.save_at:
             return
         self.save_at = None
@@ -176,7 +176,7 @@ class DurableSubscriptions:
         out.append(PersistState(token, values))
 
     def resolved(self, token: int, failure: PersistFailed | None) -> list[Subscription]:
-        """Something is saved, or was refused.
+        """An order is durable, or was refused.
 
         Returns the subscriptions that are saved now, or the one that could not be created.
         """
@@ -194,16 +194,16 @@ class DurableSubscriptions:
         return [subscription for subscription, _ in saving]
 
     def holds(self, subscription: Subscription, now: Instant) -> bool:
-        """Whether a subscription still keeps the logs: it has a reader, or had one not long ago."""
+        """Whether a subscription still holds the logs: it has a reader, or had one recently."""
         expiry = self._parameters.durable_hold_expiry_ns
         if not expiry or not subscription.absent_since:
             return True
-        # After a start of the broker readers have some time to come back.
+        # After a start of the broker, readers have some time to reconnect.
         grace = self._started_at + self._parameters.hold_expiry_ns
         return now < max(subscription.absent_since + expiry, grace)
 
     def lowest(self, pubend: str, now: Instant) -> DurableClaim | None:
-        """From where on a stream is needed, and whose claim reaches back furthest."""
+        """The claim of the durable subscription that reaches back furthest, if any."""
         if self._parameters.durable_hold_expiry_ns:
             return self._lowest_claim(pubend, now)
         if pubend not in self._lowest:

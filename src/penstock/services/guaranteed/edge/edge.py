@@ -73,7 +73,7 @@ class Edge:
             now,
             self._durable,
             self._cursors,
-            self._sources.views,
+            self._sources,
             return_within=parameters.hold_expiry_ns,
         )
         index, windows = SelectorIndex(), NackWindows(parameters)
@@ -130,11 +130,11 @@ class Edge:
 
     def overlay_settled(self, now: Instant, out: list[Effect]) -> None:
         """The broker knows the overlay as well as it is going to."""
-        self._in_force.overlay_settled(self._connected.by_key.values(), now, out)
+        self._in_force.overlay_settled(self._connected, now, out)
 
     def path_changed(self, root: str, now: Instant, out: list[Effect]) -> None:
         """The way to a source has changed: requests in flight are lost."""
-        view = self._sources.views.get(root)
+        view = self._sources.get(root)
         if view is not None:
             self._live.path_changed(view, now, out)
             for pubend in view.streams:
@@ -144,7 +144,7 @@ class Edge:
         self, link: LinkName, message: SubscriptionConfirmed, now: Instant, out: list[Effect]
     ) -> None:
         """A source has confirmed what this edge registered."""
-        view = self._sources.views.get(message.root)
+        view = self._sources.get(message.root)
         if view is None or self._sources.is_idle:
             return
         view.confirm(message)
@@ -154,7 +154,7 @@ class Edge:
     def claims_saved(self, message: ClaimsSaved, now: Instant, out: list[Effect]) -> None:
         """A source has saved what this edge claims of its logs."""
         for key in self._claims.saved(message, out):
-            subscription = self._connected.by_key.get(key)
+            subscription = self._connected.get(key)
             if subscription is not None:
                 self._durable.claims_saved(subscription, now)
                 self._in_force.announce(subscription, now, out)
@@ -187,7 +187,7 @@ class Edge:
         self._past.deadline(now, out)
         if now >= self._acknowledge_at:
             self._acknowledge_at = now + self._acknowledge_interval_ns
-            for subscription in self._connected.by_key.values():
+            for subscription in self._connected:
                 subscription.settle(self._sources.horizons_of(subscription))
                 if subscription.durable:
                     self._durable.changed(subscription, now)
@@ -224,7 +224,7 @@ class Edge:
 
     def subscriptions(self) -> list[Subscription]:
         """The connected subscriptions."""
-        return list(self._connected.by_key.values())
+        return list(self._connected)
 
     def durable_subscriptions(self) -> list[Subscription]:
         """Every durable subscription, with a reader or without."""
@@ -242,5 +242,5 @@ class Edge:
         """Every stream is possible, and no subscriber is live and catching up at once."""
         self._live.check_invariants()
         self._past.check_invariants()
-        for subscription in self._connected.by_key.values():
+        for subscription in self._connected:
             subscription.check_invariants()

@@ -1,7 +1,7 @@
 """The live streams of an edge: one for each pubend, shared by all connected subscribers.
 
 1. A live stream starts where the first subscriber was confirmed, and ends when no subscriber is
-   connected; with the next subscriber it begins anew.
+   connected; the next subscriber starts a new one.
 2. Missing ticks are requested (``requests``), paced by the stream's NACK window.
 3. Each stream is measured, and queries of its pubend are answered (``congestion_control``).
 4. A source that was restarted has published up to the ticks that it confirms, and may say nothing
@@ -47,6 +47,7 @@ class LiveStreams:
         self._law = congestion_law(parameters.congestion)
         self._windows = windows
         self._sources = sources
+        self._sample_interval_ns = parameters.congestion.sample_interval_ns
         self._sample_at: Instant | None = None
 
     def confirmed(
@@ -55,7 +56,7 @@ class LiveStreams:
         """A source has confirmed from which ticks on its live streams are complete."""
         has_restarted = view.has_restarted
         for pubend, tick in sorted(message.ticks.items()):
-            self._sources.of_pubend[pubend] = view
+            self._sources.opened(pubend, view)
             stream = view.streams.get(pubend)
             if stream is None:
                 view.streams[pubend] = self._opened(pubend, tick, now)
@@ -115,12 +116,10 @@ class LiveStreams:
 
     def forget_all(self) -> None:
         """No subscriber is connected: end all live streams."""
-        for view in self._sources.views.values():
+        for view in self._sources:
             for stream in view.streams.values():
                 self.requests.forget(stream)
-            view.streams.clear()
-            view.ticks.clear()
-        self._sources.of_pubend.clear()
+        self._sources.forget_streams()
         self.controls.clear()
         self._sample_at = None
 
@@ -128,7 +127,7 @@ class LiveStreams:
         """Repeat requests that are due, and sample the horizon rates."""
         self.requests.repeat_due(now, out)
         if self._sample_at is not None and now >= self._sample_at:
-            self._sample_at = now + self._parameters.congestion.sample_interval_ns
+            self._sample_at = now + self._sample_interval_ns
             for control in self.controls.values():
                 control.sample(now)
 
@@ -140,6 +139,6 @@ class LiveStreams:
         return request_at
 
     def check_invariants(self) -> None:
-        for view in self._sources.views.values():
+        for view in self._sources:
             for stream in view.streams.values():
                 stream.check_invariants()

@@ -144,7 +144,7 @@ class Sessions:
             self._index.add(subscription.key, subscription.selector)
         selector = subscription.wanted
         is_first = self._sources.want(selector)
-        for view in self._sources.views.values():
+        for view in self._sources:
             if is_first:
                 out.append(to_relay(view.register(selector)))
                 self._in_force.await_confirmation(subscription, view)

@@ -10,7 +10,7 @@ A source that cannot be reached is not forgotten: its streams go on where they s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, Priority, Send
@@ -88,18 +88,24 @@ class EdgeSources:
     """All sources of one edge."""
 
     def __init__(self) -> None:
-        self.views: dict[str, SourceView] = {}
+        self._by_root: dict[str, SourceView] = {}
         self.of_pubend: dict[str, SourceView] = {}
         """The source of each pubend that has a live stream here."""
         self._wanted: Counter[str] = Counter()
+
+    def __iter__(self) -> Iterator[SourceView]:
+        return iter(self._by_root.values())
+
+    def get(self, root: str) -> SourceView | None:
+        return self._by_root.get(root)
 
     def trees_changed(self, trees: Mapping[str, Tree], out: list[Effect]) -> list[SourceView]:
         """Register with sources that are new or were restarted; returns those."""
         started = []
         for root, tree in trees.items():
-            view = self.views.get(root)
+            view = self._by_root.get(root)
             if view is None:
-                view = self.views[root] = SourceView(tree, self._wanted)
+                view = self._by_root[root] = SourceView(tree, self._wanted)
             elif view.incarnation == tree.incarnation:
                 continue
             view.incarnation, view.pubends = tree.incarnation, tree.pubends
@@ -124,7 +130,18 @@ class EdgeSources:
         self._wanted[selector] -= 1
         if not self._wanted[selector]:
             del self._wanted[selector]
-            out += [to_relay(view.unregister(selector)) for view in self.views.values()]
+            out += [to_relay(view.unregister(selector)) for view in self]
+
+    def opened(self, pubend: str, view: SourceView) -> None:
+        """A source has confirmed a pubend, which has a live stream from now on."""
+        self.of_pubend[pubend] = view
+
+    def forget_streams(self) -> None:
+        """End all live streams."""
+        for view in self:
+            view.streams.clear()
+            view.ticks.clear()
+        self.of_pubend.clear()
 
     def live(self, pubend: str) -> EdgeStream:
         """The live stream of a pubend."""
@@ -138,11 +155,7 @@ class EdgeSources:
 
     def horizons(self) -> dict[str, Tick]:
         """The doubt horizon of each live stream."""
-        return {
-            pubend: stream.horizon
-            for view in self.views.values()
-            for pubend, stream in view.streams.items()
-        }
+        return {pubend: stream.horizon for view in self for pubend, stream in view.streams.items()}
 
     def horizons_of(self, subscription: Subscription) -> dict[str, Tick]:
         """The doubt horizons of the live streams that a subscriber reads."""
@@ -154,7 +167,7 @@ class EdgeSources:
             pubend: StreamBounds(
                 view.root, min(view.earliest.get(pubend, 0), stream.horizon), *2 * (stream.horizon,)
             )
-            for view in self.views.values()
+            for view in self
             for pubend, stream in view.streams.items()
         }
 

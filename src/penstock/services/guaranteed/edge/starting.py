@@ -1,12 +1,12 @@
-"""Where a subscription starts on a stream on which it has no position.
+"""The first tick of a subscription on a stream on which it has no position.
 
-1. Before it is in force its rule decides: "now" is where the source has confirmed it, "earliest" is
-   where the log begins, "time" is an instant of the caller's.
-2. Once it was in force, whatever was published since that instant is due, on a pubend too that was
-   unknown then: one that is new, or whose broker could not be reached.  The rule may only start it
-   earlier.
-3. What is due and not kept any more is a loss that the reader must be told.  Only what lies before
-   the stream's own beginning is none, since nothing was ever published there.
+1. Before it is in force its start decides: "now" is the tick that the source has confirmed,
+   "earliest" the beginning of the log, "time" an instant that the caller gives.
+2. Once it was in force, everything that was published since that instant is due, also on a pubend
+   that was unknown then: a new one, or one whose broker could not be reached.  The rule may only
+   start it earlier.
+3. What is due and no longer kept is a loss that the reader is told.  Ticks before the stream's own
+   beginning are no loss, since nothing was ever published there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def first_tick(subscription: Subscription, pubend: str, view: SourceView, confir
 
 
 def claimed_from(subscription: Subscription) -> Tick:
-    """From where on a durable subscription needs a stream on which it has no position yet."""
+    """The first tick that a durable subscription needs of a stream without a position."""
     if subscription.start == "earliest":
         return 0
     if subscription.start == "time":

@@ -1,16 +1,15 @@
-"""A stream as an edge broker puts it together: doubt horizon, receive window, requests.
+"""A stream as an edge broker assembles it: doubt horizon, receive window, requests.
 
-1. The doubt horizon is the first tick of which nothing is known; everything below it was handed on,
-   in order, once.
+1. The doubt horizon is the first unknown tick; everything below it was delivered, in order, once.
 2. Knowledge is kept only inside the receive window above the horizon.  What lies beyond is ignored
-   and asked for later; having ignored something is what "recovering" means (Section 4).
-3. Unknown ticks inside both windows, below the highest tick seen in data, are asked for in units
-   of ``nack_unit_ns``.  Each unit has its own repetition timer.
+   and requested later; an edge that has ignored knowledge is "recovering" (Section 4).
+3. Unknown ticks inside both windows, below the highest tick seen in data, are requested in units of
+   ``nack_unit_ns``.  Each unit has its own repetition timer.
 4. Links keep the order, so a request is lost when one that was sent later is answered: it is
-   repeated after the usual time, without the back-off that silence calls for.  What answers a
-   repeated request sooner than usual was sent for an earlier copy of it, and proves nothing of
-   those that were sent in between.
-5. An answer that stopped at a limit frees the units behind it, which are asked for at once: the
+   repeated after the usual time-out, without the back-off for missing answers.  An answer that
+   arrives sooner than usual after a repetition belongs to an earlier copy of the request, and
+   proves nothing about requests that were sent in between.
+5. An answer that stopped at a limit releases the units behind it, which are requested at once: the
    answers themselves are the clock.
 """
 
@@ -27,7 +26,7 @@ from penstock.services.guaranteed.parameters import GuaranteedParameters
 
 
 class _Request:
-    """One unit that was asked for."""
+    """One unit that was requested."""
 
     __slots__ = ("asked_high", "attempts", "deadline", "first_sent_at", "high", "low", "sent_at")
 
@@ -58,11 +57,11 @@ class EdgeStream:
         most_units: int = MAX_UNITS,
         most_ready: int = 0,
     ) -> None:
-        """Everything below ``start`` is none of this stream's business.
+        """The stream begins at ``start``.
 
-        ``receive_window_bytes`` bounds what is held, if not as usual; ``unit_ns`` is the smallest
-        piece that is asked for, likewise; ``most_ready`` is how many frames are handed on at once,
-        unless it is 0.
+        ``receive_window_bytes`` bounds the bytes that are held, and ``unit_ns`` is the smallest
+        piece that is requested; without them the parameters decide.  ``most_ready`` is how many
+        frames are returned at once; 0 is no limit.
         """
         self.pubend = pubend
         self.filter = filter_text
@@ -88,7 +87,7 @@ class EdgeStream:
         )
 
     def receive(self, frame: Frame, now: Instant) -> list[Frame]:
-        """Merge knowledge in; returns what became contiguous, in order and exactly once."""
+        """Merge knowledge; returns what became contiguous, in order and exactly once."""
         if frame.high > self.highest:
             self.highest = frame.high
         if frame.high <= self.horizon:
@@ -104,7 +103,7 @@ class EdgeStream:
             ready = [frame.slice(self.horizon, frame.high)]
             self.horizon = frame.high
         else:
-            # What lies ready already is taken slice by slice, whatever arrives meanwhile.
+            # Frames that are ready already are taken slice by slice, whatever arrives meanwhile.
             interrupted = self.has_ready
             self._known.insert(frame)
             ready = [] if interrupted else self.take_ready()
@@ -113,24 +112,24 @@ class EdgeStream:
         return ready
 
     def _receive_limit(self) -> Tick:
-        """Where the receive window ends at present, in ticks or because it is full."""
+        """The end of the receive window at present, in ticks or because it is full."""
         limit = self.horizon + self._receive_window
         if self._known.weight >= self._receive_window_bytes:
-            # What fills a gap is welcome even now: it is what lets the horizon move.
+            # Knowledge that fills a gap is accepted even now: it lets the horizon advance.
             limit = min(limit, self._known.high or limit)
         return limit
 
     def continues(self, frame: Frame) -> bool:
-        """Whether a frame goes on where what is held ends, or is the first to be held.
+        """Whether a frame continues what is held, or is the first to be held.
 
-        Who takes the live stream only now and then would otherwise hold many pieces of it, and have
-        to ask for as many between them.
+        A reader that takes live frames only at times would otherwise hold many pieces of the
+        stream, and request as many gaps between them.
         """
         held_end = self._known.high
         return held_end is None or frame.low <= held_end
 
     def take_ready(self) -> list[Frame]:
-        """What is contiguous with what was handed on before; not all at once, if so bounded."""
+        """The frames that continue what was returned before, at most ``most_ready`` of them."""
         end = self._known.prefix_end(self.horizon)
         if self._most_ready:
             end = min(end, self._known.end_of(self._most_ready, end))
@@ -143,12 +142,12 @@ class EdgeStream:
 
     @property
     def has_ready(self) -> bool:
-        """Whether there is more to be taken already."""
+        """Whether more frames can be taken already."""
         low = self._known.low
         return low is not None and low <= self.horizon
 
     def answered(self, frame: Frame, *, more: bool, now: Instant) -> list[Frame]:
-        """The same for the answer to a request."""
+        """Merge the answer to a request; returns what became contiguous."""
         ready = self.receive(frame, now)
         span, weight = frame.high - frame.low, frame.weight if len(frame) else 0
         self.window.answered(Answer(span, weight, more, self._round_trip.smoothed_ns, now))
@@ -159,7 +158,7 @@ class EdgeStream:
         return ready
 
     def _settle(self, frame: Frame, now: Instant) -> None:
-        """Forget the requests that a frame answered, and learn from those sent once."""
+        """Remove the requests that a frame answered; those sent once are round-trip samples."""
         still: list[_Request] = []
         for request in self._requests:
             if request.low < frame.high and request.high > frame.low:
@@ -175,14 +174,14 @@ class EdgeStream:
         self._requests = still
 
     def _served_at(self, request: _Request, now: Instant) -> Instant:
-        """When the copy of a request was sent that is taken to have been answered now."""
+        """When the copy of a request was sent that this answer most likely belongs to."""
         usual = self._round_trip.shortest_usual_ns
         if request.attempts > 1 and now - request.sent_at < usual:
             return request.first_sent_at
         return request.sent_at
 
     def _release_behind(self, tick: Tick) -> None:
-        """Units asked for together with the one at ``tick`` will not be answered: free them."""
+        """Release the units requested together with the one at ``tick``: they are not answered."""
         asked = [r.asked_high for r in self._requests if r.low <= tick < r.asked_high]
         end = max(asked, default=tick)
         still: list[_Request] = []
@@ -194,7 +193,7 @@ class EdgeStream:
         self._requests = still
 
     def _release_ignored(self, frame: Frame) -> None:
-        """What an answer brought in vain, for want of room, is asked for again when there is."""
+        """Release what an answer brought but the receive window had no room for."""
         for low, high in self._known.gaps(max(frame.low, self.horizon), frame.high):
             for request in self._requests:
                 if request.low < high and request.high > low:
@@ -202,12 +201,12 @@ class EdgeStream:
             self._requests = [r for r in self._requests if r.high <= low or r.low >= high]
 
     def requests_due(self, now: Instant) -> tuple[Interval, ...]:
-        """What to ask for now: new unknown ticks in the NACK window, and overdue ones again."""
+        """The requests to send now: new unknown ticks in the NACK window, and overdue ones."""
         due = [request for request in self._requests if now >= self._due_at(request)]
         size = self.window.size_ns
-        # A wide window is cut into a few pieces at most, or the bookkeeping would grow with it.
+        # A wide window is cut into a bounded number of pieces, so that bookkeeping stays small.
         unit = max(self._unit_ns, size // self._most_units)
-        # Whole units only, or the window would slide, and be asked for, message by message.
+        # Whole units only; otherwise the window would slide, and be requested, row by row.
         window_end = max(self.horizon + size, self.horizon + unit) // unit * unit
         limit = min(self.highest, window_end, self._receive_limit())
         if limit > self.horizon:
@@ -247,7 +246,7 @@ class EdgeStream:
         return tuple((max(group[0].low, self.horizon), group[-1].high) for group in groups)
 
     def forget_requests(self) -> None:
-        """The way up has changed: ask again at once."""
+        """Requests in flight are lost: everything unknown is requested again."""
         self._requests.clear()
         self._outstanding = IntervalSet()
 
@@ -258,7 +257,7 @@ class EdgeStream:
         return min(self._due_at(request) for request in self._requests)
 
     def _due_at(self, request: _Request) -> Instant:
-        """When a request is to be repeated: soon, if one that was sent later has been answered."""
+        """When a request is repeated: soon, if one that was sent later has been answered."""
         if request.sent_at < self._answered_sent_at:
             return min(request.deadline, request.sent_at + self._round_trip.usual_timeout())
         return request.deadline
@@ -269,7 +268,7 @@ class EdgeStream:
         return self._known.weight
 
     def check_invariants(self) -> None:
-        """Nothing is held that was handed on or should be, nor beyond the receive window."""
+        """Nothing is held that was or should have been returned, nor beyond the receive window."""
         low, high = self._known.low, self._known.high
         lowest = self.horizon if self._most_ready else self.horizon + 1
         if low is not None and low < lowest:

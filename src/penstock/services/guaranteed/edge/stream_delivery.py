@@ -44,7 +44,7 @@ class StreamDelivery:
         self._buffer_bytes = parameters.session_buffer_bytes
         self._connected = connected
         self._index = index
-        self._sources = sources
+        self._source_of = sources.of_pubend
         self._live = live
         self._requests = live.requests
         self._past = past
@@ -104,7 +104,7 @@ class StreamDelivery:
     ) -> None:
         """A piece of a stream arrived from the relay."""
         pubend = message.pubend
-        view = self._sources.of_pubend.get(pubend)
+        view = self._source_of.get(pubend)
         if view is None:
             return
         if message.answer_for is None or message.answer_for == LIVE_FILTER:
@@ -116,7 +116,7 @@ class StreamDelivery:
 
     def _deliver(self, pubend: str, frame: Frame, now: Instant, out: list[Effect]) -> None:
         if frame.final:
-            for subscription in self._connected.by_key.values():
+            for subscription in self._connected:
                 if pubend in subscription.live:
                     self._deliver_live(subscription, pubend, frame, now, out)
             return
@@ -138,7 +138,7 @@ class StreamDelivery:
     ) -> None:
         subscription.deliver(pubend, frame, out)
         if subscription.buffered_bytes > self._buffer_bytes:
-            here = self._sources.of_pubend[pubend].root == self._broker
+            here = self._source_of[pubend].root == self._broker
             self._past.fall_behind(subscription, pubend, now, hosted_here=here)
 
     def taken(self, session: LinkName, message: Taken, now: Instant, out: list[Effect]) -> None:

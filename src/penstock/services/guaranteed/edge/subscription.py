@@ -1,18 +1,17 @@
-"""One subscription at an edge: where it stands, and how much its reader has taken.
+"""One subscription at an edge: its positions, and the window of its reader.
 
-1. ``positions`` is the end of what was handed to the reader's session, for each pubend; what
+1. ``positions`` is the end of what was delivered to the reader's session, for each pubend; what
    follows is contiguous with it.
-2. ``consumed`` is the end of what the reader said it is done with.  When nothing that was handed
-   over is left unconsumed, silence counts as consumed too, so an idle subscription does not hold
-   back the log.
-3. A subscription with ``ends`` reads intervals: it takes no part in the live stream, and is handed
-   silence too, so that its reader knows how far it has come and when it has all.
-4. At most ``window_bytes`` are under way to the reader; more waits in a buffer.  A reader that
-   lets the buffer overflow is given no more of the live stream until it has caught up
+2. ``consumed`` is the end of what the reader has acknowledged.  When everything that was delivered
+   is consumed, silence counts as consumed too, so an idle subscription does not hold the log.
+3. A subscription with ``ends`` reads intervals: it takes no part in the live stream, and silence is
+   delivered too, so that its reader knows its progress and the end.
+4. At most ``window_bytes`` are in flight to the reader; more waits in a buffer.  A subscription
+   whose buffer overflows leaves the live stream until it has caught up
    (penstock.services.guaranteed.edge.past_readers): ``slow_since`` tells since when.
-5. ``started`` is where it began on this connection, for each pubend: what its reader is told, since
-   deliveries may overtake that word or be overtaken by it.
-6. Once it is in force, whatever is published is due, on pubends too that turn up later:
+5. ``started`` is where it began on this connection, for each pubend.  The reader is told this and
+   not ``positions``, since deliveries may overtake ``Subscribed``.
+6. Once it is in force, everything that is published is due, also on pubends that appear later:
    ``since`` is the instant of that promise, None before (``edge/starting``).
 """
 
@@ -40,7 +39,7 @@ TAKEN_OVER: Final = "subscription-taken-over"
 its subject is the subscription's name."""
 
 NOTHING: Final = "FALSE"
-"""The selector of whoever wants to know the streams and none of their live rows."""
+"""The selector of a client that wants to know the streams and none of their live rows."""
 
 
 class DurableState(msgspec.Struct, frozen=True):
@@ -65,7 +64,6 @@ class Subscription:
     """A subscription, connected or not."""
 
     def __init__(self, key: int, name: str, selector: Selector, *, durable: bool = False) -> None:
-        """Not connected at first."""
         self.key = key
         self.name = name
         self.selector = selector
@@ -97,7 +95,7 @@ class Subscription:
         self._buffer: deque[tuple[Delivery, int]] = deque()
 
     def connect(self, session: LinkName, window_bytes: int) -> None:
-        """A reader took the subscription up."""
+        """A reader is connected."""
         self.session = session
         self.window_bytes = window_bytes
         self.announced = False
@@ -112,17 +110,17 @@ class Subscription:
 
     @property
     def wanted(self) -> str:
-        """The selector that is registered with the sources: nothing, for one that reads intervals.
+        """The selector that is registered with the sources; ``NOTHING`` for a reader of intervals.
 
-        What it reads is asked for piece by piece; live data would come on top of that.
+        What such a reader reads is requested piece by piece; it needs no live data.
         """
         return NOTHING if self.ends else self.selector.text
 
     def reads(self, pubend: str) -> bool:
-        """Whether the subscription is about a stream at all, whatever its rows say.
+        """Whether the subscription includes a stream.
 
-        What brokers publish about themselves is only for those who name it: a subscription to
-        everything means everything that clients publish.
+        The brokers' own streams must be named: a subscription to everything means everything that
+        clients publish.
         """
         if self.ends:
             return pubend in self.ends
@@ -131,11 +129,11 @@ class Subscription:
         return not is_own_stream(pubend) or pubend in self.positions
 
     def resume(self, positions: Mapping[str, Tick], *, same_reader: bool) -> None:
-        """Go on from what was consumed, or from where the reader says that it stands.
+        """Continue from what was consumed, or from the positions that the reader gives.
 
-        What lies between the two was handed over before and is not consumed yet.  A reader that was
-        here before does not know of silence that counts as consumed: it goes on behind it.  A new
-        one may ask for what was consumed before.
+        What lies between the two was delivered before and is not consumed yet.  A reader that was
+        connected before does not know of silence that counts as consumed: it continues behind it.
+        A new reader may ask for what was consumed before.
         """
         if same_reader:
             positions = {
@@ -149,13 +147,13 @@ class Subscription:
                 self.last_row[pubend] = position - 1
 
     def disconnect(self) -> None:
-        """The reader is gone; a durable subscription goes on from what was consumed."""
+        """The reader is gone; a durable subscription continues from what was consumed."""
         self.connect("", 0)
         self.session = None
         self.positions = dict(self.consumed)
 
     def deliver(self, pubend: str, frame: Frame, out: list[Effect]) -> None:
-        """Hand a contiguous piece of a stream to the reader; silence is only noted."""
+        """Deliver a contiguous piece of a stream; of silence only the position is kept."""
         start = self.positions.get(pubend, frame.low)
         if frame.high <= start:
             return
@@ -164,16 +162,16 @@ class Subscription:
         if not len(frame) and not frame.final and not self.ends:
             self.positions[pubend] = frame.high
             return
-        # What was skipped is silence: it is said together with rows, and is no part of a loss.
+        # What was skipped is silence: it is delivered together with rows, and is no part of a loss.
         low = frame.low if frame.final else start
         whole = Frame(low, frame.high, frame.ticks, frame.batch, final=frame.final)
         self.positions[pubend] = frame.high
         if len(frame):
             self.last_row[pubend] = int(frame.ticks[-1])
             self.delivered_messages += len(frame)
-        self._hand_over(Delivery(self.name, pubend, whole), whole.weight, out)
+        self._send(Delivery(self.name, pubend, whole), whole.weight, out)
 
-    def _hand_over(self, delivery: Delivery, weight: int, out: list[Effect]) -> None:
+    def _send(self, delivery: Delivery, weight: int, out: list[Effect]) -> None:
         if self._buffer or self.under_way_bytes + weight > max(self.window_bytes, weight):
             self._buffer.append((delivery, weight))
             self.buffered_bytes += weight
@@ -183,7 +181,7 @@ class Subscription:
         out.append(Send(self.session, delivery, Priority.DATA))
 
     def taken(self, count_bytes: int, out: list[Effect]) -> None:
-        """The reader made room."""
+        """The reader took bytes out of its window: send what waits."""
         self.under_way_bytes = max(0, self.under_way_bytes - count_bytes)
         while self._buffer:
             delivery, weight = self._buffer[0]
@@ -197,36 +195,36 @@ class Subscription:
 
     @property
     def has_room(self) -> bool:
-        """Whether it makes sense to fetch more of the past for this reader."""
+        """Whether the window has room for more of the past."""
         return not self._buffer and self.under_way_bytes < self.window_bytes
 
     def fell_behind(self, now: Instant) -> None:
-        """Its reader left too much unread on one more stream."""
+        """The subscription left one more live stream because it reads too slowly."""
         self.times_slow += 1
         if self.slow_since is None:
             self.slow_since = now
 
     def caught_up(self) -> None:
-        """It is live on one more stream; it is not slow any more once it is on all of them."""
+        """It is live on one more stream; on all of them, it is not slow any more."""
         if not self.catching_up:
             self.slow_since = None
 
     def consume(self, ticks: dict[str, Tick]) -> None:
-        """The reader is done with everything below these ticks."""
+        """The reader has processed everything below these ticks."""
         for pubend, tick in ticks.items():
-            handed = self.positions.get(pubend)
-            if handed is None or (
+            delivered = self.positions.get(pubend)
+            if delivered is None or (
                 pubend not in self.consumed and len(self.consumed) >= MOST_STREAMS
             ):
-                # Nothing of it was ever handed over, or it is one of too many.
+                # Nothing of it was ever delivered, or there are too many streams.
                 continue
-            self.consumed[pubend] = max(self.consumed.get(pubend, 0), min(tick, handed))
+            self.consumed[pubend] = max(self.consumed.get(pubend, 0), min(tick, delivered))
 
     def settle(self, horizons: Mapping[str, Tick]) -> None:
-        """Count trailing silence as consumed where nothing handed over is left unconsumed.
+        """Count trailing silence as consumed where everything that was delivered is consumed.
 
-        ``horizons`` tells how far the live streams have come: rows of theirs that matched were
-        handed over already, so the rest is silence to this subscriber.
+        ``horizons`` are those of the live streams: matching rows below them were delivered already,
+        so the rest is silence to this subscriber.
         """
         for pubend, position in self.positions.items():
             consumed = self.consumed.get(pubend, position)
@@ -234,13 +232,13 @@ class Subscription:
                 self.consumed[pubend] = max(consumed, position, horizons.get(pubend, 0))
 
     def check_invariants(self) -> None:
-        """Nobody reads a stream live and catches up on it at once."""
+        """No stream is both live and catching up."""
         both = self.live.keys() & self.catching_up.keys()
         if both:
             raise InvariantBroken(f"subscription {self.name}: {sorted(both)} live and catching up")
 
     def state(self) -> bytes:
-        """What to save of a durable subscription."""
+        """The state to save of a durable subscription."""
         state = DurableState(
             self.selector.text,
             dict(self.consumed),
@@ -254,7 +252,7 @@ class Subscription:
         return msgspec.msgpack.encode(state)
 
     def restore(self, state: DurableState, now: Instant) -> None:
-        """Take over what was saved of a durable subscription."""
+        """Restore the saved state of a durable subscription."""
         self.consumed = dict(state.consumed)
         self.saved = dict(state.consumed)
         self.positions = dict(state.consumed)
@@ -262,5 +260,5 @@ class Subscription:
         self.made_at = self.since = state.since or now
         self.pubends = state.pubends
         self.claimed = state.claimed
-        # One that had a reader when the broker stopped has been without since then.
+        # If it had a reader when the broker stopped, it has none since the start.
         self.absent_since = state.absent_since or now

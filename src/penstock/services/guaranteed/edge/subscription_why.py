@@ -12,16 +12,16 @@ from penstock.services.guaranteed.edge.subscription import Subscription
 
 
 class ReaderExplanation(msgspec.Struct, frozen=True):
-    """One reader of that name; readers of one program may share a name."""
+    """One reader of a name; the readers of one program may share a name."""
 
     session: str
     slow: bool
-    """Whether it is catching up because it reads too slowly."""
+    """Whether it left a live stream because it reads too slowly."""
     slow_for_s: float
     times_slow: int
     catching_up: list[str]
     behind_s: float
-    """How much of a live stream it has not been given, where it is furthest behind."""
+    """Its largest distance to the horizon of a live stream."""
     waiting_bytes: int
     under_way_bytes: int
     window_bytes: int
@@ -29,27 +29,27 @@ class ReaderExplanation(msgspec.Struct, frozen=True):
 
 
 class SubscriptionExplanation(msgspec.Struct, frozen=True):
-    """Everything that is known of the readers of one name at one broker."""
+    """The readers of one subscription name at one broker."""
 
     subscription: str
     broker: str
     readers: list[ReaderExplanation]
     absent_for_s: float = 0.0
-    """For how long a durable one has had no reader."""
+    """For how long a durable subscription has had no reader."""
     positions: dict[str, Tick] = {}
-    """From where on a durable one keeps each log."""
+    """The tick from which on a durable subscription holds each log."""
 
 
 def explain_subscription(
     readers: Sequence[Subscription], broker: str, horizons: Mapping[str, Tick], now: Instant
 ) -> bytes:
-    """The explanation as JSON; ``horizons`` tells how far the live streams have come."""
+    """The explanation as JSON; ``horizons`` are those of the live streams."""
     explained = [_explain_reader(each, horizons, now) for each in readers]
     return msgspec.json.encode(SubscriptionExplanation(readers[0].name, broker, explained))
 
 
 def explain_absent(subscription: Subscription, broker: str, now: Instant) -> bytes:
-    """The same for a durable subscription that nobody reads at present."""
+    """The explanation of a durable subscription without a reader."""
     absent_for_s = in_seconds(now - subscription.absent_since)
     explanation = SubscriptionExplanation(
         subscription.name, broker, [], absent_for_s, dict(subscription.saved)

@@ -1,7 +1,7 @@
 """The latest live knowledge of a stream, up to a bound in bytes.
 
-Live knowledge arrives in order, so the cache is a queue of frames: new ones at the end, the oldest
-dropped when the bound is passed.  Frames may have gaps between them where something was lost on
+Live knowledge arrives in order, so the cache is a queue of frames: new ones are appended, and the
+oldest are dropped when the bound is exceeded.  There are gaps between frames where one was lost on
 the way; a frame that does not lie behind the last one is not kept.
 """
 
@@ -14,11 +14,11 @@ from penstock.content.rows.frame import Frame
 from penstock.core.intervals import Interval, Tick
 
 COMPACT_AT: Final = 4096
-"""The places of dropped frames leave the front of the list together, so that dropping one costs
-nothing."""
+"""How many dropped frames are removed from the front of the list at once: removing each alone would
+move the whole list."""
 
 DROPPED: Final = Frame(0, 0)
-"""Stands in such a place: the frame itself, which may be a megabyte, is let go at once."""
+"""Replaces a dropped frame, which may be a megabyte, until its place is removed."""
 
 
 class RelayCache:
@@ -27,7 +27,7 @@ class RelayCache:
     __slots__ = ("_end", "_frames", "_limit_bytes", "_lows", "_start", "weight")
 
     def __init__(self, limit_bytes: int) -> None:
-        """Keep frames of at most so many bytes in all."""
+        """Keep frames of at most ``limit_bytes`` in total."""
         self._limit_bytes = limit_bytes
         self._lows: list[Tick] = []
         self._frames: list[Frame] = []
@@ -54,9 +54,9 @@ class RelayCache:
     def find(
         self, low: Tick, high: Tick, most: int = 0
     ) -> tuple[list[Frame], list[Interval], Tick]:
-        """What is known of ``[low, high)``, cut to it, and the gaps that remain.
+        """The frames of ``[low, high)``, the gaps between them, and the end of what was looked at.
 
-        After ``most`` frames it stops, unless that is 0; the end of what was looked at is told too.
+        It stops after ``most`` frames, unless that is 0.
         """
         found: list[Frame] = []
         gaps: list[Interval] = []

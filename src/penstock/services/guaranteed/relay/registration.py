@@ -1,16 +1,16 @@
-"""What is wanted behind each link, and what this broker therefore wants from above.
+"""Registration of selectors: what each child wants, and what this broker registers with its parent.
 
 The theory, for one source (the root of one tree):
 
-1. A child tells its parent the selectors that it wants, with a version.  The parent filters what
-   it sends to that child by them at once.
-2. The parent wants the union of what its children want.  It asks its own parent only for selectors
-   that are not covered by others; what a cover hides is asked for when the cover goes.
+1. A child registers the selectors that it wants with its parent, with a version.  The parent
+   filters what it sends to that child by them at once.
+2. The parent wants the union of what its children want.  It registers with its own parent only
+   selectors that no other covers; a covered one is registered when its cover is removed.
 3. A child's version is confirmed when everything that it needs is confirmed from above.  The
-   confirmation names a tick for each pubend: from there on, whatever comes down the link is
-   complete for that version.  At the source itself that tick is the end of the stream.  Ticks, not
-   the order of messages, carry the meaning, so a confirmation may overtake data.
-4. On a new link nothing flows before the first confirmation.
+   confirmation names a tick for each pubend: from there on, what comes down the link is complete
+   for that version.  At the source itself that tick is the end of the stream.  Ticks, not the order
+   of messages, carry the meaning, so a confirmation may overtake data.
+4. On a new link no live data is sent before the first confirmation.
 5. What a broker holds of the past was filtered by what it wanted then.  ``complete_since`` tells
    from which tick on its knowledge is complete for given selectors; below that it may not answer
    requests by itself.
@@ -35,7 +35,6 @@ class LinkRegistration:
     __slots__ = ("_keys", "_next_key", "confirmed", "index", "live_from", "version")
 
     def __init__(self) -> None:
-        """Nothing is wanted and nothing is confirmed at first."""
         self.version = 0
         self.confirmed = False
         self.live_from: dict[str, Tick] = {}
@@ -50,11 +49,11 @@ class LinkRegistration:
 
     @property
     def keys(self) -> Container[str]:
-        """The same, to look one up."""
+        """The same for membership tests."""
         return self._keys
 
     def change(self, update: SubscriptionUpdate) -> tuple[list[str], list[str]]:
-        """Apply an update; returns what was really added and removed."""
+        """Apply an update; returns the selectors that it added and removed."""
         wanted = dict.fromkeys(update.added)
         removed = (
             [text for text in self._keys if text not in wanted]
@@ -73,10 +72,9 @@ class LinkRegistration:
 
 
 class Registrations:
-    """All children's wishes for one source, and the wish that goes up from them."""
+    """The registrations of all children for one source, and what goes up because of them."""
 
     def __init__(self) -> None:
-        """No child has said anything."""
         self.links: dict[LinkName, LinkRegistration] = {}
         self.version = 0
         self.confirmed_version = 0
@@ -86,7 +84,7 @@ class Registrations:
         self._waiting: list[tuple[int, LinkName, int]] = []
 
     def update(self, link: LinkName, update: SubscriptionUpdate) -> SubscriptionUpdate | None:
-        """A child's word; returns what must go up because of it, if anything."""
+        """Apply a child's update; returns the update to send up, if any."""
         if link not in self.links:
             self.links[link] = LinkRegistration()
         added, removed = self.links[link].change(update)
@@ -96,7 +94,7 @@ class Registrations:
         return upward
 
     def withdraw(self, root: str, link: LinkName) -> SubscriptionUpdate | None:
-        """A child is gone or takes its data elsewhere."""
+        """A child is gone or has another parent; returns the update to send up, if any."""
         registration = self.links.pop(link, None)
         if registration is None:
             return None
@@ -132,7 +130,7 @@ class Registrations:
         return SubscriptionUpdate(root, self.version, False, tuple(news), tuple(gone))
 
     def everything(self, root: str) -> SubscriptionUpdate:
-        """The whole wish, for a parent that knows nothing yet; all of it must be confirmed."""
+        """Everything, for a parent that knows nothing yet; all of it must be confirmed."""
         self.version += 1
         texts = [selector.text for selector in self._table.advertised]
         self._unconfirmed = dict.fromkeys(texts, self.version)
@@ -140,7 +138,7 @@ class Registrations:
         return SubscriptionUpdate(root, self.version, True, tuple(texts))
 
     def confirm(self, version: int, ticks: dict[str, Tick]) -> None:
-        """Everything asked for up to this version is in force from these ticks on."""
+        """Everything registered up to this version is in force from these ticks on."""
         self.confirmed_version = max(self.confirmed_version, version)
         for text, asked in list(self._unconfirmed.items()):
             if asked <= version:
@@ -150,13 +148,13 @@ class Registrations:
                     known.setdefault(pubend, tick)
 
     def confirmable(self) -> list[tuple[LinkName, int]]:
-        """Which children's versions are now in force; each is given once."""
+        """The children's versions that are in force now; each is returned once."""
         done = [entry for entry in self._waiting if entry[0] <= self.confirmed_version]
         self._waiting = [entry for entry in self._waiting if entry[0] > self.confirmed_version]
         return [(link, version) for _, link, version in done]
 
     def complete_since(self, selectors: Iterable[str], pubend: str) -> Tick:
-        """From which tick on what this broker received is complete for these selectors."""
+        """The tick from which on what this broker received is complete for these selectors."""
         return max((self._since_cover(text, pubend) for text in selectors), default=NEVER)
 
     def _since_cover(self, text: str, pubend: str) -> Tick:

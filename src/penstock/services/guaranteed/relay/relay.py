@@ -1,20 +1,20 @@
 """A stream as it passes through a broker: forwarding, caching, consolidating requests.
 
 1. Live knowledge goes to every child whose registration is confirmed, filtered for that child; a
-   frame of which no row is dropped is forwarded as it came.  The edge of the same broker gets it
-   whole, since it matches every row against its subscribers anyway.
+   frame of which no row is dropped is forwarded as the bytes that arrived.  The edge of the same
+   broker gets it whole, since it matches every row against its subscribers anyway.
 2. The latest live knowledge is cached, up to a bound.
 3. A request is answered from the cache as far as the cache is complete for the requester; the rest
-   goes up once for all who wait for the same or for less, and goes up again only after a pause.
-   What goes up names the selectors that wait (``request_filter``).  One who reads the past gets
-   so many frames of the cache and asks again.
-4. An answer from above goes to those who wait for it and to nobody else, filtered for each of
-   them.  A request that named a selector is answered for that selector alone.
+   goes up once for all children that wait for the same or for less, and goes up again only after
+   ``nack_suppression_ns``.  What goes up names the selectors that wait (``request_filter``).  A
+   reader of the past gets at most ``answer_frames`` frames of the cache and asks again.
+4. An answer from above goes only to the children that wait for it, filtered for each of them.  A
+   request that named a selector is answered for that selector alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
@@ -33,13 +33,15 @@ from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.relay.alert_aggregation import AlertAggregation
 from penstock.services.guaranteed.relay.cache import RelayCache
 from penstock.services.guaranteed.relay.registration import LinkRegistration, Registrations
-from penstock.services.guaranteed.relay.request_filter import includes, parts_of, union_of
+from penstock.services.guaranteed.relay.request_filter import (
+    filtered,
+    includes,
+    parts_of,
+    union_of,
+)
 
-FilterFor = Callable[[str, Frame], Frame]
-"""Applies a named selector to a frame."""
-
-MAX_WAITING_REQUESTS = 100_000
-"""A relay remembers so many outstanding requests; further ones are dropped, and repeated later."""
+MAX_WAITING_REQUESTS: Final = 100_000
+"""How many outstanding requests a relay remembers; the rest is dropped, and repeated later."""
 
 
 class _Waiting(msgspec.Struct, frozen=True):
@@ -49,10 +51,10 @@ class _Waiting(msgspec.Struct, frozen=True):
     low: Tick
     high: Tick
     filter: str
-    """As the child named it; its answer repeats it."""
+    """The filter that the child named; its answer repeats it."""
 
     asked: str
-    """As it was named above, where the answer comes from."""
+    """The filter that was named to the parent, where the answer comes from."""
 
 
 class RelayStream:
@@ -63,7 +65,6 @@ class RelayStream:
         pubend: str,
         registrations: Registrations,
         parameters: GuaranteedParameters,
-        filter_for: FilterFor,
         *,
         position: Tick = 0,
     ) -> None:
@@ -71,8 +72,8 @@ class RelayStream:
         self.pubend = pubend
         self.position = position
         self._registrations = registrations
+        self._links = registrations.links
         self._parameters = parameters
-        self._filter_for = filter_for
         self._cache = RelayCache(parameters.relay_cache_bytes)
         self._waiting: list[_Waiting] = []
         self._asked: dict[str, IntervalSet] = {}
@@ -80,11 +81,11 @@ class RelayStream:
         self.alerts = AlertAggregation()
 
     def live(self, frame: Frame, out: list[Effect]) -> None:
-        """Knowledge from above for everybody."""
+        """Forward live knowledge from above to all children."""
         self.position = max(self.position, frame.high)
         self._cache.add(frame)
         whole = Knowledge(self.pubend, frame)
-        for link, registration in self._registrations.links.items():
+        for link, registration in self._links.items():
             if not registration.confirmed:
                 continue
             start = registration.live_from.get(self.pubend, 0)
@@ -96,8 +97,8 @@ class RelayStream:
             self._tell(link, whole if part is frame else Knowledge(self.pubend, part), out)
 
     def request(self, link: LinkName, nack: Nack, now: Instant, out: list[Effect]) -> Nack | None:
-        """A child's request; returns what must be asked for above."""
-        registration = self._registrations.links.get(link)
+        """A child's request; returns the request to send up, if any."""
+        registration = self._links.get(link)
         if registration is None or len(self._waiting) >= MAX_WAITING_REQUESTS:
             return None
         if nack.filter == LIVE_FILTER:
@@ -141,7 +142,7 @@ class RelayStream:
         self._waiting.append(new)
 
     def _under_way(self, filter_text: str, interval: Interval, now: Instant) -> str | None:
-        """The filter under which the whole interval was asked for just now, if it was."""
+        """The filter under which the whole interval was requested recently, if it was."""
         if now >= self._asked_forget_at:
             self._asked_forget_at = now + self._parameters.nack_suppression_ns
             self._asked.clear()
@@ -151,7 +152,7 @@ class RelayStream:
         return None
 
     def _suppressed(self, filter_text: str, interval: Interval) -> list[Interval]:
-        """The parts of an interval that were not asked for just now."""
+        """The parts of an interval that were not requested recently."""
         asked = self._asked.setdefault(filter_text, IntervalSet())
         parts = asked.gaps(*interval)
         for low, high in parts:
@@ -159,7 +160,7 @@ class RelayStream:
         return parts
 
     def answered(self, frame: Frame, filter_text: str, *, more: bool, out: list[Effect]) -> None:
-        """An answer from above, or from the log at the source, for those who wait for it."""
+        """Give an answer from above, or from the log at the source, to the children that wait."""
         asked = self._asked.get(filter_text)
         if asked is not None:
             asked.remove(frame.low, frame.high)
@@ -169,10 +170,10 @@ class RelayStream:
             if waiting.asked != filter_text or not overlaps:
                 still.append(waiting)
                 continue
-            registration = self._registrations.links.get(waiting.link)
+            registration = self._links.get(waiting.link)
             unfinished = more and waiting.high > frame.high
             if unfinished and asked is not None:
-                # The rest is not under way any more, and is about to be asked for again.
+                # The rest is not in flight any more, and is about to be requested again.
                 asked.remove(frame.high, waiting.high)
             if registration is not None:
                 part = frame.slice(waiting.low, waiting.high)
@@ -192,31 +193,31 @@ class RelayStream:
         return rest
 
     def _chosen(self, registration: LinkRegistration, filter_text: str, frame: Frame) -> Frame:
-        """What of a frame the requester wants."""
+        """The rows of a frame that the requester wants."""
         if not len(frame):
             return frame
         if filter_text == LIVE_FILTER:
             return frame.select(registration.index.match_any(frame.batch))
-        return self._filter_for(filter_text, frame)
+        return filtered(filter_text, frame)
 
     def _tell(self, link: LinkName, message: Knowledge, out: list[Effect]) -> None:
         out.append(Send(link, message, Priority.DATA, self.pubend))
 
     def query(self, query: DownstreamCongestionQuery, out: list[Effect]) -> None:
-        """A pubend's question goes to every child."""
-        for link, registration in self._registrations.links.items():
+        """Send a pubend's congestion query to every child."""
+        for link, registration in self._links.items():
             if registration.confirmed:
                 out.append(Send(link, query, Priority.CONTROL))
 
     def forget_link(self, link: LinkName) -> None:
-        """Nobody waits behind this link any more."""
+        """The child behind this link does not wait any more."""
         self._waiting = [waiting for waiting in self._waiting if waiting.link != link]
 
     def forget_requests(self) -> None:
-        """The way up has changed: whatever was asked for is not under way any more."""
+        """The way up has changed: requests in flight are lost."""
         self._asked.clear()
 
     @property
     def cache_bytes(self) -> int:
-        """What the cache holds."""
+        """The bytes in the cache."""
         return self._cache.weight

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from penstock.content.rows.frame import Frame
 from penstock.core.clock import Instant
 from penstock.core.machine import Effect, LinkName
 from penstock.core.trees import Tree
@@ -25,7 +24,6 @@ from penstock.services.guaranteed.messages import (
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.relay.source_relay import SourceRelay
-from penstock.services.guaranteed.source.log_requests import LogAnswer
 from penstock.services.guaranteed.source.pubend import Pubend
 
 
@@ -47,6 +45,8 @@ class Relays:
         self._parameters = parameters
         self._hosted = hosted
         self._queued_bytes = queued_bytes
+        self.own: SourceRelay | None = None
+        """The relay of the pubends of this broker, once the overlay has a tree for them."""
         self._by_root: dict[str, SourceRelay] = {}
         self._by_pubend: dict[str, SourceRelay] = {}
         self.handlers: Handlers = {
@@ -64,9 +64,11 @@ class Relays:
         """Take the new place in a source's tree; True if the way up has changed."""
         source = self._by_root.get(root)
         if source is None:
-            hosted = self._hosted if root == self._broker else {}
+            is_own = root == self._broker
+            hosted = self._hosted if is_own else {}
             source = SourceRelay(self._broker, root, self._parameters, hosted)
             self._by_root[root] = source
+            self.own = source if is_own else self.own
         for pubend in tree.pubends:
             self._by_pubend[pubend] = source
         return source.tree_changed(tree, out)
@@ -145,22 +147,3 @@ class Relays:
         """Pass an edge's statement on; True if it is for this broker."""
         source = self._by_root.get(message.root)
         return source is not None and source.acknowledge(message, out)
-
-    # -- from the pubends of this broker ----------------------------------------------------
-
-    def published(self, pubend: str, frames: list[Frame], out: list[Effect]) -> None:
-        """Frames of a hosted pubend are durable."""
-        source = self._by_root.get(self._broker)
-        if source is not None:
-            for frame in frames:
-                source.published(pubend, frame, out)
-
-    def log_answered(self, pubend: str, answer: LogAnswer, out: list[Effect]) -> None:
-        """The log of a hosted pubend answers a request."""
-        self._by_root[self._broker].read(pubend, answer, out)
-
-    def ask_edges(self, query: DownstreamCongestionQuery, out: list[Effect]) -> None:
-        """A hosted pubend sends a congestion query."""
-        source = self._by_root.get(self._broker)
-        if source is not None:
-            source.query(query, out)

@@ -1,11 +1,12 @@
-"""What a request asks for, as it climbs towards the source.
+"""The filter of a request on its way to the source.
 
-1. An edge asks for "whatever I subscribe" (``LIVE_FILTER``), since it knows its subscribers.
-2. The relay beside it, or the first one that must ask above, names it: the union of the selectors
-   that wait behind the link.  Named, the request means the same at every hop, so that an answer
-   carries what the one who waits wants and nothing for the others behind the same links.
-3. A union that has grown too large to be named is asked for as "whatever is subscribed behind the
-   link", which is more than needed and never less.
+1. An edge requests "whatever is subscribed here" (``LIVE_FILTER``), since its relay knows what it
+   registered.
+2. The first relay that must send the request up replaces that by the union of the selectors that
+   wait behind the link.  A named filter means the same at every hop, so an answer carries only what
+   the requester wants, and nothing for others behind the same links.
+3. A union that is too large to be named stays "whatever is subscribed behind the link", which is
+   more than needed and never less.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from functools import lru_cache
 from typing import Final
 
 from penstock.content.matching.covering import covers
+from penstock.content.matching.index import SelectorIndex
+from penstock.content.rows.frame import Frame
 from penstock.content.selectors.error import SelectorError
 from penstock.content.selectors.expressions import Condition, Or
 from penstock.content.selectors.parser import parse
@@ -22,10 +25,10 @@ from penstock.content.selectors.selector import Selector
 from penstock.services.guaranteed.messages import LIVE_FILTER
 
 MAX_UNION_CHARACTERS: Final = 2048
-"""A request repeats its filter, and goes with priority: it may cost about as much as a message."""
+"""Every request repeats its filter, with priority: it may cost about as much as a message."""
 
 MAX_UNION_SELECTORS: Final = 64
-"""So many are compared with each other; beyond that a union says little less than everything."""
+"""More selectors are not compared with each other: their union excludes hardly anything."""
 
 
 def union_of(selectors: Sequence[str]) -> str:
@@ -48,7 +51,7 @@ def _union_of(selectors: tuple[str, ...]) -> str:
     if len(union.text) > MAX_UNION_CHARACTERS:
         return LIVE_FILTER
     try:
-        # A union nests one level deeper than its widest part, and must be read by others.
+        # A union nests one level deeper than its widest part; other brokers must parse it.
         return parse(union.text).text
     except SelectorError:
         return LIVE_FILTER
@@ -70,3 +73,15 @@ def includes(wide: str, narrow: str) -> bool:
     if wide in (narrow, LIVE_FILTER):
         return True
     return narrow != LIVE_FILTER and covers(parse(wide), parse(narrow))
+
+
+@lru_cache(maxsize=1024)
+def _index_of(selector_text: str) -> SelectorIndex:
+    index = SelectorIndex()
+    index.add(0, parse(selector_text))
+    return index
+
+
+def filtered(selector_text: str, frame: Frame) -> Frame:
+    """A frame with only the rows that a selector selects."""
+    return frame.select(_index_of(selector_text).match_any(frame.batch))

@@ -1,21 +1,18 @@
-"""All streams of one source at one broker: who is above, who is below, what they agreed.
+"""All streams of one source at one broker: its parent, its children, and what they registered.
 
-The broker that hosts the pubends is its own source: there the logs stand where a parent would be,
-and everything that is asked for is in force at once.
+The broker that hosts the pubends is its own source: the logs take the place of a parent, and every
+registration is in force at once.
 
-A parent may remember what this broker wanted the last time that it was its child, and filter by
-that.  So nothing live is taken from a parent before it has confirmed what it was told this time:
-what is missed until then is asked for.
+A parent may remember what this broker registered when it was its child before, and filter by that.
+So live data of a parent is ignored until the parent has confirmed what it was told this time; what
+is missed until then is requested.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
-from penstock.content.matching.index import SelectorIndex
 from penstock.content.rows.frame import Frame, fold_silence
-from penstock.content.selectors.parser import parse
 from penstock.core.clock import Instant
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, LinkName, Priority, Send
@@ -35,20 +32,9 @@ from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.relay.alert_aggregation import blaming
 from penstock.services.guaranteed.relay.registration import Registrations
 from penstock.services.guaranteed.relay.relay import RelayStream
+from penstock.services.guaranteed.relay.request_filter import filtered
 from penstock.services.guaranteed.source.log_requests import LogAnswer
 from penstock.services.guaranteed.source.pubend import Pubend
-
-
-@lru_cache(maxsize=1024)
-def _index_of(selector_text: str) -> SelectorIndex:
-    index = SelectorIndex()
-    index.add(0, parse(selector_text))
-    return index
-
-
-def filtered(selector_text: str, frame: Frame) -> Frame:
-    """A frame with only the rows that a selector wants."""
-    return frame.select(_index_of(selector_text).match_any(frame.batch))
 
 
 class SourceRelay:
@@ -69,6 +55,7 @@ class SourceRelay:
         self._parameters = parameters
         self._pubends = pubends
         self._registrations = Registrations()
+        self._links = self._registrations.links
         self._parent_told = False
         self._told_version = 0
         self._earliest: dict[str, Tick] = {}
@@ -78,14 +65,12 @@ class SourceRelay:
             self.streams[name] = self._stream(name, pubend.spoken_end)
 
     def _stream(self, pubend: str, position: Tick) -> RelayStream:
-        return RelayStream(
-            pubend, self._registrations, self._parameters, filtered, position=position
-        )
+        return RelayStream(pubend, self._registrations, self._parameters, position=position)
 
     # -- the tree ---------------------------------------------------------------------------
 
     def tree_changed(self, tree: Tree, out: list[Effect]) -> bool:
-        """Take the new place in the tree; True if the way up is another one."""
+        """Take the new place in the tree; True if the way up has changed."""
         if tree.parent == self.parent and tree.incarnation == self.incarnation:
             return False
         if self.parent is not None and tree.parent != self.parent:
@@ -96,12 +81,12 @@ class SourceRelay:
         return True
 
     def lost_source(self) -> None:
-        """There is no way to the source at present."""
+        """The source cannot be reached at present."""
         self.parent = None
         self._parent_told = False
 
     def link_lost(self, link: LinkName, out: list[Effect]) -> None:
-        """A neighbour is gone; what it wanted behind it is not wanted any more."""
+        """The connection to a neighbour is lost: drop what it registered."""
         if link == self.parent:
             self._parent_told = False
         self._withdrawn(link, out)
@@ -114,7 +99,7 @@ class SourceRelay:
             self._tell(upward, out)
 
     def _tell_parent(self, out: list[Effect]) -> None:
-        """Say everything anew to a parent that knows nothing of this broker."""
+        """Register everything with a parent that knows nothing of this broker."""
         for stream in self.streams.values():
             stream.forget_requests()
         self._parent_told = self.parent is not None
@@ -124,7 +109,7 @@ class SourceRelay:
             out.append(Send(self.parent, update, Priority.CONTROL))
 
     def link_restored(self, link: LinkName, out: list[Effect]) -> None:
-        """A neighbour is back, and has forgotten what was said before."""
+        """A neighbour is connected again, and has forgotten what was registered before."""
         if link == self.parent and not self._parent_told:
             self._tell_parent(out)
 
@@ -137,7 +122,7 @@ class SourceRelay:
     # -- from below -------------------------------------------------------------------------
 
     def update(self, link: LinkName, message: SubscriptionUpdate, out: list[Effect]) -> None:
-        """A child says what it wants."""
+        """A child changes what it has registered."""
         if message.full:
             self._withdrawn(link, out)
         upward = self._registrations.update(link, message)
@@ -146,11 +131,11 @@ class SourceRelay:
         self._confirm_children(out)
 
     def withdrawal(self, link: LinkName, out: list[Effect]) -> None:
-        """A child takes its data elsewhere."""
+        """A child takes its data from another parent now."""
         self._withdrawn(link, out)
 
     def request(self, link: LinkName, nack: Nack, now: Instant, out: list[Effect]) -> None:
-        """A child misses something."""
+        """A child requests missing ticks."""
         stream = self.streams.get(nack.pubend)
         if stream is None:
             return
@@ -165,7 +150,7 @@ class SourceRelay:
             out.append(Send(self.parent, upward, Priority.CONTROL))
 
     def acknowledge(self, message: Acknowledgement, out: list[Effect]) -> bool:
-        """An edge states what it needs; True if the statement is for this broker."""
+        """An edge states its claims; True if the statement is for this broker."""
         if self._pubends:
             return True
         if self.parent is not None:
@@ -175,7 +160,7 @@ class SourceRelay:
     # -- from above -------------------------------------------------------------------------
 
     def confirmed(self, message: SubscriptionConfirmed, out: list[Effect]) -> None:
-        """The parent's word on what this broker asked for."""
+        """The parent has confirmed what this broker registered."""
         self._earliest.update(message.earliest)
         self._beginnings.update(message.beginnings)
         for pubend, tick in message.ticks.items():
@@ -198,12 +183,14 @@ class SourceRelay:
         else:
             stream.answered(message.frame, message.answer_for, more=message.more, out=out)
 
-    def published(self, pubend: str, frame: Frame, out: list[Effect]) -> None:
-        """A piece of a stream from the pubend that is hosted here."""
-        self.streams[pubend].live(frame, out)
+    def published(self, pubend: str, frames: list[Frame], out: list[Effect]) -> None:
+        """Frames of a pubend that is hosted here are durable."""
+        stream = self.streams[pubend]
+        for frame in frames:
+            stream.live(frame, out)
 
     def read(self, pubend: str, answer: LogAnswer, out: list[Effect]) -> None:
-        """A piece of the log that somebody waits for."""
+        """A piece of the log that answers a request."""
         stream = self.streams[pubend]
         frames = answer.frames
         if answer.filter != LIVE_FILTER:
@@ -215,7 +202,7 @@ class SourceRelay:
     # -- congestion -------------------------------------------------------------------------
 
     def query(self, query: DownstreamCongestionQuery, out: list[Effect]) -> None:
-        """A pubend asks its edges whether they keep up."""
+        """A pubend's congestion query goes down the tree."""
         stream = self.streams.get(query.pubend)
         if stream is not None:
             stream.query(query, out)
@@ -223,7 +210,10 @@ class SourceRelay:
     def alert(
         self, link: LinkName, alert: UpstreamCongestionAlert, queued_bytes: int, out: list[Effect]
     ) -> UpstreamCongestionAlert | None:
-        """A child's alert, with what waits on the link to it; returned if it is for this broker."""
+        """A child's alert, with the bytes queued on the link to it.
+
+        Returned if it is for a pubend of this broker.
+        """
         stream = self.streams.get(alert.pubend)
         if stream is None:
             return None
@@ -244,7 +234,7 @@ class SourceRelay:
         for name, pubend in self._pubends.items():
             self._earliest[name], self._beginnings[name] = pubend.log_start, pubend.beginning
         for link, version in self._registrations.confirmable():
-            registration = self._registrations.links.get(link)
+            registration = self._links.get(link)
             if registration is None:
                 continue
             ticks = self._positions()

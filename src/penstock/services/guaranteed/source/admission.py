@@ -1,8 +1,8 @@
-"""The gate at the pubend: how fast publications may enter.
+"""The admission gate of a pubend: how fast publications may enter.
 
-Without a limit everything passes at once.  With one, publications pass evenly spaced: a publication
-of n rows closes the gate for n / rate seconds.  Counting over a whole second instead would let
-bursts in and halve the use of a thin link (PDCC, Section 4).
+Without a limit everything passes at once.  With a limit, publications pass evenly spaced: a
+publication of n rows closes the gate for n / rate seconds.  Counting over a whole second instead
+would admit bursts and halve the use of a thin link (PDCC, Section 4).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ class Admission:
     __slots__ = ("_next_pass", "rate_msgs_per_s")
 
     def __init__(self) -> None:
-        """No limit at first."""
         self.rate_msgs_per_s: float | None = None
         self._next_pass: Instant = 0
 
@@ -25,13 +24,13 @@ class Admission:
         return self.rate_msgs_per_s is None or now >= self._next_pass
 
     def passed(self, rows: int, now: Instant) -> None:
-        """So many rows went through."""
+        """Rows passed the gate: close it for the time that they take at the limit."""
         if self.rate_msgs_per_s is not None:
             start = max(self._next_pass, now)
             self._next_pass = start + round(rows * SECOND / self.rate_msgs_per_s)
 
     def set_rate(self, rate_msgs_per_s: float | None, now: Instant) -> None:
-        """Change the limit; what the gate still has to wait is stretched or shortened with it."""
+        """Change the limit; the time for which the gate stays closed is scaled with it."""
         before, self.rate_msgs_per_s = self.rate_msgs_per_s, rate_msgs_per_s
         if before is not None and rate_msgs_per_s is not None and self._next_pass > now:
             self._next_pass = now + round((self._next_pass - now) * before / rate_msgs_per_s)

@@ -1,13 +1,12 @@
-"""Who still needs a pubend's log, and from where on.
+"""The claims of edges on one pubend's log.
 
-1. An edge broker claims a log in two ways.  A *live* claim is where its connected subscribers
-   stand, and those that just lost their connection.  It expires when the edge has been silent for a
-   while; what the edge missed then is found within the time for which the log is kept anyway, or
-   told as lost.
-2. A *durable* claim is for durable subscriptions and cursors, connected or not.  It stays until the
-   edge releases it, through crashes of either side: it is saved.
-3. What a subscriber of an edge that crashed needs is not known to the edge when it is back: the
-   live claim of its life before expires by itself.
+1. An edge broker claims a log in two ways.  A *live* claim is the lowest position of its connected
+   subscribers and of those that just lost their connection.  It expires when the edge has sent no
+   statement for a while; what the edge needs after that is either still retained or told as lost.
+2. A *durable* claim is for durable subscriptions and cursors, connected or not.  It is saved, and
+   stays until the edge releases it, through crashes of either side.
+3. An edge that crashed does not know what its subscribers needed before: the live claim of its
+   earlier start expires by itself.
 4. Nothing at or above the lowest claim is trimmed.
 """
 
@@ -23,7 +22,7 @@ from penstock.core.intervals import Tick
 from penstock.services.guaranteed.messages import DurableClaim
 
 MAX_EDGES: Final = 100_000
-"""How many edges may claim one log: more brokers than an overlay has."""
+"""How many edges may claim one log: more than an overlay has brokers."""
 
 UNNAMED: Final = "durable subscriptions"
 """The holder of a claim that was saved before claims had one."""
@@ -33,12 +32,11 @@ class Holds:
     """The claims of all edges on one pubend's log."""
 
     def __init__(self) -> None:
-        """Nobody needs anything at first."""
         self._live: dict[tuple[str, int], tuple[Tick, Instant]] = {}
         self._durable: dict[str, DurableClaim] = {}
 
     def claim_live(self, edge: str, epoch: int, tick: Tick | None, now: Instant) -> None:
-        """An edge's subscribers stand here; None if it has none.  ``epoch`` is the edge's start."""
+        """Set or release (None) an edge's live claim; ``epoch`` is the edge's start."""
         key = (edge, epoch)
         if tick is None:
             self._live.pop(key, None)
@@ -46,7 +44,7 @@ class Holds:
             self._live[key] = (tick, now)
 
     def claim_durable(self, edge: str, claim: DurableClaim | None) -> bool:
-        """Set or release (None) an edge's durable claim; False if there is no place for it."""
+        """Set or release (None) an edge's durable claim; False if there are too many."""
         if claim is None:
             self._durable.pop(edge, None)
         elif edge in self._durable or len(self._durable) < MAX_EDGES:
@@ -60,7 +58,7 @@ class Holds:
         return self._durable.get(edge)
 
     def lowest(self, now: Instant, expiry: Duration, default: Tick) -> Tick:
-        """Below this tick nobody needs anything."""
+        """The lowest claimed tick, or ``default``; drops live claims older than ``expiry``."""
         expired = [key for key, (_, heard_at) in self._live.items() if now - heard_at > expiry]
         for key in expired:
             del self._live[key]
@@ -71,14 +69,14 @@ class Holds:
         yield from (claim.tick for claim in self._durable.values())
 
     def describe_lowest(self) -> str:
-        """Who is to blame that the log cannot be trimmed, for an error message."""
+        """The holder of the lowest claim, as a sentence for an error message."""
         durable = min(self._durable.items(), key=lambda item: item[1].tick, default=None)
         live = min(self._live.items(), key=lambda item: item[1][0], default=None)
         if durable is not None and (live is None or durable[1].tick <= live[1][0]):
             edge, claim = durable
             return (
                 f"{claim.holder} at broker {edge!r} has consumed only up to tick {claim.tick}; let "
-                "it read on, or delete it if nobody needs it any more"
+                "it read on, or delete it if it is not needed any more"
             )
         if live is not None:
             (edge, _), (tick, _) = live
@@ -90,12 +88,12 @@ class Holds:
         return dict(self._durable)
 
     def save(self) -> bytes:
-        """The claims that must survive a crash."""
+        """The durable claims as bytes."""
         kept = {edge: (claim.tick, claim.holder) for edge, claim in sorted(self._durable.items())}
         return msgspec.msgpack.encode(kept)
 
     def load(self, data: bytes) -> None:
-        """Take saved claims over; a bare tick was saved before claims named their holder."""
+        """Load saved claims; a bare tick was saved before claims named their holder."""
         saved = msgspec.msgpack.decode(data, type=dict[str, int | tuple[int, str]])
         for edge, claim in saved.items():
             tick, holder = (claim, UNNAMED) if isinstance(claim, int) else claim

@@ -64,7 +64,7 @@ class HostedPubends:
                 now=now,
                 saved_beginning=saved.get(f"pubend/{name}/beginning"),
             )
-        self._by_log = {pubend.log: pubend for pubend in self.by_name.values()}
+        self.by_log: dict[str | None, Pubend] = {each.log: each for each in self.by_name.values()}
         self._publishers = Publishers(broker, parameters, self.by_name)
         self._claims = SourceHolds(tokens, self.by_name)
         self._deadlines: Deadlines[str] = Deadlines()
@@ -85,10 +85,6 @@ class HostedPubends:
             out += pubend.start()
             self._moved(pubend)
         return out
-
-    def of_log(self, log: str | None) -> Pubend | None:
-        """The pubend that owns a log."""
-        return self._by_log.get(log or "")
 
     # -- publishing -------------------------------------------------------------------------
 

@@ -62,6 +62,7 @@ class Pubend:
         self.beginning: Tick = first if saved_beginning is None else min(beginning, first)
         """Where the stream began; below ``log_start`` if its log was trimmed since."""
         self._producers = SequenceTable(parameters.producer_limit, bounded_sets=True)
+        self._instances = self._producers.instances
         complete_to = first
         if saved_producers is not None:
             complete_to = max(first, self._producers.restore(saved_producers))
@@ -121,7 +122,7 @@ class Pubend:
 
     def open(self, producer: str, instance: int, *, resumes: bool) -> bool:
         """A publisher wants its name; False if another one has it."""
-        taken = self._producers.instances.take(producer, instance, resumes=resumes)
+        taken = self._instances.take(producer, instance, resumes=resumes)
         self._checkpoint.changed = self._checkpoint.changed or taken
         return taken
 
@@ -238,7 +239,7 @@ class Pubend:
             where = ", ".join(f"[{low}, {high})" for low, high in self.lost)
             said.append(
                 f"the log of pubend {self.name!r} is damaged: the ticks {where} are lost, and "
-                "whoever reads them is told so; see penstock log check"
+                "their readers are told so; see penstock log check"
             )
         return said
 

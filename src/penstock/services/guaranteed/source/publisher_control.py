@@ -150,4 +150,7 @@ class PublisherControl:
             since=self.since,
             rule=rule.sentence,
             cause=cause.sentence,
+            rule_code=rule.code,
+            bottleneck_broker=cause.broker,
+            bottleneck_link=cause.link,
         )

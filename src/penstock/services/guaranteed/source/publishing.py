@@ -144,7 +144,7 @@ class Publishing:
     def _decline(self, session: LinkName, message: Publish, out: list[Effect]) -> None:
         """Answer a publication to a pubend that is closed."""
         producer, first, count = message.producer, message.first_sequence, len(message.batch)
-        unsure = self._writer.unsure.touches(producer, first, count)
+        unsure = self._writer.is_unsure(producer, first, count)
         reason = (
             f"pubend {self._name!r} takes nothing more until the broker is started again: "
             f"{self._writer.closed_because}"

@@ -36,6 +36,7 @@ class Recovery:
         self._log = log
         self._beginning_key = beginning_key
         self._producers = producers
+        self._instances = producers.instances
         self._tokens = tokens
         self._read_from = read_from
         self._is_new = is_new
@@ -64,13 +65,13 @@ class Recovery:
         """Take a piece of the log into the table, and order the next one unless that was the end.
 
         The producers of rows that the disk lost are unknown: a repeat of such rows is stored again,
-        and nobody gets them twice.
+        and no reader gets them twice.
         """
         for entry in fact.frames:
             # An entry without a producer records silence.
             if entry.producer and entry.frame.low >= self._read_from:
                 self._producers.add(entry.producer, entry.first_sequence, len(entry.frame))
-                self._producers.instances.note(entry.producer, entry.instance)
+                self._instances.note(entry.producer, entry.instance)
         self._read_from = max(self._read_from, fact.complete_to)
         if fact.complete_to < end:
             return [self._read(end)]

@@ -1,9 +1,10 @@
-"""The claims on all logs of one source, as its broker keeps them.
+"""Takes the statements of edges about their claims, and saves the claims on all logs of a source.
 
 1. An edge's statement (``Acknowledgement``) replaces its claims on every log of the source.
 2. Statements of one start of an edge are numbered; one that arrives after a later one is ignored.
-3. What changed is saved.  An edge that asks is told when everything that it claimed is on disk:
-   only then may it promise its subscribers that nothing is trimmed before they have consumed it.
+3. Changed claims are saved.  An edge that asks for confirmation is told when everything that it
+   claimed is on disk: only then may it promise its subscribers that nothing is trimmed before they
+   have consumed it.
 4. If saving failed, the next statement saves again.
 """
 
@@ -22,18 +23,18 @@ from penstock.services.guaranteed.source.holds import MAX_EDGES
 from penstock.services.guaranteed.source.pubend import Pubend
 
 HOLDS: Final = "holds"
-"""The owner of the orders that are given here."""
+"""The owner of the orders to the store that are given here."""
 
 
 class _Saving(msgspec.Struct):
-    """One write of changed claims, and who waits for it."""
+    """One write of changed claims, and the answers that wait for it."""
 
     logs: tuple[str, ...]
     waiting: list[ClaimsSaved]
 
 
 class SourceHolds:
-    """Takes the statements of all edges for the pubends of one broker."""
+    """The claims of all edges on the pubends of one broker."""
 
     def __init__(self, tokens: Tokens, pubends: Mapping[str, Pubend]) -> None:
         """``pubends`` have loaded the claims that were saved."""
@@ -45,13 +46,13 @@ class SourceHolds:
 
     @staticmethod
     def key(pubend: str) -> str:
-        """Under which name a pubend's claims are saved."""
+        """The name under which a pubend's claims are saved."""
         return f"pubend/{pubend}/holds"
 
     def stated(
         self, message: Acknowledgement, now: Instant, out: list[Effect]
     ) -> ClaimsSaved | None:
-        """An edge's word; returns the answer, if there is nothing to wait for."""
+        """Apply an edge's statement; returns the answer, if there is nothing to wait for."""
         epoch, number = self._latest.get(message.edge, (0, 0))
         if epoch == message.epoch and message.number <= number:
             return None
@@ -67,12 +68,12 @@ class SourceHolds:
         answer = ClaimsSaved(message.root, message.edge, message.epoch, message.number)
         if not self._saving:
             return answer
-        # Writes are confirmed in order: behind the last one all claims are safe.
+        # Writes are confirmed in order: after the last one all claims are saved.
         list(self._saving.values())[-1].waiting.append(answer)
         return None
 
     def _take(self, message: Acknowledgement, now: Instant) -> bool:
-        """Change the claims; False if there was no place for one of them."""
+        """Change the claims; False if one of them did not fit."""
         placed = True
         for name, pubend in self._pubends.items():
             holds = pubend.holds

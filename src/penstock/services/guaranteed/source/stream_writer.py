@@ -102,7 +102,7 @@ class StreamWriter:
         self.published_messages = 0
         self.closed_because = ""
         """Why the pubend accepts nothing more until the broker restarts; empty while it does."""
-        self.unsure = UncertainNumbers()
+        self._unsure = UncertainNumbers()
         self.pending_bytes = 0
         self._name = name
         self._log = log
@@ -231,7 +231,11 @@ class StreamWriter:
         producer, first, count = pending.producer, pending.first_sequence, pending.count
         self._producers.remove(producer, first, count)
         if failure.uncertain:
-            self.unsure.add(producer, first, count, failure.reason)
+            self._unsure.add(producer, first, count, failure.reason)
+
+    def is_unsure(self, producer: str, first: int, count: int) -> bool:
+        """Whether it is unknown if some of these rows are stored, after a failed sync."""
+        return self._unsure.touches(producer, first, count)
 
     def _answer_repeat(self, pending: _Pending, out: list[Effect]) -> None:
         producer, session = pending.producer, pending.session
@@ -242,8 +246,8 @@ class StreamWriter:
             receipt = PublishReceipt(producer, low, high - low, 0, pending.waited_ns)
             out.append(Send(session, receipt, Priority.CONTROL))
         for low, high in missing:
-            unsure = self.unsure.touches(producer, low, high - low)
-            reason = self.unsure.reason if unsure else "the store refused it just now"
+            unsure = self.is_unsure(producer, low, high - low)
+            reason = self._unsure.reason if unsure else "the store refused it just now"
             refusal = PublishRefused(producer, low, high - low, reason, unsure)
             out.append(Send(session, refusal, Priority.CONTROL))
 

@@ -1,10 +1,10 @@
-"""Publications that wait until a pubend may publish them: every publisher in turn.
+"""Publications that wait for a pubend's admission gate: the publishers take turns.
 
 1. A publisher's own publications stay in their order.
-2. Publishers take turns, one publication each, so that one with a long backlog costs the others one
-   publication of it and not all of them.
-3. One publisher may have a quarter of the pubend's buffer waiting; its client holds less than that
-   without receipts.  The rest is left for the others.
+2. Publishers take turns, one publication each, so that a long backlog of one publisher delays the
+   others by one publication of it and not by all.
+3. One publisher may fill a quarter of the pubend's buffer; its client holds less than that without
+   receipts.  The rest is left for the others.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from penstock.core.machine import LinkName
 from penstock.services.guaranteed.messages import Publish
 
 SHARE: Final = 4
-"""What part of the buffer one publisher may fill: twice what a client holds by default."""
+"""One publisher may fill this part of the buffer: twice what a client holds by default."""
 
 Publisher: TypeAlias = tuple[LinkName, str]
 """A session, and the name of a producer on it."""
 
 
 class _Backlog:
-    """What one publisher has waiting."""
+    """The waiting publications of one publisher."""
 
     __slots__ = ("entries", "weight")
 
@@ -37,7 +37,6 @@ class WaitingPublications:
     """The backlogs of all publishers of one pubend."""
 
     def __init__(self) -> None:
-        """Nothing waits."""
         self._backlogs: dict[Publisher, _Backlog] = {}
         self._turns: deque[Publisher] = deque()
         self._count = 0
@@ -48,12 +47,12 @@ class WaitingPublications:
         return self._count
 
     def weight_of(self, session: LinkName, producer: str) -> int:
-        """Bytes that wait of one publisher."""
+        """The waiting bytes of one publisher."""
         backlog = self._backlogs.get((session, producer))
         return 0 if backlog is None else backlog.weight
 
     def add(self, session: LinkName, message: Publish, now: Instant) -> None:
-        """One more waits, behind those of the same publisher."""
+        """Append a publication to the backlog of its publisher."""
         key = (session, message.producer)
         backlog = self._backlogs.get(key)
         if backlog is None:
@@ -65,7 +64,7 @@ class WaitingPublications:
         self._count += 1
 
     def next(self) -> tuple[LinkName, Publish, Instant]:
-        """The publication whose turn it is, and since when it has waited."""
+        """The next publication with its session, and since when it has waited."""
         key = self._turns.popleft()
         backlog = self._backlogs[key]
         message, since = backlog.entries.popleft()
@@ -79,7 +78,7 @@ class WaitingPublications:
         return key[0], message, since
 
     def forget(self, session: LinkName, producer: str) -> None:
-        """Nothing of a publisher waits any more."""
+        """Drop the backlog of a publisher."""
         backlog = self._backlogs.pop((session, producer), None)
         if backlog is not None:
             self._turns.remove((session, producer))

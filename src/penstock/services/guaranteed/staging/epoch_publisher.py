@@ -51,12 +51,13 @@ class EpochPublisher:
         self._publishing: dict[str, Publishing] = {}
         self._reading: dict[int, str] = {}
         self._finishing: dict[int, tuple[str, SinkState]] = {}
-        self._retries: dict[str, Instant] = {}
+        self.retries: dict[str, Instant] = {}
+        """When the publication of each sink is tried again."""
 
     def begin(self, sink: str, decision: Decision, now: Instant) -> None:
         """Publish a decision, from its first piece on, whatever was published before a crash."""
         self._publishing[sink] = Publishing(decision)
-        self._retries[sink] = now
+        self.retries[sink] = now
 
     def wait_for(self, sink: str, epoch: int, asked: OpenRequest) -> bool:
         """Answer this request when an epoch is published; False if it is not being published."""
@@ -73,7 +74,7 @@ class EpochPublisher:
 
     def advance(self, sink: str, now: Instant, out: list[Effect]) -> None:
         """Read the next piece; after the last one save that the epoch is published."""
-        self._retries.pop(sink, None)
+        self.retries.pop(sink, None)
         publishing = self._publishing[sink]
         token = self._tokens.take(STAGING)
         piece = publishing.next_piece
@@ -96,7 +97,7 @@ class EpochPublisher:
             return
         pubend = publishing.decision.pubend
         if not fact.frames or not self._gate.has(pubend):
-            self._retries[sink] = now + RETRY
+            self.retries[sink] = now + RETRY
             return
         batch = fact.frames[0].frame.batch
         first = publishing.sequence
@@ -113,7 +114,7 @@ class EpochPublisher:
             return
         first, end = message.first_sequence, message.first_sequence + message.count
         publishing.unconfirmed.remove(first, end)
-        if not len(publishing.unconfirmed) and sink not in self._retries:
+        if not len(publishing.unconfirmed) and sink not in self.retries:
             publishing.piece_published()
             self.advance(sink, now, out)
 
@@ -123,7 +124,7 @@ class EpochPublisher:
         """The pubend has refused rows of a piece: try it again later."""
         sink = sink_of(message.producer)
         if sink in self._publishing:
-            self._retries[sink] = now + RETRY
+            self.retries[sink] = now + RETRY
 
     def ordered(self, token: int) -> bool:
         """Whether an order to save that an epoch is published was given here."""
@@ -133,7 +134,7 @@ class EpochPublisher:
         """That an epoch is published is saved: returns the answers; or it will be tried again."""
         sink, state = self._finishing.pop(token)
         if failure:
-            self._retries[sink] = now + RETRY
+            self.retries[sink] = now + RETRY
             return []
         publishing = self._publishing.pop(sink)
         self._sinks.finished(sink, state)
@@ -153,8 +154,5 @@ class EpochPublisher:
 
     def deadline(self, now: Instant, out: list[Effect]) -> None:
         """Try again what was refused."""
-        for sink in [sink for sink, at in self._retries.items() if at <= now]:
+        for sink in [sink for sink, at in self.retries.items() if at <= now]:
             self.advance(sink, now, out)
-
-    def next_deadline(self) -> Instant | None:
-        return min(self._retries.values(), default=None)

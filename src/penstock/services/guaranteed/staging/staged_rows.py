@@ -75,7 +75,7 @@ class StagedRows:
         if request.first_row != held:
             return (
                 f"stage {request.stage!r} holds {held} rows, and these begin with row "
-                f"{request.first_row}; stage it anew"
+                f"{request.first_row}; stage it from row 0 again"
             )
         stages, parameters = len(self.table), self._parameters
         if stage is None and stages >= parameters.stage_limit:

@@ -239,11 +239,11 @@ class Staging:
 
     def next_deadline(self) -> Instant | None:
         """When a request or a publication is tried again, or a stage expires."""
-        retry_at = self._publisher.next_deadline()
-        if retry_at is None and not self._early and not self._table:
+        retries = self._publisher.retries
+        if not retries and not self._early and not self._table:
             return None  # Called after every message; usually nothing is staged.
         return earliest(
-            retry_at,
+            min(retries.values(), default=None),
             self._early_at if self._early else None,
             self._table.first_expiry(self._parameters.stage_expiry_ns),
         )
