@@ -16,7 +16,7 @@ from penstock.services.queues.parameters import QueueConfig, QueueParameters
 from penstock.services.queues.producers import Producers
 from penstock.services.queues.queue.queue import Queue
 from penstock.services.queues.queue.senders import ClientSender
-from penstock.services.queues.relays import Relays
+from penstock.services.queues.relays import RelayedSends
 from penstock.services.queues.routing import Routes
 
 NOW = 10**12
@@ -30,7 +30,7 @@ def desk(make_context):
     hosted = HostedQueues("b", [queue], [])
     routes = Routes("b")
     routes.replace({"east": "east"})
-    return Producers(hosted, Relays("b", QueueParameters()), routes)
+    return Producers(hosted, RelayedSends("b", QueueParameters()), routes)
 
 
 def handle(desk, message, via=""):

@@ -22,7 +22,7 @@ from penstock.services.queues.messages import (
     SendToQueue,
 )
 from penstock.services.queues.parameters import QueueConfig, QueueParameters
-from penstock.services.queues.relays import Relays
+from penstock.services.queues.relays import RelayedSends
 from penstock.services.queues.routing import SendToBroker
 from penstock.sim.link import LinkModel
 from penstock.sim.world import EPOCH, SimWorld
@@ -80,7 +80,7 @@ def sent(out: list[Effect]) -> list[Any]:
     return [each.message for each in out if isinstance(each, Send | SendToBroker)]
 
 
-def receipt(relays: Relays, first: int) -> list[Any]:
+def receipt(relays: RelayedSends, first: int) -> list[Any]:
     out: list[Effect] = []
     reply = SendReceipt("p", "work@far", first, 5, 1)
     relays.replied(RelayedReply("far", "home", "client/1", reply), out)
@@ -88,7 +88,7 @@ def receipt(relays: Relays, first: int) -> list[Any]:
 
 
 def test_what_is_not_answered_is_sent_again_and_answered_once() -> None:
-    relays = Relays("home", QueueParameters())
+    relays = RelayedSends("home", QueueParameters())
     out: list[Effect] = []
     message = SendToQueue("p", "work@far", 0, numbered(0, 5))
     assert relays.send("client/1", message, "far", 10 * SECOND, out) == ""
@@ -107,7 +107,7 @@ def test_what_is_not_answered_is_sent_again_and_answered_once() -> None:
 
 
 def test_a_client_that_is_gone_is_forgotten() -> None:
-    relays = Relays("home", QueueParameters())
+    relays = RelayedSends("home", QueueParameters())
     relays.send("client/1", SendToQueue("p", "work@far", 0, numbered(0, 5)), "far", 0, [])
     relays.session_closed("client/1")
     assert relays.next_deadline() is None
@@ -115,7 +115,7 @@ def test_a_client_that_is_gone_is_forgotten() -> None:
 
 
 def test_what_waits_is_bounded() -> None:
-    relays = Relays("home", QueueParameters(submit_limit_bytes=1000))
+    relays = RelayedSends("home", QueueParameters(submit_limit_bytes=1000))
     out: list[Effect] = []
     assert relays.send("c", SendToQueue("p", "work@far", 0, numbered(0, 5)), "far", 0, out) == ""
     problem = relays.send("c", SendToQueue("p", "work@far", 5, numbered(5, 5)), "far", 0, out)
@@ -124,7 +124,7 @@ def test_what_waits_is_bounded() -> None:
 
 
 def test_a_producer_of_a_queue_elsewhere_is_told_where_it_stands() -> None:
-    relays = Relays("home", QueueParameters())
+    relays = RelayedSends("home", QueueParameters())
     out: list[Effect] = []
     relays.send("client/1", OpenSender("p", "work@far"), "far", 0, out)
     opened = SenderOpened("p", "work@far", 7)

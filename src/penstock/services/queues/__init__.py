@@ -6,13 +6,13 @@ Who owns what
 
 - ``Routes`` (routing.py): the first link to each broker;
 - ``HostedQueues`` (hosted.py): the queues and alias queues by name, and their deadlines;
-- ``Relays`` (relays.py): messages of its clients for queues on other brokers, until the answer;
+- ``RelayedSends`` (relays.py): unanswered messages of its clients for queues on other brokers;
 - ``Administration``, ``Producers``, ``LocalDelivery``: no rows; they pass on what others own.
 
 ``DurableQueue`` (durable_queue.py) is what a queue and an alias queue have in common.  It owns
 
 - ``Journal`` (log/journal.py): the positions, the orders to the store, the checkpoint, and the
-  table of origins (log/origins.py) by which repeats are recognised;
+  table of origins (mechanisms/sequence_table.py) by which repeats are recognised;
 - ``Entries`` (log/entries.py): every row that is durable and not settled, and its body if it is in
   memory; ``BodyReader`` (log/bodies.py) reads the other bodies back;
 - ``Appender`` (log/append.py): the rows that are not durable yet, and the answers to their senders;

@@ -55,7 +55,7 @@ class AdmissionRequest(msgspec.Struct, frozen=True, gc=False):
     expires_at: Instant = 0
 
 
-Request: TypeAlias = AdmissionRequest | Forward | DeadLetter
+WaitingRequest: TypeAlias = AdmissionRequest | Forward | DeadLetter
 """What has to wait until the journal has been read."""
 
 
@@ -104,7 +104,7 @@ class QueueAdmission:
         self._appender = appender
         self._owner = owner
         self._opening: dict[int, tuple[ClientSender, OpenSender]] = {}
-        self._waiting: deque[Request] = deque()
+        self._waiting: deque[WaitingRequest] = deque()
         self._waiting_bytes = 0
 
     # -- rows -------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class QueueAdmission:
 
     # -- before the journal has been read ---------------------------------------------------
 
-    def must_wait(self, request: Request) -> bool:
+    def must_wait(self, request: WaitingRequest) -> bool:
         """Whether the journal has not been read yet; then the request is kept until it has."""
         if self._journal.ready:
             return False
@@ -176,7 +176,7 @@ class QueueAdmission:
         """How many requests wait until the journal has been read."""
         return len(self._waiting)
 
-    def take_waiting(self) -> list[Request]:
+    def take_waiting(self) -> list[WaitingRequest]:
         """Remove and return the requests that waited for the journal."""
         waiting, self._waiting = list(self._waiting), deque()
         self._waiting_bytes = 0

@@ -66,7 +66,7 @@ from penstock.services.queues.producers import Producers
 from penstock.services.queues.queue.consumer_requests import FromConsumer
 from penstock.services.queues.queue.queue import Queue
 from penstock.services.queues.queue.senders import ClientSender
-from penstock.services.queues.relays import Relays
+from penstock.services.queues.relays import RelayedSends
 from penstock.services.queues.replies import refusal_of
 from penstock.services.queues.routing import Routes, SendToBroker, priority_of
 from penstock.services.queues.status import status_of
@@ -117,7 +117,7 @@ class QueueBroker(Service):
             [AliasQueue(with_saved_destinations(each, saved), context) for each in aliases],
         )
         self.queues, self.aliases = self._hosted.queues, self._hosted.aliases
-        self._relays = Relays(broker, parameters)
+        self._relays = RelayedSends(broker, parameters)
         self._producers = Producers(self._hosted, self._relays, self._routes)
         self._administration = Administration(self._hosted, self._routes, tokens)
         self._local_delivery = LocalDelivery(self._routes, self)
@@ -198,18 +198,6 @@ class QueueBroker(Service):
                 queue.routes_gained(now, out)
                 self._hosted.changed(queue)
         return self._finish(out, now)
-
-    def overlay_settled(self, now: Instant) -> list[Effect]:
-        """Nothing depends on this: queues work alone, alias queues wait for their destinations."""
-        return []
-
-    def link_up(self, link: LinkName, now: Instant) -> list[Effect]:
-        """The overlay computes the routes."""
-        return []
-
-    def link_down(self, link: LinkName, now: Instant) -> list[Effect]:
-        """The overlay computes the routes."""
-        return []
 
     # -- messages ---------------------------------------------------------------------------
 
@@ -381,7 +369,7 @@ class QueueBroker(Service):
 
     def status(self, now: Instant) -> list[dict[str, Any]]:
         """Every queue and alias queue."""
-        return [status_of(each, now) for each in (*self.queues.values(), *self.aliases.values())]
+        return [status_of(each, now) for each in self._hosted.all()]
 
     def why(self, name: str, asker: Asker, now: Instant) -> list[Effect] | None:
         """Explain a queue, an alias queue, or the alias queues of a producer."""

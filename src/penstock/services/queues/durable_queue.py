@@ -30,7 +30,7 @@ from penstock.services.queues.admission import (
     TAKEN_OVER,
     AdmissionRequest,
     QueueAdmission,
-    Request,
+    WaitingRequest,
 )
 from penstock.services.queues.context import QueueContext
 from penstock.services.queues.log.append import AppendAnswer, Appender, entry_of
@@ -157,7 +157,7 @@ class DurableQueue(ABC):
         """Requests that wait until the journal has been read."""
         return self._admission.waiting
 
-    def _request(self, request: Request, now: Instant, out: list[Effect]) -> None:
+    def _request(self, request: WaitingRequest, now: Instant, out: list[Effect]) -> None:
         """Handle a request, now or when the journal has been read."""
         if not self._admission.must_wait(request):
             self._requests[type(request)](request, now, out)

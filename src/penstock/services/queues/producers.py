@@ -12,7 +12,7 @@ from penstock.services.queues.admission import FromClient, objection
 from penstock.services.queues.hosted import HostedQueues
 from penstock.services.queues.messages import OpenSender, SenderOpened, SendRefused, SendToQueue
 from penstock.services.queues.queue.senders import ClientSender
-from penstock.services.queues.relays import MOST_WAITING, Relays
+from penstock.services.queues.relays import MOST_WAITING, RelayedSends
 from penstock.services.queues.replies import answer_client
 from penstock.services.queues.routing import Routes
 
@@ -20,7 +20,7 @@ from penstock.services.queues.routing import Routes
 class Producers:
     """Passes what producers send to a queue of this broker, or to another broker."""
 
-    def __init__(self, hosted: HostedQueues, relays: Relays, routes: Routes) -> None:
+    def __init__(self, hosted: HostedQueues, relays: RelayedSends, routes: Routes) -> None:
         self._hosted = hosted
         self._relays = relays
         self._routes = routes

@@ -1,4 +1,4 @@
-"""Relays what clients of this broker send to queues on other brokers.
+"""RelayedSends what clients of this broker send to queues on other brokers.
 
 1. Nothing is stored here: the client keeps its rows until it gets the receipt, and so does this
    broker, in memory.
@@ -49,7 +49,7 @@ class _UnansweredSend:
         self.weight_bytes = send.batch.wire_size if isinstance(send, SendToQueue) else 0
 
 
-class Relays:
+class RelayedSends:
     """The unanswered messages that one broker relays for its clients."""
 
     def __init__(self, broker: str, parameters: QueueParameters) -> None:
