@@ -19,6 +19,6 @@ def classes(tree: ast.Module) -> Iterator[str]:
 
 def test_the_stub_declares_what_the_asyncio_classes_offer() -> None:
     expected, found = ast.parse(stub_text()), ast.parse(STUB.read_text())
-    remedy = "run python -m penstock.client.blocking.stubs, then ruff check --fix and ruff format"
+    remedy = "run python -m penstock.client.blocking.stubs"
     assert imports(found) == imports(expected), remedy
     assert list(classes(found)) == list(classes(expected)), remedy

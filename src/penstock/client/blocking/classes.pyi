@@ -147,7 +147,7 @@ class ClientMethods(BlockingContext):
     def groups(self) -> Groups:
         """Named groups with reliable multicast (docs/reference/multicast.md)."""
     def group(self, name: str, *, must_exist: bool = False) -> Group:
-        """A group: ``async with client.group("prices") as group`` joins it."""
+        """A group: ``with client.group("prices") as group`` joins it."""
     def datagram(
         self,
         name: str | None = None,
@@ -157,7 +157,7 @@ class ClientMethods(BlockingContext):
     ) -> Datagrams:
         """Best-effort publish/subscribe: lowest delay, no promise (docs/reference/datagram.md).
 
-        A client has one at a time; use it as an ``async with`` block.
+        A client has one at a time; use it as an ``with`` block.
         """
     def gossip(
         self,
@@ -320,7 +320,7 @@ class Queues(Proxy):
         """Position, attributes and payload of waiting messages, which stay in the queue."""
 
 class Receiver(Reading[QueueBatch, QueueMessage]):
-    """One consumer; iterate over it, or use it in an ``async with`` block.
+    """One consumer; iterate over it, or use it in an ``with`` block.
 
     Closing it tells the broker what was settled; what was not settled returns to the queue.
     """
@@ -360,7 +360,7 @@ class Groups(Proxy):
         """What holds a client's senders at this broker back: tree, prices, balance."""
 
 class Group(Reading[GroupBatch, GroupMessage]):
-    """One group: a member of it in an ``async with`` block, a way to send to it at any time."""
+    """One group: a member of it in an ``with`` block, a way to send to it at any time."""
     @property
     def name(self) -> str:
         """The group's name."""
@@ -404,13 +404,13 @@ class DatagramService(Proxy):
         publishes: bool = True,
         parameters: DatagramParameters | None = None,
     ) -> Datagrams:
-        """A participant of the service, to be used as an ``async with`` block.
+        """A participant of the service, to be used as an ``with`` block.
 
         A client has one at a time.
         """
 
 class Datagrams(BlockingContext):
-    """One client of the service; use it as an ``async with`` block."""
+    """One client of the service; use it as an ``with`` block."""
     def close(self, *, deadline_s: float | None = None) -> None:
         """Stop publishing and receiving; the name is free again.
 

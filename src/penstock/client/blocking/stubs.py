@@ -12,6 +12,8 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -105,7 +107,7 @@ class Stub:
         yield f"    {self._docstring(docstring, '        ')}" if docstring else "    ..."
 
     def _docstring(self, text: str, indent: str) -> str:
-        lines = inspect.cleandoc(text).splitlines()
+        lines = inspect.cleandoc(text).replace("async with", "with").splitlines()
         if len(lines) == 1:
             return f'"""{lines[0]}"""'
         body = "\n".join(f"{indent}{line}" if line else "" for line in lines[1:])
@@ -197,4 +199,5 @@ def stub_text() -> str:
 
 if __name__ == "__main__":
     STUB.write_text(stub_text())
-    print(f"{STUB}: written; run ruff format on it")
+    for command in (("check", "--select", "I", "--fix"), ("format",)):
+        subprocess.run([sys.executable, "-m", "ruff", *command, "--quiet", STUB], check=False)
