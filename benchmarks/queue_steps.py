@@ -76,7 +76,7 @@ class Steps:
             tokens, self._tokens[name] = self._tokens[name], []
             for token in tokens:
                 began = process_time_ns()
-                effects = self._brokers[name].resolved(token, "", NOW)
+                effects = self._brokers[name].resolved(token, None, NOW)
                 self.spent_ns[f"{name}: the disk's answer"] += process_time_ns() - began
                 self._carry_out(name, effects)
             self._deliver()

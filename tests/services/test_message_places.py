@@ -88,7 +88,7 @@ def test_only_a_service_and_its_client_name_its_messages(
 def test_the_price_of_a_message(
     places: dict[tuple[str, str], list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its definition, its handler, and the client: printed for ARCHITECTURE.md."""
+    """Its definition, the table and the method that handle it, and the client."""
     counts = {
         kind.__name__: 1
         + len([each for each in places[key_of(kind)] if not each.startswith(STAND_INS)])
@@ -100,4 +100,4 @@ def test_the_price_of_a_message(
             f"\na message between client and broker is named in {median(counts.values()):g} files "
             f"(median; definition included), {few} of {len(counts)} in three or fewer"
         )
-    assert median(counts.values()) <= 3
+    assert median(counts.values()) <= 4
