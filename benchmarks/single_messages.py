@@ -27,6 +27,7 @@ from benchmarks.harness.usage import cpu_s
 from benchmarks.measures.pace import Arrivals, consume_steadily, produce_steadily
 from benchmarks.measures.throughput import consume, produce, whole_bursts
 from benchmarks.peers import ourselves, ourselves_unkept
+from penstock.net.broker.kept_memory import keep_freed_memory
 
 SYNCS: Final = 1000
 SYNCED_BYTES: Final = 400
@@ -186,6 +187,7 @@ def steady_datagrams(server: Server, rate: int) -> None:
 
 def main() -> None:
     """Measure, and print."""
+    keep_freed_memory()
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as name:
         sync_alone(Path(name))
         with ourselves.start(Path(name)) as server:

@@ -24,6 +24,7 @@ import uvloop
 
 import penstock
 from penstock.content.rows.batch import Batch
+from penstock.net.broker.kept_memory import keep_freed_memory
 from penstock.net.process import BrokerProcess, free_port
 
 BATCH_ROWS = 512
@@ -75,6 +76,7 @@ def _produce(url: str, payload_bytes: int, seconds: float, mode: str, ready: obj
             await publisher.flush(deadline_s=60)
         return sent
 
+    keep_freed_memory()
     uvloop.run(run())
 
 
@@ -241,6 +243,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    keep_freed_memory()
     figures = measure(arguments.seconds)
     if arguments.json:
         print(json.dumps(figures))

@@ -14,7 +14,6 @@ from penstock.cli.errors import MISUSED, told_in_one_line
 from penstock.core.machine_failure import MachineFailed
 from penstock.lab.telemetry.telemetry import TelemetryDirectory
 from penstock.net.broker.config import ConfigError, load_config
-from penstock.net.broker.kept_memory import keep_freed_memory
 from penstock.net.broker.restarts import FAILED_STATUS
 from penstock.net.broker.serve import Ready
 from penstock.net.broker.serve import serve as serve_broker
@@ -40,7 +39,6 @@ def serve(
     log_level
         The lowest level that is logged.
     """
-    keep_freed_memory()
     logging.basicConfig(stream=sys.stderr, level=log_level.upper(), format=LOG_FORMAT)
     with told_in_one_line(ConfigError, status=MISUSED):
         settings = load_config(config)

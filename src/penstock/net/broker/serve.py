@@ -19,6 +19,7 @@ import uvloop
 from penstock.core.clock import in_seconds
 from penstock.core.machine_failure import MachineFailed
 from penstock.net.broker.config import BrokerConfig
+from penstock.net.broker.kept_memory import keep_freed_memory
 from penstock.net.broker.restarts import restart_back_off
 from penstock.net.broker.server import BrokerServer
 from penstock.net.broker.telemetry import TraceSink
@@ -51,6 +52,7 @@ def serve(
     A broker whose machine raises starts again from its disk, on an event loop of its own, so that
     nothing of the failed one is left; raises ``MachineFailed`` when it has failed too often.
     """
+    keep_freed_memory()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     restarts = restart_back_off()
     pause_s = 0.0
