@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.content.codec.stream import encode
-from penstock.core.message import DatagramMessage, Message, messages_in
+from penstock.core.message import Message, UdpMessage, messages_in
 from penstock.overlay import messages as m
 from penstock.overlay import messages as overlay
 from penstock.overlay.wire import connection_decoder
@@ -27,7 +27,7 @@ SPECIMENS: list[Message] = [
 
 def test_there_is_a_specimen_of_every_message() -> None:
     assert {type(specimen) for specimen in SPECIMENS} == {
-        kind for kind in messages_in(overlay) if not issubclass(kind, DatagramMessage)
+        kind for kind in messages_in(overlay) if not issubclass(kind, UdpMessage)
     }
 
 

@@ -8,7 +8,7 @@ A message type declares everything that the rest of the system has to know about
 other module keeps a list of message types:
 
 1. Its **audience** is its base class: ``ClientRequest`` (client to broker), ``ClientReply`` (broker
-   to client), ``BrokerMessage`` (between brokers), ``DatagramMessage`` (UDP), ``LocalMessage``
+   to client), ``BrokerMessage`` (between brokers), ``UdpMessage`` (UDP), ``LocalMessage``
    (never leaves a broker), ``LogRecord`` (written to a log).  A peer that sends a message of
    another audience breaks the protocol.
 2. A request states the **right** that it needs, whether its rows go to the store, and whether it
@@ -141,7 +141,7 @@ class BrokerMessage(Message, frozen=True):
     """From one broker to another, on a link of the overlay."""
 
 
-class DatagramMessage(Message, frozen=True):
+class UdpMessage(Message, frozen=True):
     """Travels over UDP, between a client and its broker or between brokers."""
 
 
@@ -163,7 +163,7 @@ AUDIENCES: tuple[type[Message], ...] = (
     ClientRequest,
     ClientReply,
     BrokerMessage,
-    DatagramMessage,
+    UdpMessage,
     LocalMessage,
     LogRecord,
 )

@@ -26,9 +26,9 @@ from penstock.core.message import (
     ClientReply,
     ClientRequest,
     ConnectionMessage,
-    DatagramMessage,
     Request,
     Right,
+    UdpMessage,
 )
 
 NAME_TAKEN: Final = "name-taken"
@@ -135,11 +135,11 @@ class DatagramPort(BrokerMessage, frozen=True):
     port: PortNumber
 
 
-class BindAddress(DatagramMessage, frozen=True):
+class BindAddress(UdpMessage, frozen=True):
     """A client's first datagram: its source address is where the client's datagrams go."""
 
     secret: Secret
 
 
-class AddressBound(DatagramMessage, frozen=True):
+class AddressBound(UdpMessage, frozen=True):
     """The broker has learnt the client's address."""

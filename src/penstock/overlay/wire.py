@@ -11,9 +11,9 @@ from penstock.core.message import (
     ClientReply,
     ClientRequest,
     ConnectionMessage,
-    DatagramMessage,
     LogRecord,
     Message,
+    UdpMessage,
     messages_in,
 )
 from penstock.overlay import messages as overlay
@@ -49,7 +49,7 @@ def connection_decoder() -> Decoder[Message]:
 
 def datagram_messages() -> tuple[type[Message], ...]:
     """Whatever may arrive in a datagram at a broker or at one of its clients."""
-    return vocabulary(DatagramMessage)
+    return vocabulary(UdpMessage)
 
 
 def log_decoder() -> Decoder[Message]:

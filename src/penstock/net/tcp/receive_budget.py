@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Receiving(Protocol):
+class ReceivingConnection(Protocol):
     """A connection with an incomplete frame."""
 
     def close(self, reason: str) -> None:
@@ -30,10 +30,10 @@ class ReceiveBudget:
         """No frame is incomplete."""
         self.limit_bytes = limit_bytes
         self.held_bytes = 0
-        self._held: dict[Receiving, int] = {}
+        self._held: dict[ReceivingConnection, int] = {}
         """The buffers of large frames, in the order in which the frames were begun."""
 
-    def changed(self, connection: Receiving, size_bytes: int) -> None:
+    def changed(self, connection: ReceivingConnection, size_bytes: int) -> None:
         """The buffer of a connection's incomplete frame has this size now; 0 if it has none."""
         self.held_bytes += size_bytes - self._held.get(connection, 0)
         if not size_bytes:

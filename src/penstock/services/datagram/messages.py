@@ -29,7 +29,7 @@ from penstock.core.message import (
     BrokerMessage,
     ClientReply,
     ClientRequest,
-    DatagramMessage,
+    UdpMessage,
 )
 
 ClientAddress: TypeAlias = str
@@ -163,7 +163,7 @@ class FlowTag(msgspec.Struct, frozen=True, array_like=True, gc=False):
     feedback_delay_ns: ClockDifference
 
 
-class Publication(DatagramMessage, frozen=True):
+class Publication(UdpMessage, frozen=True):
     """A message with its congestion control header (Figure 2).
 
     ``record`` has the encodings of the publisher's previous messages, newest first.  Everything is
@@ -190,7 +190,7 @@ class FlowRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reception_msgs_per_s: Rate
 
 
-class Feedback(DatagramMessage, frozen=True):
+class Feedback(UdpMessage, frozen=True):
     """A subscriber's report to a publisher; loss and round trip are for people who ask why."""
 
     to: Address
@@ -201,7 +201,7 @@ class Feedback(DatagramMessage, frozen=True):
     requests: Annotated[tuple[FlowRequest, ...], msgspec.Meta(max_length=MOST_FLOWS)]
 
 
-class EchoRequest(DatagramMessage, frozen=True):
+class EchoRequest(UdpMessage, frozen=True):
     """A subscriber measures the round trip to a publisher."""
 
     to: Address
@@ -209,7 +209,7 @@ class EchoRequest(DatagramMessage, frozen=True):
     sent_at: InstantLimited
 
 
-class EchoReply(DatagramMessage, frozen=True):
+class EchoReply(UdpMessage, frozen=True):
     """The publisher's answer, with its own clock."""
 
     to: Address

@@ -20,7 +20,7 @@ from penstock.content.rows.columns import (
 )
 from penstock.core.datagrams import Address
 from penstock.core.limits import ANY_MARK, AnyFloat, Count, Name, Text
-from penstock.core.message import DatagramMessage, Message
+from penstock.core.message import Message, UdpMessage
 
 ORIGIN_BYTES: Final = 8
 SEQUENCE_BYTES: Final = 6
@@ -131,7 +131,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The gossiped mean of the share of events received."""
 
 
-class Gossip(DatagramMessage, frozen=True, gc=False):
+class Gossip(UdpMessage, frozen=True, gc=False):
     """One datagram of a round's gossip."""
 
     group: Name
@@ -141,14 +141,14 @@ class Gossip(DatagramMessage, frozen=True, gc=False):
     ages: DatagramBytes
 
 
-class WhyRequest(DatagramMessage, frozen=True):
+class WhyRequest(UdpMessage, frozen=True):
     """Asks a peer on this machine what holds its publications back."""
 
     group: Name
     token: Token
 
 
-class Why(DatagramMessage, frozen=True):
+class Why(UdpMessage, frozen=True):
     """What holds a sender back, and every number that decides it."""
 
     group: Name

@@ -2,7 +2,7 @@
 
 A broker may host publishers, relay, and host subscribers, in any combination.  This machine joins
 the parts: it dispatches messages, answers of the store and deadlines to them, and hands on what one
-part has for another.  What the parts send to each other by message goes through the ``Loopback``.
+part has for another.  Messages between the parts go through the ``LocalExchange``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from penstock.services.guaranteed.edge.cursors import CURSORS
 from penstock.services.guaranteed.edge.durable import EDGE
 from penstock.services.guaranteed.edge.edge import Edge
 from penstock.services.guaranteed.links import LOCAL_EDGE, LOCAL_RELAY, LOCAL_STAGING
-from penstock.services.guaranteed.loopback import LocalLink, Loopback
+from penstock.services.guaranteed.local_exchange import LocalExchange, LocalLink
 from penstock.services.guaranteed.messages import (
     Acknowledgement,
     ClaimsSaved,
@@ -97,7 +97,7 @@ class GuaranteedBroker(Service):
             questions.handlers,
             between_parts,
         )
-        self._loopback = Loopback(
+        self._loopback = LocalExchange(
             {
                 LOCAL_RELAY: LocalLink(LOCAL_EDGE, self._handlers),
                 LOCAL_EDGE: LocalLink(LOCAL_RELAY, self.edge.relay_handlers),

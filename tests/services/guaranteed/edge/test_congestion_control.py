@@ -10,7 +10,7 @@ from penstock.services.guaranteed.edge.congestion_control import EdgeControl
 from penstock.services.guaranteed.edge.stream import EdgeStream
 from penstock.services.guaranteed.laws.congestion_law import congestion_law
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
-from penstock.services.guaranteed.laws.nack_window import Answer, RecoveryNackWindow
+from penstock.services.guaranteed.laws.nack_window import NackAnswer, RecoveryNackWindow
 from penstock.services.guaranteed.messages import DownstreamCongestionQuery, UpstreamCongestionAlert
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 
@@ -125,7 +125,7 @@ def test_a_recovery_starts_with_the_initial_nack_window() -> None:
     control = edge()
     window = control.stream.window
     for now in range(SECOND, 6 * SECOND, SECOND):
-        window.answered(Answer(SAMPLE, 0, False, SECOND, now))
+        window.answered(NackAnswer(SAMPLE, 0, False, SECOND, now))
     assert window.size_ns > 100 * MILLISECOND
 
     fall_behind(control, SAMPLE)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 from penstock.services.guaranteed.laws.nack_window import (
-    Answer,
     CatchUpWindow,
     FixedNackWindow,
+    NackAnswer,
     RecoveryNackWindow,
 )
 
@@ -24,7 +24,7 @@ class Recovery:
 
     def answer(self, round_trip: int | None) -> int:
         self.now += round_trip or 0
-        self.window.answered(Answer(UNIT, 0, False, round_trip, self.now))
+        self.window.answered(NackAnswer(UNIT, 0, False, round_trip, self.now))
         return self.window.size_ns
 
 
@@ -99,7 +99,7 @@ def test_there_is_one_decision_in_a_round_trip() -> None:
     recovery.answer(SECOND)
     window = recovery.window
     for now in range(recovery.now, recovery.now + SECOND, SECOND // 10):
-        window.answered(Answer(UNIT, 0, False, SECOND, now))
+        window.answered(NackAnswer(UNIT, 0, False, SECOND, now))
         assert window.size_ns == 2 * UNIT
 
     assert recovery.answer(SECOND) == 3 * UNIT
@@ -124,13 +124,13 @@ def test_every_recovery_starts_with_nwnd_0() -> None:
 def test_the_fixed_window_learns_nothing() -> None:
     window = FixedNackWindow(LARGEST)
     window.recovery_began()
-    window.answered(Answer(UNIT, 1 << 20, True, SECOND, 0))
+    window.answered(NackAnswer(UNIT, 1 << 20, True, SECOND, 0))
 
     assert window.size_ns == LARGEST
 
 
 def catch_up(window: CatchUpWindow, span: int, count_bytes: int, *, more: bool = False) -> int:
-    window.answered(Answer(span, count_bytes, more, None, 0))
+    window.answered(NackAnswer(span, count_bytes, more, None, 0))
     return window.size_ns
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.clock import MILLISECOND, MINUTE, SECOND
-from penstock.services.guaranteed.laws.nack_window import Answer
+from penstock.services.guaranteed.laws.nack_window import NackAnswer
 from penstock.services.guaranteed.laws.read_window import (
     FIRST_BYTES,
     FIRST_SPAN,
@@ -22,7 +22,7 @@ ANSWER_BYTES = 1 << 20
 def answer_window(window: ReadWindow, round_trip: int, now: int, density: int = 1000) -> None:
     """A whole window's worth of answers, at ``density`` ticks a byte."""
     count = round(window.window_bytes) + 1
-    window.answered(Answer(count * density, count, False, round_trip, now))
+    window.answered(NackAnswer(count * density, count, False, round_trip, now))
 
 
 def test_without_delay_it_opens_up_to_its_bound() -> None:
@@ -76,7 +76,7 @@ def test_a_way_that_has_become_longer_is_believed_after_a_while() -> None:
 def test_silence_is_asked_for_in_ever_larger_pieces() -> None:
     window = ReadWindow(ANSWER_BYTES)
     for _ in range(60):
-        window.answered(Answer(window.size_ns, 0, False, MILLISECOND, 0))
+        window.answered(NackAnswer(window.size_ns, 0, False, MILLISECOND, 0))
     assert window.size_ns == LARGEST_SPAN
     assert window.window_bytes == FIRST_BYTES
 
@@ -84,8 +84,8 @@ def test_silence_is_asked_for_in_ever_larger_pieces() -> None:
 def test_a_dense_hour_behind_a_silent_one_closes_the_span_at_once() -> None:
     window = ReadWindow(ANSWER_BYTES)
     for _ in range(20):
-        window.answered(Answer(window.size_ns, 0, False, MILLISECOND, 0))
-    window.answered(Answer(SECOND, 1 << 20, True, MILLISECOND, 0))
+        window.answered(NackAnswer(window.size_ns, 0, False, MILLISECOND, 0))
+    window.answered(NackAnswer(SECOND, 1 << 20, True, MILLISECOND, 0))
     assert window.size_ns <= SECOND * FIRST_BYTES // (1 << 20) + 1
     assert window.piece_bytes <= window.window_bytes
 
@@ -104,7 +104,7 @@ def test_its_bounds_hold_whatever_comes(answers: list[tuple[int, int, bool, int 
     window = ReadWindow(ANSWER_BYTES)
     assert window.size_ns == FIRST_SPAN
     for now, (span, count, more, round_trip) in enumerate(answers):
-        window.answered(Answer(span, count, more, round_trip, now * SECOND))
+        window.answered(NackAnswer(span, count, more, round_trip, now * SECOND))
         assert SMALLEST_BYTES <= window.window_bytes <= PIECES * ANSWER_BYTES
         assert SMALLEST_SPAN <= window.size_ns <= LARGEST_SPAN
         assert window.piece_bytes > 0

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from penstock.services.guaranteed.staging.staged_epoch import (
     Decision,
-    Publishing,
+    PublishingEpoch,
     SinkState,
     is_sink_name,
     producer_of,
@@ -13,7 +13,7 @@ DECISION = Decision(3, "p", 10, 5, ((0, 2), (7, 10)))
 
 
 def test_pieces_are_published_in_order_under_consecutive_numbers() -> None:
-    publishing = Publishing(DECISION)
+    publishing = PublishingEpoch(DECISION)
     assert (publishing.next_piece, publishing.sequence) == ((0, 2), 10)
 
     publishing.piece_published()
@@ -24,7 +24,7 @@ def test_pieces_are_published_in_order_under_consecutive_numbers() -> None:
 
 
 def test_the_rows_of_a_lost_piece_are_counted_and_keep_their_numbers() -> None:
-    publishing = Publishing(DECISION)
+    publishing = PublishingEpoch(DECISION)
     publishing.piece_lost()
 
     assert (publishing.lost_rows, publishing.sequence) == (2, 12)

@@ -28,7 +28,7 @@ from penstock.services.guaranteed.edge.durable import DurableSubscriptions
 from penstock.services.guaranteed.edge.in_force import InForce
 from penstock.services.guaranteed.edge.live_streams import LiveStreams
 from penstock.services.guaranteed.edge.past_readers import PastReaders
-from penstock.services.guaranteed.edge.sessions import Sessions
+from penstock.services.guaranteed.edge.sessions import SubscriberSessions
 from penstock.services.guaranteed.edge.sources import EdgeSources
 from penstock.services.guaranteed.edge.stream_delivery import StreamDelivery
 from penstock.services.guaranteed.edge.subscription import Subscription
@@ -89,7 +89,7 @@ class Edge:
             live=self._live,
             past=self._past,
         )
-        self._sessions = Sessions(
+        self._sessions = SubscriberSessions(
             parameters.subscriptions_per_session,
             connected=self._connected,
             index=index,

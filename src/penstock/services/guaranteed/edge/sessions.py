@@ -42,7 +42,7 @@ MAX_PATTERN_CHARACTERS: Final = 256
 """More than a pubend's name may have."""
 
 
-class Sessions:
+class SubscriberSessions:
     """The subscriptions of all sessions at one edge, from subscribing to their end."""
 
     def __init__(

@@ -21,7 +21,7 @@ from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import InvariantBroken
 from penstock.mechanisms.round_trip import RequestRoundTrip
-from penstock.services.guaranteed.laws.nack_window import MAX_UNITS, Answer, NackWindow
+from penstock.services.guaranteed.laws.nack_window import MAX_UNITS, NackAnswer, NackWindow
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 
 
@@ -150,7 +150,7 @@ class EdgeStream:
         """Merge the answer to a request; returns what became contiguous."""
         ready = self.receive(frame, now)
         span, weight = frame.high - frame.low, frame.weight if len(frame) else 0
-        self.window.answered(Answer(span, weight, more, self._round_trip.smoothed_ns, now))
+        self.window.answered(NackAnswer(span, weight, more, self._round_trip.smoothed_ns, now))
         if more:
             self._release_behind(frame.high)
         if self._requests and frame.high > self.horizon:

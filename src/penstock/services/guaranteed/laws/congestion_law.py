@@ -40,7 +40,7 @@ class CongestionLaw(Protocol):
         ...
 
 
-class PaperLaw:
+class PaperCongestionLaw:
     """Equations 1 to 3 and 6 to 8; links are first in, first out."""
 
     links_are_fair = False
@@ -62,12 +62,12 @@ class PaperLaw:
         return rate < 1 + self._parameters.recovering_threshold
 
 
-class ImprovedLaw:
+class ImprovedCongestionLaw:
     """Alerts of live edges as in the paper; the rest as the improved law needs it."""
 
     def __init__(self, parameters: CongestionParameters) -> None:
         self._parameters = parameters
-        self._paper = PaperLaw(parameters)
+        self._paper = PaperCongestionLaw(parameters)
 
     @property
     def links_are_fair(self) -> bool:
@@ -83,9 +83,9 @@ class ImprovedLaw:
         return True
 
 
-LAWS: Final[dict[str, type[PaperLaw] | type[ImprovedLaw]]] = {
-    "paper": PaperLaw,
-    "improved": ImprovedLaw,
+LAWS: Final[dict[str, type[PaperCongestionLaw] | type[ImprovedCongestionLaw]]] = {
+    "paper": PaperCongestionLaw,
+    "improved": ImprovedCongestionLaw,
 }
 """By the name that ``congestion.law`` has in a configuration."""
 

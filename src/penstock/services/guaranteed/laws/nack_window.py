@@ -17,7 +17,7 @@ MAX_UNITS: Final = 64
 """In how many pieces a NACK window is requested at most, unless its policy says otherwise."""
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
+class NackAnswer(msgspec.Struct, frozen=True, gc=False):
     """What a policy is told about the answer to a request."""
 
     span: Duration
@@ -47,7 +47,7 @@ class NackWindow(Protocol):
         """The edge has just entered recovery."""
         ...
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, answer: NackAnswer) -> None:
         """A request was answered."""
         ...
 
@@ -73,7 +73,7 @@ class FixedNackWindow:
     def recovery_began(self) -> None:
         """The window stays as it is."""
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, answer: NackAnswer) -> None:
         """The window stays as it is."""
 
 
@@ -117,7 +117,7 @@ class RecoveryNackWindow:
         self._size = self._parameters.nack_window_initial_ns
         self._reference = 0.0
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, answer: NackAnswer) -> None:
         """Decide once in a round trip."""
         round_trip = answer.round_trip
         if round_trip is None or answer.now < self._decide_at:
@@ -166,7 +166,7 @@ class CatchUpWindow:
     def recovery_began(self) -> None:
         """A catch-up begins with a window of its own."""
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, answer: NackAnswer) -> None:
         """Grow after small answers, shrink after large ones.
 
         A request is answered in pieces, one for each frame of the log; the density of the past is

@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.core.clock import MILLISECOND, MINUTE, SECOND, Duration, Instant
-from penstock.services.guaranteed.laws.nack_window import Answer
+from penstock.services.guaranteed.laws.nack_window import NackAnswer
 
 PIECES: Final = 4
 """In how many pieces the window is requested: enough to keep the next one in flight while the last
@@ -100,7 +100,7 @@ class ReadWindow:
     def recovery_began(self) -> None:
         """A read begins with a window of its own."""
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, answer: NackAnswer) -> None:
         """Update the density, and decide once for every window."""
         self._seen_span += answer.span
         self._seen_bytes += answer.count_bytes

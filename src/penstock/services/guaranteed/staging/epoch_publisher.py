@@ -28,7 +28,7 @@ from penstock.services.guaranteed.staging.sinks import Sinks
 from penstock.services.guaranteed.staging.staged_epoch import (
     STAGING,
     Decision,
-    Publishing,
+    PublishingEpoch,
     SinkState,
     producer_of,
     sink_of,
@@ -48,7 +48,7 @@ class EpochPublisher:
         self._sinks = sinks
         self._gate = gate
         self._piece_bytes = piece_bytes
-        self._publishing: dict[str, Publishing] = {}
+        self._publishing: dict[str, PublishingEpoch] = {}
         self._reading: dict[int, str] = {}
         self._finishing: dict[int, tuple[str, SinkState]] = {}
         self.retries: dict[str, Instant] = {}
@@ -56,7 +56,7 @@ class EpochPublisher:
 
     def begin(self, sink: str, decision: Decision, now: Instant) -> None:
         """Publish a decision, from its first piece on, whatever was published before a crash."""
-        self._publishing[sink] = Publishing(decision)
+        self._publishing[sink] = PublishingEpoch(decision)
         self.retries[sink] = now
 
     def wait_for(self, sink: str, epoch: int, asked: OpenRequest) -> bool:

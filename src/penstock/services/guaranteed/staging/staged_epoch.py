@@ -39,7 +39,7 @@ class SinkState(msgspec.Struct, frozen=True):
         return epoch <= (self.epoch if self.decision is None else self.decision.epoch)
 
 
-class Publishing:
+class PublishingEpoch:
     """A decision that is being published, one piece after the other."""
 
     __slots__ = ("decision", "lost_rows", "piece", "sequence", "unconfirmed", "waiting")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.core.machine import CloseSession, Effect, Send
-from penstock.services.guaranteed.loopback import LocalLink, Loopback
+from penstock.services.guaranteed.local_exchange import LocalExchange, LocalLink
 from penstock.services.guaranteed.messages import CloseProducer, OpenProducer
 
 
@@ -21,7 +21,7 @@ class Parts:
     def __init__(self, script: dict[str, list[Effect]]) -> None:
         self.script = script
         self.heard: list[tuple[str, str]] = []
-        self.loopback = Loopback(
+        self.loopback = LocalExchange(
             {
                 "@a": LocalLink("@b", {OpenProducer: self.hear}),
                 "@b": LocalLink("@a", {OpenProducer: self.hear}),

@@ -26,7 +26,7 @@ class LocalLink:
         self.handlers = handlers
 
 
-class Loopback:
+class LocalExchange:
     """All local links of one broker."""
 
     __slots__ = ("_links",)
