@@ -65,6 +65,8 @@ class ClientRequest(Message, frozen=True):
     """Whether the store must take it in: such clients are not read while the store is behind."""
     quick: ClassVar[bool] = False
     """Whether handling it takes microseconds, whatever it contains."""
+    windowed: ClassVar[bool] = False
+    """Whether it asks for a window in its field ``window_bytes``, which the broker bounds."""
 
     @property
     def needed_right(self) -> Right:

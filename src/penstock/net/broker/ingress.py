@@ -40,6 +40,14 @@ class HasBatch(Protocol):
         """The rows."""
 
 
+class HasWindow(Protocol):
+    """What every request with ``windowed`` has."""
+
+    @property
+    def window_bytes(self) -> int:
+        """How many bytes may be under way to its reader."""
+
+
 class Refused(Exception):
     """A request breaks a limit; the client is told so and goes on."""
 
@@ -69,12 +77,12 @@ class Ingress:
             raise Breach(f"{type(message).__name__} is not a message that a client may send")
         if problem := objection(message):
             raise Breach(problem)
-        return self._within_window(message)
+        return self._within_window(message) if message.windowed else message
 
     def _within_window(self, message: ClientRequest) -> ClientRequest:
-        """The request with its window, if it asks for one, cut to what is allowed."""
-        wanted = getattr(message, "window_bytes", None)
-        if wanted is None or 0 < wanted <= self._limits.max_window_bytes:
+        """The request with its window cut to what is allowed."""
+        wanted = cast(HasWindow, message).window_bytes
+        if 0 < wanted <= self._limits.max_window_bytes:
             return message
         if wanted <= 0:
             raise Breach(f"{type(message).__name__}.window_bytes is not positive")

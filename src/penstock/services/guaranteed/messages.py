@@ -303,6 +303,8 @@ class Subscribe(ClientRequest, frozen=True):
     never was.  Whatever a pubend without a position published since then is due.
     """
 
+    windowed: ClassVar[bool] = True
+
     subscription: Name
     selector: AskedSelector
     durable: bool = False
