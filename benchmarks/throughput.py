@@ -93,7 +93,7 @@ async def _consume(url: str, ready: object, idle_s: float, api: bool) -> tuple[i
             last = time.monotonic()
             first = first or last
             if api:
-                for message in stream.rows_of(batch):
+                for message in stream._rows_of(batch):
                     message.payload  # noqa: B018 - what an application would look at
                     count += 1
             else:

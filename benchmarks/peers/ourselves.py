@@ -150,7 +150,7 @@ class StreamReceiver:
         batch = await self._subscription.next_batch(deadline_s=PATIENCE_S)
         if self._batches:
             return batch.payloads
-        return [message.payload for message in self._subscription.rows_of(batch)]
+        return [message.payload for message in self._subscription._rows_of(batch)]
 
     async def settle(self) -> None:
         """The position is sent when the subscription is closed."""

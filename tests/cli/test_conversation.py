@@ -80,7 +80,7 @@ def test_a_subscription_ends_after_its_time_limit(url: str) -> None:
 def test_why_explains_a_connected_subscription(url: str) -> None:
     nobody = penstock("why", "mine", "--url", url)
     assert nobody.returncode != 0
-    assert "no subscription that is connected or durable has that name" in nobody.stderr
+    assert "knows no 'mine'" in nobody.stderr
 
     with penstock_blocking.connect(url) as client, client.subscribe(durable="mine"):
         told = penstock("why", "mine", "--url", url)
