@@ -190,11 +190,16 @@ class BrokerNode:
 
     def _received_together(self, fact: ReceivedTogether, now: Instant) -> list[Effect]:
         """Messages of one service after another, as they stand in the datagrams."""
-        runs = groupby(fact.messages, lambda message: self._number_of[type(message)])
+        messages = fact.messages
+        if len(set(map(type, messages))) == 1:
+            # The rule: what arrives at once is of one type.
+            service = self._service(self._number_of[type(messages[0])])
+            return service.received_together(fact.link, messages, now)
+        runs = groupby(messages, lambda message: self._number_of[type(message)])
         return [
             effect
-            for number, messages in runs
-            for effect in self._service(number).received_together(fact.link, [*messages], now)
+            for number, run in runs
+            for effect in self._service(number).received_together(fact.link, [*run], now)
         ]
 
     def _service(self, number: int) -> Service:
