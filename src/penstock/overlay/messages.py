@@ -76,7 +76,7 @@ class Goodbye(ConnectionMessage, frozen=True):
 
 
 class Heartbeat(ConnectionMessage, frozen=True):
-    """Shows an otherwise idle peer to be alive."""
+    """Sent on an idle connection to show that the sender is alive."""
 
 
 class StatusRequest(Request, frozen=True):
