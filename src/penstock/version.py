@@ -1,4 +1,4 @@
-"""The one place that holds the version, and says in which form the code runs."""
+"""The version of Penstock, and which parts of it run as compiled code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 
 
 def compiled_parts() -> list[str]:
-    """What runs as compiled code: messages (``speedups/``), the simulator (``make compiled``)."""
+    """The compiled parts: messages (``speedups/``), the simulator (``make compiled``)."""
     parts = ["messages"] if find_spec("penstock_speedups") is not None else []
     found = find_spec("penstock.sim.scheduler")
     if found is not None and not str(found.origin).endswith(".py"):
@@ -17,6 +17,6 @@ def compiled_parts() -> list[str]:
 
 
 def version_line() -> str:
-    """What ``penstock --version`` prints."""
+    """The output of ``penstock --version``."""
     parts = compiled_parts()
     return f"{__version__} (compiled: {', '.join(parts)})" if parts else __version__

@@ -1,4 +1,4 @@
-"""Where brokers are: ``penstock://host:port,host:port``."""
+"""Parses the addresses of brokers: ``penstock://host:port,host:port``."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Address(msgspec.Struct, frozen=True):
     port: int
 
     def __str__(self) -> str:
-        """As it stands in a URL."""
+        """Format the address as in a URL."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def parse_addresses(
     url: str | Sequence[str] | None, environment: Mapping[str, str] = os.environ
 ) -> tuple[Address, ...]:
-    """The brokers that a URL names, each once; without a URL, those that ``PENSTOCK_URL`` names."""
+    """The brokers in a URL, each once; without a URL, those in ``PENSTOCK_URL``."""
     if url is None:
         url = environment.get(ENVIRONMENT_VARIABLE)
         if not url:

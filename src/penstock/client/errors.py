@@ -1,7 +1,7 @@
-"""Everything that can go wrong for a client.
+"""The errors that the client library raises.
 
-Each error names the thing, where it happened and what to do about it, and carries the same facts
-as attributes for programs.
+Each message names the object, the place and the remedy; the error carries the same facts as
+attributes for programs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class PenstockError(Exception):
-    """The base of all errors that this library raises on its own account."""
+    """The base class of all errors of this library."""
 
 
 class InvalidAddress(PenstockError, ValueError):
@@ -39,7 +39,7 @@ class InvalidAddress(PenstockError, ValueError):
 
 
 class LimitExceeded(PenstockError, ValueError):
-    """A name, a selector or a number that the protocol does not carry; nothing was sent."""
+    """A name, a selector or a number exceeds a limit of the protocol; nothing was sent."""
 
 
 class ConnectionFailed(PenstockError, ConnectionError):
@@ -47,7 +47,7 @@ class ConnectionFailed(PenstockError, ConnectionError):
 
 
 class Disconnected(PenstockError, ConnectionError):
-    """The connection, the client or what it made has ended; ``reason`` says why."""
+    """The connection, the client or one of its participants has ended; ``reason`` says why."""
 
     def __init__(self, reason: str) -> None:
         """``reason`` is a whole sentence for people."""
@@ -56,18 +56,18 @@ class Disconnected(PenstockError, ConnectionError):
 
 
 class AnswerLost(Disconnected):
-    """The connection broke before the broker answered; the client connects anew."""
+    """The connection broke before the broker answered; the client reconnects."""
 
 
 class ProtocolViolation(PenstockError):
-    """The broker said something that contradicts what it said before."""
+    """The broker sent a message that contradicts its earlier messages."""
 
 
 class DeadlineExceeded(PenstockError, TimeoutError):
-    """Something did not happen in time; the message says what was waited for, and why.
+    """An operation did not complete in time; the message names the operation and the cause.
 
-    ``accepted`` is True if the client still holds what was to be published and goes on sending it,
-    so that it may yet be stored; False if nothing will come of the call.
+    ``accepted`` is True if the client still holds the messages and continues to send them, so that
+    they may yet be stored; False if the call has no further effect.
     """
 
     def __init__(self, what: str, *, accepted: bool = False) -> None:
@@ -81,7 +81,7 @@ class MessageTooLarge(PenstockError, ValueError):
 
 
 class PublishRefusedError(PenstockError):
-    """The broker stored none of these messages, and said why."""
+    """The broker stored none of these messages; ``reason`` says why."""
 
     def __init__(self, pubend: str, first_sequence: int, count: int, reason: str) -> None:
         """The messages are numbered from ``first_sequence``; -1 if they never got a number."""
@@ -94,26 +94,26 @@ class PublishRefusedError(PenstockError):
 
 
 class PublisherTakenOver(PublishRefusedError):
-    """Another publisher of the same name was opened later, and has its place.
+    """Another publisher of the same name was opened later and has replaced this one.
 
-    Nothing of these messages was stored.  Only one publisher may use a name at a time, because the
+    None of these messages was stored.  Only one publisher may use a name at a time, because the
     broker recognises repeated messages by it.
     """
 
 
 class OutcomeUncertain(PenstockError):
-    """Whether the broker did what was asked of it cannot be found out at present.
+    """It is unknown at present whether the broker carried out the request.
 
-    Its disk failed meanwhile.  It shows when the broker is started again.
+    Its disk failed during the request.  A restart of the broker shows the outcome.
     """
 
 
 class PublishUncertain(OutcomeUncertain):
-    """Whether these messages are stored cannot be found out any more.
+    """It is unknown whether these messages are stored.
 
     They were sent, the connection broke before a receipt came, and the client cannot ask again: it
     was closed, or the broker that it reached next does not host their pubend.  Or the broker's disk
-    failed while it stored them: then they are there or not when the broker is started again.
+    failed while it stored them: then a restart of the broker shows whether they are stored.
     """
 
     def __init__(self, pubend: str, first_sequence: int, count: int, reason: str) -> None:
@@ -129,12 +129,12 @@ class PublishUncertain(OutcomeUncertain):
 
 
 class SubscribeRefusedError(PenstockError):
-    """The broker did not make the subscription, and said why."""
+    """The broker refused the subscription; ``reason`` says why."""
 
     def __init__(self, subscription: str, reason: str, *, uncertain: bool = False) -> None:
-        """``subscription`` is its name: the durable one, or one that the client made up.
+        """``subscription`` is its durable name, or the name that the client generated.
 
-        ``uncertain``: it may exist all the same when the broker is started again.
+        ``uncertain``: it may exist nevertheless after a restart of the broker.
         """
         exists = "; it may exist when the broker is started again" if uncertain else ""
         super().__init__(f"subscription {subscription!r} was refused: {reason}{exists}")
@@ -144,9 +144,9 @@ class SubscribeRefusedError(PenstockError):
 
 
 class UnsubscribeFailed(PenstockError):
-    """The broker could not delete a durable subscription, which therefore exists still.
+    """The broker could not delete a durable subscription, which therefore still exists.
 
-    Unless it is ``uncertain``: then it exists or not when the broker is started again.
+    If ``uncertain``, only a restart of the broker shows whether it exists.
     """
 
     def __init__(self, subscription: str, reason: str, *, uncertain: bool = False) -> None:
@@ -158,9 +158,9 @@ class UnsubscribeFailed(PenstockError):
 
 
 class DataLoss(PenstockError):
-    """Messages of this interval that the subscription asked for are no longer kept, or damaged.
+    """Messages of this interval that the subscription requested are no longer kept, or damaged.
 
-    The subscription stands behind the interval: iterating again goes on with what follows.
+    The subscription's position is after the interval: iterating again continues from there.
     """
 
     def __init__(self, subscription: str, pubend: str, low: Tick, high: Tick) -> None:

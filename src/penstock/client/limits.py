@@ -1,7 +1,7 @@
-"""The limits of the protocol, checked before anything is sent.
+"""Checks the limits of the protocol before a request is sent.
 
-A broker ends the connection of a client that breaks one (``core/limits.py``).  Whoever calls the
-client is told at once instead, with the name of the limit.
+A broker ends the connection of a client that breaks a limit (``core/limits.py``).  These checks
+raise an error in the caller instead, with the name of the limit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from penstock.core.message import Message
 
 
 def check_name(what: str, name: str) -> None:
-    """Raise ``LimitExceeded`` if a name is too long to travel."""
+    """Raise ``LimitExceeded`` if a name is too long for the protocol."""
     if len(name) > LONGEST_NAME:
         raise LimitExceeded(
             f"the name of a {what} that begins {name[:32]!r} has {len(name)} characters; at most "
@@ -22,7 +22,7 @@ def check_name(what: str, name: str) -> None:
 
 
 def check_selector(selector: str) -> None:
-    """Raise ``LimitExceeded`` if a selector is too long to travel; the broker checks the rest."""
+    """Raise ``LimitExceeded`` if a selector is too long; the broker checks the rest."""
     if len(selector) > LONGEST_SELECTOR:
         raise LimitExceeded(
             f"a selector of {len(selector)} characters; at most {LONGEST_SELECTOR} can be sent: "

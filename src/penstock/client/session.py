@@ -1,14 +1,14 @@
-"""A client's connection, kept up: who shares it, and how it comes back when it is lost.
+"""Maintains a client's connection, shares it among participants and reconnects when it is lost.
 
-1. Publishers and subscriptions are participants.  Each is a pure machine with a face to the
-   application; the session tells it when a connection begins and ends, hands it the messages that
-   are for it, and asks it what to send.
-2. A participant that has something to send says ``wake``; all that were woken during one turn of
-   the event loop are asked together, and as long as the connection has room.
-3. A lost connection is replaced: first from the broker that was lost, then from the others in the
-   order in which they were named, round after round, with a growing wait between rounds.
-4. Giving up is final and told to every participant.  Without ``reconnect_for_s`` a session that was
-   connected once never gives up by itself; it logs every round that failed.
+1. Publishers and subscriptions are participants.  Each is a pure machine with a facade for the
+   application; the session notifies it when a connection begins and ends, passes it its messages,
+   and asks it for messages to send.
+2. A participant that has messages to send calls ``wake``; all participants woken during one turn of
+   the event loop are asked together, as long as the connection has room.
+3. A lost connection is replaced: the session dials the lost broker first, then the others in the
+   configured order, in rounds, with a growing pause between rounds.
+4. Giving up is final and reported to every participant.  Without ``reconnect_for_s`` a session that
+   was connected once never gives up by itself; it logs every failed round.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from penstock.version import __version__
 logger = logging.getLogger(__name__)
 
 LEAST_DIAL_S: Final = 0.1
-"""What an address gets to answer even if the time for all of them is nearly over."""
+"""The least time for one address to answer, even if the time for all addresses is nearly over."""
 
 
 class SessionOptions(msgspec.Struct, frozen=True):
     """How a session connects."""
 
     connect_within_s: float = 5.0
-    """How long the first connection may take: a broker that is just being started makes it."""
+    """How long the first connection may take: enough for a broker that is just starting."""
 
     reconnect_for_s: float | None = None
-    """How long a lost connection is tried for; None is for ever."""
+    """How long the session tries to reconnect; None means without limit."""
 
     dial_timeout_s: float = 5.0
     """How long one address may take to answer before the next one is tried."""
@@ -57,39 +57,39 @@ class SessionOptions(msgspec.Struct, frozen=True):
 
 
 class Participant(Protocol):
-    """Somebody who shares the connection."""
+    """A publisher, subscription or other user of the shared connection."""
 
     def connected(self) -> None:
-        """A connection begins."""
+        """Called when a connection begins."""
 
     def disconnected(self, reason: str) -> None:
-        """The connection has ended; another may follow."""
+        """Called when the connection has ended; another may follow."""
 
     def outgoing(self, now: Instant, room_bytes: int) -> list[Message]:
-        """What to send now."""
+        """Return the messages to send now."""
 
     @property
     def wants_room(self) -> bool:
-        """Whether ``outgoing`` left something behind for lack of room."""
+        """Whether ``outgoing`` held messages back for lack of room."""
 
     def next_deadline(self) -> Instant | None:
-        """When to ask again, if nothing happens before."""
+        """When to call ``outgoing`` again, unless the participant is woken before."""
 
     def received(self, message: Any) -> None:
-        """A message for this participant; may raise ``ProtocolViolation``."""
+        """Process a message for this participant; may raise ``ProtocolViolation``."""
 
     def ended(self, error: PenstockError) -> None:
-        """No connection follows any more."""
+        """Called when the session has ended and will not reconnect."""
 
     async def farewell(self, deadline_s: float | None) -> None:
-        """The client is being closed: finish what was begun, and leave in good order."""
+        """Finish pending work and leave the session, because the client is being closed."""
 
 
 class Session:
     """Keeps one connection to one of several brokers."""
 
     def __init__(self, name: str, addresses: tuple[Address, ...], options: SessionOptions) -> None:
-        """Nothing happens before ``start``."""
+        """The session connects only after ``start``."""
         self.name = name
         self.failure: PenstockError | None = None
         self.farewell = ("", "")
@@ -128,18 +128,17 @@ class Session:
             self.wake(key)
 
     def leave(self, key: str) -> None:
-        """Stop sharing it."""
+        """Remove a participant from the session."""
         self._participants.pop(key, None)
         self._woken.pop(key, None)
         self._stopped.pop(key, None)
         self._deadlines.set(key, None)
 
     def participants(self) -> list[Participant]:
-        """Everybody who shares the connection."""
         return list(self._participants.values())
 
     def wake(self, key: str) -> None:
-        """Ask this participant what it has to send, at the end of this turn of the loop."""
+        """Ask this participant for messages at the end of this turn of the loop."""
         self._woken[key] = None
         if not self._pump_scheduled:
             self._pump_scheduled = True
@@ -154,9 +153,9 @@ class Session:
                 connection.write(pieces, sum(map(len, pieces)))
 
     def send_now(self, key: str) -> None:
-        """Send what this participant has to say before this call returns, as far as there is room.
+        """Send this participant's messages before this call returns, as far as there is room.
 
-        What the application does next may end the process.
+        Needed because the application's next step may end the process.
         """
         self._woken[key] = None
         self._pump()
@@ -187,7 +186,7 @@ class Session:
         if pieces:
             connection.write(pieces, sum(map(len, pieces)))
             if self._stopped and connection.writable_bytes:
-                # The kernel has taken it all: go on, after everybody else had a turn.
+                # The kernel has taken everything: continue in the next turn of the loop.
                 self._wake_stopped()
         self._set_timer(now)
 
@@ -215,7 +214,7 @@ class Session:
     # -- the connection's calls -------------------------------------------------------------
 
     def on_open(self, connection: Connection) -> None:
-        """Somebody has accepted us; only a broker is of use."""
+        """Use the connection if the peer is a broker; otherwise close it."""
         if not _is_broker(connection):
             connection.close("a client was dialling, and only brokers answer clients")
             return
@@ -225,7 +224,7 @@ class Session:
             self.wake(key)
 
     def on_messages(self, connection: Connection, messages: list[Message]) -> None:
-        """The broker speaks."""
+        """Pass the broker's messages to their participants."""
         for message in messages:
             if not isinstance(message, ClientReply):
                 connection.close(f"{type(message).__name__} is not a message to a client")
@@ -237,11 +236,11 @@ class Session:
                     logger.error("%s: %s; connecting anew", self.describe(), error)
                     connection.close(f"protocol violation: {error}")
                     return
-                # After the application, which was woken before: it had its message first.
+                # Runs after the application, which ``received`` has already scheduled.
                 self.wake(key)
 
     def _recipients(self, message: ClientReply) -> list[str]:
-        """The participants that a reply is for; those that have left get nothing."""
+        """The participants that a reply is for, without those that have left."""
         if message.to_all:
             prefix = participant_key(message.role, "")
             return [key for key in self._participants if key.startswith(prefix)]
@@ -250,11 +249,11 @@ class Session:
         return [] if first is None else [first]
 
     def on_writable(self, connection: Connection) -> None:
-        """There is room: ask everybody who may have been stopped by the lack of it."""
+        """Wake the participants that stopped for lack of room."""
         self._wake_stopped()
 
     def on_closed(self, connection: Connection, reason: str) -> None:
-        """The connection is of no use any more."""
+        """Notify all participants that the connection has ended, and start reconnecting."""
         if connection is not self._connection:
             return
         self._connection = None
@@ -274,7 +273,7 @@ class Session:
         await asyncio.shield(self._first)
 
     async def stop(self, reason: str) -> None:
-        """Close the connection, and connect no more."""
+        """Close the connection and do not reconnect."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -288,7 +287,6 @@ class Session:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection now."""
         return self._connection is not None
 
     @property
@@ -299,7 +297,7 @@ class Session:
         return self._connection.peer_address.rpartition(":")[0].strip("[]")
 
     def describe(self) -> str:
-        """Where the session stands, for error messages."""
+        """Describe the state of the connection, for error messages."""
         connection = self._connection
         if connection is not None and connection.peer is not None:
             return f"connected to broker {connection.peer.name!r} ({connection.peer_address})"
@@ -321,7 +319,7 @@ class Session:
             limit_s = self._options.reconnect_for_s
 
     async def _connect_within(self, limit_s: float | None) -> bool:
-        """Go round the addresses until one answers; False if that took too long."""
+        """Dial all addresses in rounds until one answers; False if that took too long."""
         until = NEVER if limit_s is None else self._clock.now() + round(limit_s * SECOND)
         while True:
             if await self._dial_all(until):
@@ -340,7 +338,7 @@ class Session:
             timeout_s = max(LEAST_DIAL_S, min(self._options.dial_timeout_s, left_s))
             problem = await self._dial(address, timeout_s)
             if problem is None:
-                # The broker that was reached comes first the next time too.
+                # The next round begins with the broker that was reached.
                 self._addresses.remove(address)
                 self._addresses.insert(0, address)
                 return True
@@ -349,7 +347,7 @@ class Session:
         return False
 
     async def _dial(self, address: Address, timeout_s: float) -> str | None:
-        """Connect to one address; returns what was in the way."""
+        """Connect to one address; returns the problem, or None."""
         hello = Hello("client", self.name, self._clock.now(), f"penstock {__version__}")
         self._lost = self._loop.create_future()
         try:
@@ -364,9 +362,9 @@ class Session:
         except TimeoutError:
             return f"no answer in {timeout_s:.1f} s"
         except OSError as error:
-            # The loop's own text repeats the address; resolvers have numbers of their own, below 0.
+            # The loop's own text repeats the address; errors of the resolver have numbers below 0.
             return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        # Who dials a port of this machine that nobody listens on may, rarely, reach itself.
+        # Dialling a local port without a listener may, rarely, connect the socket to itself.
         return None if _is_broker(connection) else "what answers there is not a broker"
 
     def _end(self, error: PenstockError) -> None:

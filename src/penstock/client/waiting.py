@@ -1,4 +1,4 @@
-"""Waiting with a deadline, and saying what was waited for."""
+"""Waits with a deadline; the error describes the operation that did not complete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class deadline:  # noqa: N801 - it is used like a function, as asyncio.timeout i
     def __init__(
         self, deadline_s: float, describe: Callable[[], str], *, accepted: bool = False
     ) -> None:
-        """``accepted`` becomes that of the error: whether what was waited for goes on."""
+        """``accepted`` is copied to the error: whether the operation continues."""
         self._deadline_s = deadline_s
         self._describe = describe
         self._accepted = accepted

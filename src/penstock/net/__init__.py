@@ -1,1 +1,1 @@
-"""The real world: processes, sockets and disks."""
+"""Runs brokers on real processes, sockets and disks."""

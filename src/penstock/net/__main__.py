@@ -1,4 +1,4 @@
-"""``python -m penstock.net BROKER.toml``: one broker in the foreground.
+"""``python -m penstock.net BROKER.toml``: run one broker in the foreground.
 
 Prints one line of JSON when it listens; logs to standard error.
 """

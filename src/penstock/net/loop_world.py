@@ -1,9 +1,9 @@
-"""The world that an event loop runs in: its clock, its network and its randomness.
+"""The world of an event loop: its clock, its network and its randomness.
 
-Ordinarily that is the machine's clock, TCP and the system's randomness, and nothing is registered
-here.  ``penstock.testing`` registers another world for a loop.  Everything that Penstock runs on
-that loop then reads that world's clock (``WallClock``), dials through its network
-(``net.tcp.transport.connect``) and takes its tokens for unique names (``token_hex``).
+By default these are the machine's clock, TCP and the system's randomness, and nothing is registered
+here.  ``penstock.testing`` registers another world for a loop.  All Penstock code on that loop then
+reads that world's clock (``WallClock``), dials through its network
+(``net.tcp.transport.connect``) and takes tokens for unique names from it (``token_hex``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 
 class LoopWorld(Protocol):
-    """What replaces the machine's clock and network."""
+    """Replaces the machine's clock, network and randomness."""
 
     def now_ns(self) -> int:
         """Nanoseconds since the Unix epoch; never goes backwards."""
@@ -34,7 +34,7 @@ _worlds: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, LoopWorld]] = WeakKe
 
 
 def world_here() -> LoopWorld | None:
-    """The world of the running loop; None for the ordinary one, and outside of a loop."""
+    """The world of the running loop; None if none is registered, and outside of a loop."""
     if not _worlds:
         return None
     try:
@@ -44,13 +44,13 @@ def world_here() -> LoopWorld | None:
 
 
 def token_hex(count_bytes: int) -> str:
-    """A token for a name that must be unique: random, unless the loop's world repeats itself."""
+    """A token for a unique name: random, unless the loop's world provides deterministic ones."""
     world = world_here()
     return secrets.token_hex(count_bytes) if world is None else world.token_hex(count_bytes)
 
 
 def enter_world(loop: asyncio.AbstractEventLoop, world: LoopWorld) -> None:
-    """Let everything that is made on this loop from now on live in another world."""
+    """Make everything that is created on this loop from now on use another world."""
     if loop in _worlds:
         raise RuntimeError("this event loop is in another world already; leave that one first")
     _worlds[loop] = world

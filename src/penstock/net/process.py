@@ -1,8 +1,8 @@
-"""Brokers as processes of their own: started, watched, stopped and killed from a program.
+"""Starts, watches, stops and kills brokers that run as separate processes.
 
-Tests, ``penstock up`` and the scenario runner start brokers with this.  A broker is ready when it
-has printed its one line of JSON; what it logs goes to a file, whose end is quoted when it does not
-come up.
+Tests, ``penstock up`` and the scenario runner start brokers with this module.  A broker is ready
+when it has printed one line of JSON.  It logs to a file; if the broker does not start, the error
+quotes the end of that file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import msgspec
 from penstock.net.broker.serve import Ready
 
 START_TIMEOUT_S: Final = 60.0
-"""Recovery of a large log takes its time on a busy machine; a broker that hangs takes longer."""
+"""Long enough for the recovery of a large log on a busy machine; a broker that hangs exceeds it."""
 
 STOP_TIMEOUT_S: Final = 30.0
 """A stopping broker waits 10 s for its disk and 5 s for its peers."""
@@ -37,19 +37,19 @@ SERVE_COMMAND: Final = (sys.executable, "-m", "penstock.net")
 
 FIRST_PORT: Final = 12_000
 PORTS: Final = 20_000
-"""Below those that kernels give to outgoing connections (Linux: from 32,768 on), any of which may
-be somebody's again by the time that a broker wants to listen on it.  Chosen at random, so that
-several programs that look for ports at once seldom find the same."""
+"""The range is below the ports that kernels give to outgoing connections (Linux: from 32,768 on),
+any of which another process may take before the broker listens on it.  A port is chosen at random,
+so that several programs that look for ports at the same time rarely find the same one."""
 
 PORT_TRIES: Final = 100
 
 
 class BrokerFailed(RuntimeError):
-    """A broker process did not come up or did not stop; the message quotes its log."""
+    """A broker process did not start or did not stop; the message quotes its log."""
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nobody uses at present; neighbours must know each other's beforehand."""
+    """Find a port that is not in use; neighbours must know each other's ports beforehand."""
     for _ in range(PORT_TRIES):
         port = FIRST_PORT + secrets.randbelow(PORTS)
         try:
@@ -63,12 +63,12 @@ def free_port(host: str = "127.0.0.1") -> int:
 
 
 class BrokerProcess:
-    """One broker, running or not; a ``with`` block ends with it stopped."""
+    """One broker process, running or not; a ``with`` block stops it at its end."""
 
     def __init__(
         self, config_path: Path, log_path: Path, command: Sequence[str] = SERVE_COMMAND
     ) -> None:
-        """``command`` is what to run, before the path of the configuration."""
+        """``command`` is the command line without its last argument, the configuration's path."""
         self.config_path = config_path
         self.log_path = log_path
         self.ready: Ready | None = None
@@ -77,12 +77,11 @@ class BrokerProcess:
 
     @property
     def running(self) -> bool:
-        """Whether the process exists."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where the broker listens."""
+        """The host and port at which the broker listens."""
         if self.ready is None:
             raise BrokerFailed(f"{self.config_path}: the broker was never started")
         return self.ready.host, self.ready.port
@@ -93,7 +92,7 @@ class BrokerProcess:
         return self.wait_ready(timeout_s)
 
     def launch(self) -> None:
-        """Start the broker without waiting; several that are to run together come up together."""
+        """Start the broker without waiting, so that several brokers can start in parallel."""
         if self.running:
             raise BrokerFailed(f"{self.config_path}: the broker runs already")
         with self.log_path.open("ab") as log:
@@ -102,12 +101,12 @@ class BrokerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                # Ctrl-C at a terminal is for whoever started the broker, and who will stop it.
+                # Ctrl-C at a terminal goes only to the parent process, which stops the broker.
                 start_new_session=True,
             )
 
     def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> Ready:
-        """Wait until a broker that was launched listens."""
+        """Wait until a launched broker listens."""
         assert self._process is not None, "launch the broker first"
         line = self._first_line(self._process, timeout_s)
         try:
@@ -121,7 +120,7 @@ class BrokerProcess:
         return self.ready
 
     def terminate(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Let the broker stop in good order."""
+        """Shut the broker down cleanly (SIGTERM) and wait until it has ended."""
         if self._process is None:
             return
         self._process.terminate()
@@ -140,19 +139,18 @@ class BrokerProcess:
             )
 
     def kill(self) -> None:
-        """End the broker at once, as a crash would (``kill -9``)."""
+        """End the broker immediately, like a crash (``kill -9``)."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._forget()
 
     def restart(self, timeout_s: float = START_TIMEOUT_S) -> Ready:
-        """Stop in good order and start again."""
+        """Shut the broker down cleanly and start it again."""
         self.terminate()
         return self.start(timeout_s)
 
     def __enter__(self) -> Self:
-        """Start."""
         self.start()
         return self
 
@@ -162,7 +160,7 @@ class BrokerProcess:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop, whatever happened; kill if the block failed, so that nothing hides its error."""
+        """Stop the broker; kill it if the block failed, so that its error is not hidden."""
         if error is None:
             self.terminate()
         else:
@@ -176,7 +174,7 @@ class BrokerProcess:
 
     @staticmethod
     def _first_line(process: subprocess.Popen[bytes], timeout_s: float) -> bytes:
-        """What the broker prints first; nothing if it ends or takes too long."""
+        """The first line that the broker prints; empty if it ends or takes too long."""
         assert process.stdout is not None
         descriptor = process.stdout.fileno()
         deadline = time.monotonic() + timeout_s

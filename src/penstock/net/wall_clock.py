@@ -2,11 +2,11 @@
 
 1. It starts at the time of day, or later if the process must not repeat an instant that an earlier
    run has used.
-2. From then on it advances with the machine's monotonic clock, so that a step of the time of day
-   neither halts a stream nor fires every timer at once.
+2. It then advances with the machine's monotonic clock, so that a step of the time of day neither
+   stops a stream nor fires all timers at once.
 3. It never goes backwards.
-4. One that is made on an event loop with a world of its own (``net.loop_world``) reads that world's
-   clock instead of the machine's.
+4. A clock that is created on an event loop with a registered world (``net.loop_world``) reads that
+   world's clock instead of the machine's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class WallClock:
     __slots__ = ("_offset_ns",)
 
     def __new__(cls, not_before: Instant = 0) -> WallClock:
-        """Another class for another world, so that the ordinary ``now`` is one call and one sum."""
+        """Use another class in another world, so that the usual ``now`` is one call and one sum."""
         return object.__new__(WallClock if world_here() is None else _WorldClock)
 
     def __init__(self, not_before: Instant = 0) -> None:
@@ -32,7 +32,7 @@ class WallClock:
 
     @property
     def ahead_ns(self) -> Duration:
-        """By how much it is ahead of the time of day; negative if it is behind."""
+        """How far the clock is ahead of the time of day; negative if it is behind."""
         return self.now() - time.time_ns()
 
     def now(self) -> Instant:
@@ -41,7 +41,7 @@ class WallClock:
 
 
 class _WorldClock(WallClock):
-    """The clock of another world, which need not be that of this machine."""
+    """The clock of a registered world, which may differ from this machine's clock."""
 
     __slots__ = ("_now_ns",)
 

@@ -1,12 +1,12 @@
-"""What waits to be sent on a link without any promise: a first-in first-out queue of few messages.
+"""The best-effort queue of a link: a short first-in first-out queue.
 
-1. The queue holds at most ``limit_messages``.  A message that finds it full is dropped, and nobody
-   is told: best effort means that the sender finds out by itself or not at all.
-2. The bound counts messages and is small: a long queue delays everybody and loses as much as a
+1. The queue holds at most ``limit_messages``.  A message that arrives at a full queue is dropped
+   without notice: with best effort the sender detects a loss by itself or not at all.
+2. The bound counts messages and is small: a long queue delays all messages and loses as many as a
    short one once it is full.
 
-Pure bookkeeping: the simulator queues messages with their modelled size, the network world encoded
-ones with their real size.
+Pure bookkeeping: the simulator queues messages with their modelled size, the network queues encoded
+messages with their real size.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Final, Generic, TypeVar
 Item = TypeVar("Item")
 
 LIMIT_MESSAGES: Final = 45
-"""Where the experiments of the content-aware paper are reproduced (docs/papers/content-aware.md):
-a tenth of a second of 280-byte messages at 1 Mbps."""
+"""The value that reproduces the experiments of the content-aware paper
+(docs/papers/content-aware.md): a tenth of a second of 280-byte messages at 1 Mbps."""
 
 
 class DropTail(Generic[Item]):
@@ -27,7 +27,6 @@ class DropTail(Generic[Item]):
     __slots__ = ("_items", "_limit_messages", "dropped_messages", "high_water_messages")
 
     def __init__(self, limit_messages: int = LIMIT_MESSAGES) -> None:
-        """Nothing waits."""
         if limit_messages < 1:
             raise ValueError(f"a queue of {limit_messages} messages; it must hold at least 1")
         self._items: deque[tuple[Item, int]] = deque()
@@ -36,7 +35,6 @@ class DropTail(Generic[Item]):
         self.high_water_messages = 0
 
     def __len__(self) -> int:
-        """How many messages wait."""
         return len(self._items)
 
     def offer(self, item: Item, size_bytes: int) -> bool:
@@ -50,15 +48,15 @@ class DropTail(Generic[Item]):
         return True
 
     def next_size_bytes(self) -> int:
-        """The size of the message that ``take`` would give; raises ``IndexError`` if none waits."""
+        """The size of the message that ``take`` would return; raises ``IndexError`` if empty."""
         return self._items[0][1]
 
     def take(self) -> tuple[Item, int]:
-        """The oldest message and its size; raises ``IndexError`` if none waits."""
+        """Remove the oldest message and return it with its size; raises ``IndexError`` if empty."""
         return self._items.popleft()
 
     def flush(self) -> int:
-        """Throw everything away; returns how many messages that were."""
+        """Discard all messages; returns their number."""
         count = len(self._items)
         self._items.clear()
         return count

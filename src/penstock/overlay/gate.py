@@ -1,12 +1,12 @@
-"""What the types of messages cannot say: whether a selector is one, an interval not empty, and
-rows as they should be.
+"""Checks what the types of messages cannot express: that selectors are valid, intervals are not
+empty, and rows are well-formed.
 
-Both worlds pass everything that a neighbour or a client sends through here before a machine hears
-it.  Which fields are meant follows from their types (the marks in ``core/limits.py``), so that a
-new message needs no entry here.
+The network and the simulator check every message of a neighbour or a client here before a machine
+receives it.  The fields to check follow from their types (the marks in ``core/limits.py``), so that
+a new message needs no entry here.
 
-An honest broker sends selectors in their canonical form, so one that is not is a breach, too: the
-tables of a broker count selectors by their text.
+An honest broker sends selectors in their canonical form, so any other form is a breach of protocol
+too: a broker's tables count selectors by their text.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from penstock.core.limits import FILTER_MARK, INTERVAL_MARK, LIVE_FILTER, ROWS_M
 from penstock.core.message import Message
 
 Check: TypeAlias = Callable[[Any], str]
-"""What is wrong with a value, or nothing."""
+"""Returns the problem of a value, or an empty string."""
 
 
 def objection(message: Message) -> str:
-    """Why a message must not reach a machine, with the field; empty if it may."""
+    """Why a message must not reach a machine, naming the field; empty if it is valid."""
     checks = _checks(type(message))
     for name, check in checks:
         problem = check(getattr(message, name))
@@ -42,7 +42,7 @@ def objection(message: Message) -> str:
 
 @cache
 def _checks(kind: type[msgspec.Struct]) -> tuple[tuple[str, Check], ...]:
-    """The fields of a type that need more than their type."""
+    """The fields of a message type that need checks beyond their types."""
     described = inspect.type_info(kind)
     assert isinstance(described, inspect.StructType)
     found = ((field.name, _check_of(field.type)) for field in described.fields)
@@ -73,7 +73,7 @@ def _every(check: Check | None) -> Check | None:
 
 
 def _optional(types: tuple[inspect.Type, ...]) -> Check | None:
-    """A marked value, or None."""
+    """The check of an optional value; None passes."""
     check = next((found for each in types if (found := _check_of(each))), None)
     if check is not None:
         return lambda value: "" if value is None else check(value)
@@ -105,9 +105,9 @@ def _rows_problem(rows: Batch | Frame) -> str:
 
 
 def _damage(rows: Batch | Frame) -> str:
-    """What is wrong with rows that nobody has read yet; a machine would raise when it reads them.
+    """The problem of rows that were not read before; a machine would raise when it reads them.
 
-    Where it is compiled it takes a few microseconds for a batch, whatever its rows.
+    With the compiled code this takes a few microseconds for a batch of any size.
     """
     batch = rows if isinstance(rows, Batch) else rows.batch
     if batch is NO_ROWS or batch.extent() is not None:

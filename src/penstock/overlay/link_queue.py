@@ -1,19 +1,19 @@
-"""What waits to be sent on a link: two priorities, each with a bound.
+"""The output queue of a link: two priorities, each with a bound.
 
-1. Control goes before data, always; control keeps the order of arrival.  Data belongs to flows,
+1. Control messages always precede data; control keeps the order of arrival.  Data belongs to flows,
    which take turns: each may send ``QUANTUM_BYTES`` in its turn (deficit round-robin), so a flow
-   that floods the link delays itself and not the others.  Within a flow the order is kept.  A
-   queue that is not fair treats all data as one flow.
-2. The data queue holds at most ``data_limit_bytes``.  A message that does not fit is dropped, the
-   newest first, because the older ones are what the other end needs next; the guaranteed service
-   notices the gap and asks again.  Into an empty queue a message of any size fits, or a large one
-   could never pass.
-3. The control queue has a bound too, far above any honest need.  Control messages are not asked
-   for again, so a link that overflows it must be ended and set up anew by its owner.
-4. When a link goes down everything that waited on it is gone.
+   that floods the link delays itself and not the others.  Order is kept within a flow.  A queue
+   that is not fair treats all data as one flow.
+2. The data queue holds at most ``data_limit_bytes``.  A new message that does not fit is dropped,
+   because the receiver needs the older ones first; the guaranteed service detects the gap and
+   requests the data again.  An empty queue accepts a message of any size, because a large one could
+   never pass otherwise.
+3. The control queue has a bound too, far above any honest need.  Control messages are not requested
+   again, so the owner must end and re-establish a link whose control queue overflows.
+4. When a link goes down, all its queued messages are lost.
 
-Pure bookkeeping: the simulator queues messages with their modelled size, the network world encoded
-messages with their real one.
+Pure bookkeeping: the simulator queues messages with their modelled size, the network queues encoded
+messages with their real size.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ Item = TypeVar("Item")
 
 CONTROL: Final = Priority.CONTROL
 DATA: Final = Priority.DATA
-"""Looked up once: a member of an enumeration is found through its class, for every message."""
+"""Module constants, because the lookup of an enumeration member costs time for every message."""
 
 DATA_LIMIT_BYTES: Final = 5_000_000
-"""The output queues of the Gryphon experiments (Pietzuch and Bhola, Section 5)."""
+"""The size of the output queues in the Gryphon experiments (Pietzuch and Bhola, Section 5)."""
 
 QUANTUM_BYTES: Final = 1500
-"""What a flow may send in one turn: an Ethernet frame, as is usual for deficit round-robin."""
+"""The bytes of a flow in one turn: an Ethernet frame, as is usual for deficit round-robin."""
 
 CONTROL_LIMIT_BYTES: Final = 16 << 20
-"""Three times the data: a hundred thousand control messages of the usual size."""
+"""Three times the limit for data: a hundred thousand control messages of the usual size."""
 
 
 class LinkQueue(Generic[Item]):
@@ -71,7 +71,7 @@ class LinkQueue(Generic[Item]):
         control_limit_bytes: int = CONTROL_LIMIT_BYTES,
         fair: bool = False,
     ) -> None:
-        """Nothing waits; ``fair`` lets flows take turns."""
+        """With ``fair``, flows take turns."""
         self._fair = fair
         self._data_limit_bytes = data_limit_bytes
         self._control_limit_bytes = control_limit_bytes
@@ -90,12 +90,10 @@ class LinkQueue(Generic[Item]):
         self._flushed_messages = 0
 
     def __len__(self) -> int:
-        """How many messages wait."""
         return len(self._control) + sum(map(len, self._data.values()))
 
     @property
     def queued_bytes(self) -> int:
-        """How much waits."""
         return self._control_bytes + self._data_bytes
 
     def offer(self, item: Item, size_bytes: int, priority: Priority, flow: str = "") -> bool:
@@ -115,7 +113,7 @@ class LinkQueue(Generic[Item]):
     def _append(self, item: Item, size_bytes: int, flow: str) -> None:
         queue = self._data.get(flow)
         if queue is None:
-            # A link that is seldom busy makes its one flow anew for every message that waits.
+            # A mostly idle link creates its only flow again for every queued message.
             queue = self._spare
             if queue is None:
                 queue = deque()
@@ -128,15 +126,15 @@ class LinkQueue(Generic[Item]):
         self._data_bytes += size_bytes
 
     def _next_of_flows(self) -> tuple[Item, int]:
-        """The first message of the flow whose turn it is; a flow that has none left is gone."""
+        """Take the first message of the flow that has the turn; remove the flow if it is empty."""
         while True:
             flow = self._turns[0]
             queue = self._data[flow]
             size_bytes = queue[0][1]
             if len(self._turns) == 1 or size_bytes <= self._turn:
                 break
-            # What is left of a turn is not kept: messages of one link are of similar sizes, and a
-            # message larger than a turn must pass all the same.
+            # The rest of a turn is not carried over: messages of one link have similar sizes, and
+            # a message larger than a turn must still pass.
             self._turns.rotate(-1)
             self._turn = max(QUANTUM_BYTES, self._data[self._turns[0]][0][1])
         self._turn -= size_bytes
@@ -154,13 +152,13 @@ class LinkQueue(Generic[Item]):
         return False
 
     def next_priority(self) -> Priority | None:
-        """The priority of the message that ``take`` would give; None if nothing waits."""
+        """The priority of the message that ``take`` would return; None if the queue is empty."""
         if self._control:
             return CONTROL
         return DATA if self._data else None
 
     def take(self) -> tuple[Item, int]:
-        """The message to send next, with its size; raises ``IndexError`` if nothing waits."""
+        """Remove the next message and return it with its size; raises ``IndexError`` if empty."""
         if self._control:
             taken = self._control.popleft()
             self._control_bytes -= taken[1]
@@ -172,7 +170,7 @@ class LinkQueue(Generic[Item]):
         return taken
 
     def flush(self) -> int:
-        """Throw away everything that waits; returns how many messages that were."""
+        """Discard all queued messages; returns their number."""
         count = len(self)
         self._control.clear()
         self._data.clear()
@@ -182,7 +180,6 @@ class LinkQueue(Generic[Item]):
         return count
 
     def statistics(self) -> LinkStatistics:
-        """The counts as they stand."""
         return LinkStatistics(
             queued_bytes=self.queued_bytes,
             queued_messages=len(self),

@@ -1,6 +1,6 @@
 """The counts of a link's queue (penstock.overlay.link_queue).
 
-They stand in a module of their own because a compiled module holds no msgspec structs.
+They have a module of their own because a compiled module cannot contain msgspec structs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import msgspec
 
 
 class LinkStatistics(msgspec.Struct, frozen=True):
-    """What a queue has seen since it was made; ``high_water_bytes`` is the most that waited."""
+    """Counts since the queue's creation; ``high_water_bytes`` is the largest queue so far."""
 
     queued_bytes: int
     queued_messages: int

@@ -1,4 +1,4 @@
-"""What brokers say to each other about the overlay itself."""
+"""The messages of the overlay itself: link state, connections, operators and datagrams."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from penstock.core.message import (
 )
 
 NAME_TAKEN: Final = "name-taken"
-"""Goodbye to a broker whose name another broker has that is connected here."""
+"""The Goodbye code for a broker whose name a connected broker already uses."""
 
 
 class LinkState(BrokerMessage, frozen=True):
-    """A broker's own account of its links and pubends.
+    """A broker's description of its own links and pubends.
 
     A later ``(incarnation, sequence)`` replaces an earlier one.  The incarnation is the instant at
     which the broker was started.
@@ -50,7 +50,7 @@ class LinkState(BrokerMessage, frozen=True):
 
 
 class Hello(ConnectionMessage, frozen=True):
-    """The first message in each direction of every connection: who is speaking.
+    """The first message in each direction of every connection; identifies the sender.
 
     ``role`` is "broker" or "client".  A broker's ``identity`` belongs to its data directory: two
     brokers of one name and different identities are not the same broker.
@@ -66,8 +66,8 @@ class Hello(ConnectionMessage, frozen=True):
 class Goodbye(ConnectionMessage, frozen=True):
     """The last message before a connection is closed on purpose, with the reason.
 
-    ``code`` is for programs, where one has to act on the reason (``NAME_TAKEN``), and ``subject``
-    names what it is about, if that is not the connection itself.
+    ``code`` is set where a program has to act on the reason (``NAME_TAKEN``), and ``subject`` names
+    its subject, if that is not the connection itself.
     """
 
     reason: Text
@@ -76,23 +76,23 @@ class Goodbye(ConnectionMessage, frozen=True):
 
 
 class Heartbeat(ConnectionMessage, frozen=True):
-    """Nothing but a sign of life."""
+    """Sent on an idle connection to show that the sender is alive."""
 
 
 class StatusRequest(Request, frozen=True):
-    """Asks a broker how it is."""
+    """Asks a broker for its status."""
 
     answer: ClassVar[str] = "Status"
 
 
 class Status(Answer, frozen=True):
-    """A broker's account of itself, as JSON (docs/reference/status.md)."""
+    """The status document of a broker, as JSON (docs/reference/status.md)."""
 
     document: Document = b""
 
 
 class LinkControl(Request, frozen=True):
-    """An operator changes a link while it runs: its bandwidth (0 is unlimited), or cuts it."""
+    """An operator changes the bandwidth of a running link (0 is unlimited), or cuts the link."""
 
     answer: ClassVar[str] = "LinkControlled"
     right: ClassVar[Right] = Right.ADMINISTER
@@ -102,7 +102,7 @@ class LinkControl(Request, frozen=True):
     cut: bool
 
     def refused(self, reason: str) -> LinkControlled:
-        """The link is as it was."""
+        """Answer that the link was not changed."""
         reply: LinkControlled = self.answered(self.link, problem=reason)
         return reply
 
@@ -117,11 +117,11 @@ class LinkControlled(Answer, frozen=True):
 
 
 class DatagramSocketRequest(ClientRequest, frozen=True):
-    """A client asks where to send datagrams."""
+    """A client asks for the broker's UDP port."""
 
 
 class DatagramSocketOffer(ClientReply, frozen=True):
-    """The broker's port, and the secret by which the client makes its own address known."""
+    """The broker's UDP port, and the secret with which the client proves its own address."""
 
     role: ClassVar[str] = DATAGRAMS
 
@@ -130,13 +130,13 @@ class DatagramSocketOffer(ClientReply, frozen=True):
 
 
 class DatagramPort(BrokerMessage, frozen=True):
-    """Where a broker's neighbour sends datagrams: a port at the address of the connection."""
+    """A broker's UDP port for its neighbour's datagrams, at the host of the connection."""
 
     port: PortNumber
 
 
 class BindAddress(UdpMessage, frozen=True):
-    """A client's first datagram: its source address is where the client's datagrams go."""
+    """A client's first datagram: the broker sends the client's datagrams to its source address."""
 
     secret: Secret
 

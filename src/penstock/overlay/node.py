@@ -1,4 +1,4 @@
-"""A broker: the overlay and the services on it, composed into one machine."""
+"""The machine of a broker, composed of the overlay and the services."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ from penstock.services.description import ServiceDescription
 from penstock.services.registry import broker_services
 
 SETTLE_WITHIN: Duration = 2 * SECOND
-"""After its start a broker waits so long for its neighbours before it goes on without them."""
+"""How long a starting broker waits for its neighbours before it continues without them."""
 
 
 LISTED_NAMES = 20
-"""How many names of one kind an answer lists that does not know the name asked for."""
+"""How many known names of one kind the answer to a request with an unknown name lists."""
 
 
 class NodeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a broker is, apart from the addresses and disks that a world gives it."""
+    """The configuration of a broker, without the addresses and disks of its environment."""
 
     name: str
     neighbours: dict[str, int] = msgspec.field(default_factory=dict)
     """The brokers that it may be linked to, with the cost of the link."""
 
     settings: tuple[Any, ...] = ()
-    """What services are told: a settings struct of each service that is not at its defaults."""
+    """One settings struct for each service whose settings differ from the defaults."""
 
     own_streams: tuple[str, ...] = ()
     """Streams on which the broker itself publishes."""
@@ -71,7 +71,7 @@ def node_config(
     trace_interval_ns: Duration = SECOND,
     **keys: Any,
 ) -> NodeConfig:
-    """A configuration from the fields of the services' settings, each by its own name."""
+    """Build a configuration from the fields of the services' settings, as keywords."""
     settings = []
     for service in broker_services():
         own = [key for key in getattr(service.settings, "__struct_fields__", ()) if key in keys]
@@ -85,7 +85,7 @@ def node_config(
 
 
 NOBODY = LinkState("", 0, 0, {}, ())
-"""Stands for a neighbour that was never heard."""
+"""The link state of a neighbour that has not sent one."""
 
 
 class BrokerNode:
@@ -99,7 +99,7 @@ class BrokerNode:
         logs: Mapping[str, tuple[Tick, Tick, int]],
         now: Instant,
     ) -> None:
-        """``saved`` and ``logs`` are what was found on the disk."""
+        """``saved`` and ``logs`` were recovered from the disk."""
         self.config = config
         self.name = config.name
         self._incarnation = now
@@ -144,12 +144,12 @@ class BrokerNode:
         }
 
     def start(self, *, now: Instant) -> list[Effect]:
-        """What the broker does before it hears anything."""
+        """The effects of the broker's start, before its first fact."""
         started = [effect for service in self._by_number for effect in service.start()]
         return [*started, *self._describe_itself(now), *self._settle(now)]
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
-        """Take one fact in and give the orders that follow from it."""
+        """Process one fact and return the resulting effects."""
         if isinstance(fact, Received):
             if isinstance(fact.message, LinkState):
                 self._touched = self._every_service
@@ -189,7 +189,7 @@ class BrokerNode:
         return f"broker {self.name!r} knows no {name!r}: {'; '.join(listed) or 'it has no names'}"
 
     def _received_together(self, fact: ReceivedTogether, now: Instant) -> list[Effect]:
-        """Messages of one service after another, as they stand in the datagrams."""
+        """Pass runs of messages of one service to that service, in the order of the datagrams."""
         messages = fact.messages
         if len(set(map(type, messages))) == 1:
             # The rule: what arrives at once is of one type.
@@ -203,7 +203,7 @@ class BrokerNode:
         ]
 
     def _service(self, number: int) -> Service:
-        """The service that a fact is for, whose deadline may be another one afterwards."""
+        """The service that handles a fact; its deadline is read again afterwards."""
         self._touched |= 1 << number
         return self._by_number[number]
 
@@ -255,7 +255,7 @@ class BrokerNode:
         return [*self._flood(state, link), *self._recompute(now), *self._settle(now)]
 
     def _settle(self, now: Instant) -> list[Effect]:
-        """Tell the services, once, when every neighbour was heard or has had its time."""
+        """Notify the services once, when all neighbours are linked or the time is over."""
         if self._settle_at is None:
             return []
         states = [self._database.get(name) or NOBODY for name in self.config.neighbours]
@@ -288,7 +288,7 @@ class BrokerNode:
         return out
 
     def next_deadline(self) -> Instant | None:
-        """The earliest thing that time alone brings about."""
+        """The earliest deadline of the broker and its services."""
         first = earliest(self._trace_at, self._settle_at)
         due = self._due
         if self._touched:
@@ -302,7 +302,7 @@ class BrokerNode:
         return first
 
     def problems(self, now: Instant) -> list[str]:
-        """What an operator should know, in whole sentences."""
+        """Problems that an operator should know, as sentences."""
         said = [problem for each in self._by_number for problem in each.problems(now)]
         if self._rival_started_at is not None:
             said.append(
@@ -313,7 +313,7 @@ class BrokerNode:
         return said
 
     def clock_measured(self, ahead_ns: Duration) -> None:
-        """How far the broker's clock is ahead of the time of day."""
+        """Tell the services how far the broker's clock is ahead of the time of day."""
         for service in self._by_number:
             service.clock_measured(ahead_ns)
 
@@ -323,17 +323,16 @@ class BrokerNode:
         return number is not None and self._by_number[number].owns(session, message)
 
     def status(self, now: Instant) -> dict[str, Any]:
-        """What each service says of itself."""
+        """The status of each service."""
         return {name: service.status(now) for name, service in self.services.items()}
 
     def check_invariants(self) -> None:
-        """Every part is in a possible state."""
         for service in self._by_number:
             service.check_invariants()
 
 
 def _settings_of(config: NodeConfig, service: ServiceDescription) -> Any:
-    """The settings of a service: as given, or none of what its table could say."""
+    """The settings of a service: as configured, or the defaults."""
     kind = service.settings
     if kind is None:
         return None

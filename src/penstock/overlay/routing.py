@@ -1,9 +1,9 @@
 """Link state and shortest-path trees.
 
-1. Every broker floods its own account of its links; the latest account of each broker counts.
-2. A link exists when both of its ends say so; its cost is the larger of the two.
-3. For each source every broker computes the same tree: shortest distance from the source, among
-   equals the parent whose name comes first.  Nothing about trees is ever sent.
+1. Every broker floods its own link state; the latest state of each broker is used.
+2. A link exists when both of its ends report it; its cost is the larger of the two reported.
+3. For each source every broker computes the same tree: shortest distance from the source; of
+   several equal parents, the one with the smallest name.  Trees are never sent.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from penstock.overlay.messages import LinkState
 
 
 class LinkStateDatabase:
-    """The latest account of every broker."""
+    """The latest link state of every broker."""
 
     def __init__(self) -> None:
-        """Nobody is known."""
         self._states: dict[str, LinkState] = {}
         self._parents: dict[str, dict[str, str]] = {}
 
     def learn(self, state: LinkState) -> bool:
-        """Take an account in; False if it was known or is outdated."""
+        """Store a link state; False if it was known or is outdated."""
         known = self._states.get(state.broker)
         if known is not None and (known.incarnation, known.sequence) >= (
             state.incarnation,
@@ -35,27 +34,27 @@ class LinkStateDatabase:
         return True
 
     def states(self) -> list[LinkState]:
-        """All accounts, in order of name."""
+        """All link states, in order of name."""
         return [self._states[name] for name in sorted(self._states)]
 
     def get(self, broker: str) -> LinkState | None:
-        """One broker's account."""
+        """The link state of one broker."""
         return self._states.get(broker)
 
     def incarnation(self, broker: str) -> int:
-        """The latest incarnation of a broker; 0 if it was never heard."""
+        """The latest incarnation of a broker; 0 if the broker is unknown."""
         state = self._states.get(broker)
         return 0 if state is None else state.incarnation
 
     def parents(self, root: str) -> dict[str, str]:
-        """The tree of one root, computed when it is asked for and kept until something changes."""
+        """The tree of one root, computed on first use and cached until a link state changes."""
         parents = self._parents.get(root)
         if parents is None:
             parents = self._parents[root] = parents_from(root, self.links())
         return parents
 
     def links(self) -> dict[str, dict[str, int]]:
-        """The links on which both ends agree, with their cost."""
+        """The links that both ends report, with their cost."""
         agreed: dict[str, dict[str, int]] = {name: {} for name in sorted(self._states)}
         for name in agreed:
             for neighbour, cost in sorted(self._states[name].neighbours.items()):
@@ -78,7 +77,7 @@ def parents_from(root: str, links: dict[str, dict[str, int]]) -> dict[str, str]:
         done.add(name)
         for neighbour, cost in links.get(name, {}).items():
             if neighbour in done:
-                # Also whatever a cost of nothing or less, which a stranger may claim, would change.
+                # Also protects against costs of 0 or less, which a faulty broker may report.
                 continue
             through = at + cost
             best = distance.get(neighbour)
@@ -107,7 +106,7 @@ def trees_of(broker: str, database: LinkStateDatabase) -> dict[str, Tree]:
 
 
 def next_hops_of(broker: str, database: LinkStateDatabase) -> dict[str, str]:
-    """The first link on the shortest way from this broker to every other that it can reach."""
+    """The first link on the shortest path from this broker to every reachable broker."""
     parents = parents_from(broker, database.links())
     hops: dict[str, str] = {}
     for name in parents:

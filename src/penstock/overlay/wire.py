@@ -1,4 +1,4 @@
-"""The vocabulary of the wire, from the messages of the overlay and of every registered service."""
+"""The message types of the wire: those of the overlay and of every registered service."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from penstock.overlay import messages as overlay
 from penstock.services.registry import broker_services
 
 ON_CONNECTIONS = (ConnectionMessage, ClientRequest, ClientReply, BrokerMessage)
-"""The audiences of what travels on a connection."""
+"""The audiences of the messages that are sent on connections."""
 
 
 @cache
 def vocabulary(*audiences: type[Message]) -> tuple[type[Message], ...]:
-    """The message types of these audiences: those of every broker, then each service's."""
+    """The message types of these audiences: first the overlay's, then each service's."""
     kinds = [*messages_in(overlay), *messages_in(why)]
     for service in broker_services():
         kinds += service.messages
@@ -34,7 +34,7 @@ def vocabulary(*audiences: type[Message]) -> tuple[type[Message], ...]:
 
 @cache
 def service_of_message() -> dict[type[Message], int]:
-    """The place among a broker's services of the one that a message is for."""
+    """The index, among a broker's services, of the service that handles each message type."""
     return {
         kind: number
         for number, service in enumerate(broker_services())
@@ -43,15 +43,15 @@ def service_of_message() -> dict[type[Message], int]:
 
 
 def connection_decoder() -> Decoder[Message]:
-    """Reads whatever may arrive on a connection."""
+    """A decoder for all messages that may arrive on a connection."""
     return Decoder(vocabulary(*ON_CONNECTIONS))
 
 
 def datagram_messages() -> tuple[type[Message], ...]:
-    """Whatever may arrive in a datagram at a broker or at one of its clients."""
+    """The message types that a broker or one of its clients may receive in a datagram."""
     return vocabulary(UdpMessage)
 
 
 def log_decoder() -> Decoder[Message]:
-    """Reads what a broker wrote to its logs."""
+    """A decoder for the entries of a broker's logs."""
     return Decoder(vocabulary(LogRecord))

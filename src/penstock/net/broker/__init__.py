@@ -1,1 +1,1 @@
-"""A broker as a process."""
+"""The broker process: event loop, connections, store and configuration."""

@@ -1,7 +1,7 @@
 """A broker's configuration: BROKER.toml as a frozen struct.
 
-Every key is described in docs/reference/broker-config.md.  A key that is not known is refused with
-the nearest one that is, because a misspelt limit that silently does nothing is found out too late.
+Every key is described in docs/reference/broker-config.md.  An unknown key is refused, with the
+nearest known key in the error, because a misspelt limit without effect is discovered too late.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Address(msgspec.Struct, frozen=True):
     port: int
 
     def __str__(self) -> str:
-        """As it stands in a configuration."""
+        """Format the address as in a configuration."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
@@ -56,27 +56,27 @@ class NeighbourConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One link of the overlay, as this end sees it."""
 
     address: str = ""
-    """Where to dial; empty if only the neighbour dials."""
+    """The address to dial; empty if only the neighbour dials."""
 
     cost: Positive = 1
-    """What a path over this link counts in the choice of routes."""
+    """The cost of this link in the choice of routes."""
 
     bandwidth_bytes_per_s: NotNegative = 0
-    """How fast this end sends; 0 means as fast as the network lets it."""
+    """The rate at which this end sends; 0 means as fast as the network allows."""
 
     queue_bytes: Positive = 64 << 20
-    """How much data may wait on this link; more is dropped and asked for again.  Half a second of
-    what a loopback carries: long enough for the congestion control to notice."""
+    """How much data may be queued on this link; more is dropped and requested again.  Half a second
+    of the traffic of a loopback: long enough for the congestion control to notice."""
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a client may ask of this broker."""
+    """Limits on what clients may request from this broker."""
 
     max_sessions: Positive = 10_000
-    """Client connections at once: each costs a receive buffer and an entry in several tables."""
+    """Concurrent client connections: each costs a receive buffer and entries in several tables."""
 
     max_batch_rows: Positive = 65_536
-    """Rows of one publication: far beyond where larger batches gain anything."""
+    """Rows of one publication: far above the size from which larger batches gain nothing."""
 
     max_attributes: Positive = 256
     """Attributes of one message; each is a column that every filter on the way may read."""
@@ -85,56 +85,57 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Length of an attribute's name."""
 
     max_value_bytes: Positive = 65_536
-    """Length of a string or bytes attribute; larger things belong into the payload."""
+    """Length of a string or bytes attribute; larger values belong in the payload."""
 
     max_payload_bytes: Positive = 8 << 20
     """Payload of one message; with its batch it must fit a frame and a segment of the log."""
 
     max_window_bytes: Positive = 16 << 20
-    """The most that a subscription may have under way to its reader."""
+    """The most bytes that a subscription may have in flight to its reader."""
 
     receive_buffers_bytes: Positive = 256 << 20
-    """What incomplete large frames of all connections may take together; the one that was begun
-    first is ended when more is needed.  Four of the largest frames, or 200 usual ones at once."""
+    """Memory for the incomplete large frames of all connections together; when more is needed, the
+    connection with the oldest incomplete frame is ended.  Four of the largest frames, or 200 usual
+    ones at once."""
 
     session_output_bytes: Positive = 64 << 20
-    """The most that may wait for one client; it is disconnected when it lets more pile up."""
+    """The most output that may be queued for one client; a client with more is disconnected."""
 
 
 class TelemetryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the broker measures of itself."""
+    """The broker's measurements of itself."""
 
     interval_s: NotNegativeSeconds = 1.0
     """How often; 0 means never."""
 
     directory: str = ""
-    """Where ``penstock serve`` writes the records as Parquet; empty means nowhere."""
+    """Where ``penstock serve`` writes the records as Parquet; empty means that it writes none."""
 
     publish: bool = False
     """Whether the broker also publishes them, on its own stream ``telemetry@NAME``."""
 
     run: str = ""
-    """What the run is called in what is published; empty means as the broker."""
+    """The name of the run in published records; empty means the broker's name."""
 
 
 class DialConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a neighbour that cannot be reached is tried again."""
+    """The pauses between attempts to dial a neighbour that cannot be reached."""
 
     first_delay_s: PositiveSeconds = 0.1
     """The pause after the first failure; it doubles with each further one."""
 
     longest_delay_s: PositiveSeconds = 5.0
-    """Where the doubling stops: soon enough after a repair, seldom enough for a dead neighbour."""
+    """Upper bound of the pause: reconnects soon after a repair, rarely dials a dead neighbour."""
 
 
 class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything that a broker process is told."""
+    """The whole configuration of a broker process."""
 
     name: str
     data_dir: str
     listen: str = "127.0.0.1:7400"
     datagram_port: Port = 0
-    """Where datagrams are received; 0 means the number of the listening port, if it is free."""
+    """The UDP port for datagrams; 0 means the number of the listening TCP port, if it is free."""
     admin: bool = False
     """Whether links may be controlled from other machines than this one."""
     neighbours: dict[str, NeighbourConfig] = msgspec.field(default_factory=dict)
@@ -143,16 +144,16 @@ class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dial: DialConfig = DialConfig()
     telemetry: TelemetryConfig = TelemetryConfig()
     tables: tuple[Any, ...] = ()
-    """The services' own keys, which stand at the top of the file beside the others: a table struct
-    of each service that differs from its defaults (``ServiceDescription.table``)."""
+    """The services' own keys, which are top-level keys of the file beside the others: one table
+    struct for each service that differs from its defaults (``ServiceDescription.table``)."""
 
     @property
     def listen_address(self) -> Address:
-        """Where to accept connections; port 0 lets the system choose one."""
+        """The address to listen at; port 0 lets the system choose one."""
         return parse_address(self.listen, "listen")
 
     def table(self, kind: type[Table]) -> Table:
-        """A service's own keys; their defaults if nothing was said."""
+        """A service's own keys; their defaults if none are configured."""
         return next((each for each in self.tables if isinstance(each, kind)), kind())
 
     @property
@@ -162,11 +163,11 @@ class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def fair_links(self) -> bool:
-        """Whether the flows of a link take turns on it, as some service wants."""
+        """Whether any service asks for fair queuing of the flows on a link."""
         return any(self.table(each.table).fair_links for each in broker_services() if each.table)
 
     def node_config(self) -> NodeConfig:
-        """What the machine itself needs to know."""
+        """The configuration of the machine."""
         tables = [self.table(each.table) for each in broker_services() if each.table]
         return NodeConfig(
             name=self.name,
@@ -178,7 +179,7 @@ class BrokerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def broker_config(name: str, data_dir: str, **keys: Any) -> BrokerConfig:
-    """A configuration from the keys of BROKER.toml, the services' own among them, as values."""
+    """Build a configuration from the keys of BROKER.toml, including the services' own keys."""
     tables = []
     for service in broker_services():
         if service.table is not None:
@@ -190,7 +191,7 @@ def broker_config(name: str, data_dir: str, **keys: Any) -> BrokerConfig:
 
 
 def parse_address(text: str, key: str) -> Address:
-    """``host:port`` or ``[host]:port``; ``key`` is what to name in an error."""
+    """Parse ``host:port`` or ``[host]:port``; errors name ``key``."""
     host, separator, port = text.rpartition(":")
     if not separator or not port.isdecimal() or int(port) > 65_535:
         raise ConfigError(f'{key}: {text!r} is not an address; write "host:port"')
@@ -205,7 +206,7 @@ def load_config(path: Path) -> BrokerConfig:
 
 
 def parse_config(raw: Mapping[str, Any]) -> BrokerConfig:
-    """Check what a file says; raises ``ConfigError``."""
+    """Check the content of a file; raises ``ConfigError``."""
     with raised_as(ConfigError):
         return _parsed(raw)
 
@@ -225,13 +226,12 @@ def _parsed(raw: Mapping[str, Any]) -> BrokerConfig:
 
 
 def _read(kind: type[Any], raw: Mapping[str, Any]) -> Any:
-    """A service's own keys."""
     keys = {key: raw[key] for key in field_types(kind) if key in raw}
     return read_table(kind, with_names(kind, keys))
 
 
 def _check(config: BrokerConfig) -> None:
-    """What the types alone do not say."""
+    """Check the rules that types cannot express."""
     check_name("name", config.name)
     config.listen_address  # noqa: B018 - reading is what validates
     for name, neighbour in config.neighbours.items():

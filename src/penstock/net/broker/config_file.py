@@ -1,4 +1,4 @@
-"""Writing a configuration to a file, for programs that start brokers."""
+"""Writes a configuration to a file, for programs that start brokers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def write_config(path: Path, config: BrokerConfig) -> None:
-    """Write everything that differs from its default, as TOML that ``load_config`` reads."""
+    """Write all keys that differ from their defaults, as TOML that ``load_config`` reads."""
     path.write_text(dump_config(config), encoding="utf-8")
 
 
 def dump_config(config: BrokerConfig) -> str:
-    """The same as text."""
+    """Return the text that ``write_config`` writes."""
     differing = _differing(config)
     differing.pop("tables", None)
     for table in config.tables:
@@ -52,7 +52,7 @@ def _plain(value: Any) -> Any:
 
 
 def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
-    """A table's own keys first, then the tables inside it, as TOML wants it."""
+    """Yield a table's own keys first, then its subtables, as TOML requires."""
     if path:
         yield f"\n[{'.'.join(map(_key, path))}]"
     for key, value in table.items():
@@ -68,6 +68,6 @@ def _key(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    # JSON's strings, numbers, booleans and arrays are TOML's too, except that TOML wants characters
-    # beyond ASCII as they are, and DEL escaped.
+    # JSON strings, numbers, booleans and arrays are valid TOML too, but TOML requires non-ASCII
+    # characters unescaped and DEL escaped.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

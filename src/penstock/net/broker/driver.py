@@ -1,14 +1,14 @@
 """Runs a broker's machine in real time.
 
-1. Facts are handed to the machine one at a time, in the order in which they came about, together
-   with the present instant; each fact's effects are carried out before the next fact.
-2. A fact that comes about while effects are carried out waits for its turn: the machine is never
-   entered twice.
-3. The machine's next deadline is one timer.  It is set anew only when the deadline moves forward:
-   a timer that fires too early finds nothing due and costs less than one for every message.  The
-   machine is asked for it behind everything that the turn of the event loop sends, once for all.
-4. A machine that raises, or an order that cannot be carried out, ends the driver: the state may be
-   half-changed, so no further fact is handed over and no further order is carried out.
+1. Facts are handed to the machine one at a time, in the order of their occurrence, together with
+   the present instant; each fact's effects are carried out before the next fact.
+2. A fact that occurs while effects are carried out is queued: the machine is never re-entered.
+3. One timer covers the machine's next deadline.  It is rescheduled only when the deadline becomes
+   earlier: a timer that fires too early finds nothing due and costs less than one timer for every
+   message.  The machine is asked for its deadline once per turn of the event loop, after
+   everything that the turn sends.
+4. A machine that raises, or an effect that cannot be carried out, stops the driver: the state may
+   be half-changed, so no further fact is handed over and no further effect is carried out.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ from penstock.net.broker.durability import Durability
 from penstock.net.wall_clock import WallClock
 
 TIMER_GRAIN_S: Final = 0.001
-"""The event loop counts whole milliseconds; waking up before a deadline would be in vain."""
+"""The event loop counts whole milliseconds; a timer that fires before its deadline is useless."""
 
 
 class Peers(Protocol):
-    """The connections that effects go to."""
+    """The connections that receive the machine's effects."""
 
     def send(self, effect: Send) -> None:
-        """Queue a message for a neighbour or a client; one that is gone gets nothing."""
+        """Queue a message for a neighbour or a client; ignored if it is not connected."""
 
     def send_best_effort(self, effect: BestEffort) -> None:
-        """The same as datagrams, without any promise."""
+        """Send messages as datagrams, without any guarantee."""
 
     def close_session(self, effect: CloseSession) -> None:
         """End a client's connection."""
 
     def machine_failed(self, fact: Fact | None, error: Exception) -> None:
-        """The machine raised; the driver has stopped."""
+        """React to an exception of the machine; the driver has stopped."""
 
 
 class Driver:
-    """Feeds one machine and carries out what it orders."""
+    """Feeds facts to one machine and carries out its effects."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Driver:
         peers: Peers,
         on_trace: Callable[[TraceRecord], None],
     ) -> None:
-        """Nothing happens before the first fact."""
+        """Create a driver that is idle until ``start`` or the first fact."""
         self._machine = machine
         self._clock = clock
         self._loop = asyncio.get_running_loop()
@@ -92,14 +92,14 @@ class Driver:
         }
 
     def start(self, effects: Iterable[Effect]) -> None:
-        """Carry out what the machine orders before it has heard anything."""
+        """Carry out the effects that the machine orders before its first fact."""
         self._busy = True
         self._carry_out(effects)
         self._busy = False
         self.feed()
 
     def stop(self) -> None:
-        """Hear nothing more."""
+        """Drop queued facts and accept no further ones."""
         self._stopped = True
         self._facts.clear()
         if self._timer is not None:

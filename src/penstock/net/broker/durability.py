@@ -1,17 +1,18 @@
-"""The machine's orders to the store, and the store's answers as facts.
+"""Carries out the machine's store effects, and turns the store's answers into facts.
 
-1. Appends and state changes of one turn of the loop are ordered together.  Little of it on a quick
-   disk is committed at the end of the turn, here; else it is the store's commit thread that does
-   it, and its word comes back to the event loop.  Both become ``Persisted`` or ``PersistFailed``.
-2. Reads may wait for the disk, so they run on a thread of their own, a few at a time: what was
-   read and not yet handed to the machine is bounded by ``READS_UNDER_WAY`` answers.
-3. What the store refuses at once (overload, too large a record) fails in the same way as what it
-   refuses later, never inside the call that gave the order.
-4. Between two reads for those who read the past the loop has a moment to sleep.  A thread that
-   never sleeps is made to wait by the scheduler when others have work, and so is live traffic.
-5. What is damaged is answered as lost.  A read that fails in another way (no file descriptor is
-   left, for instance) is answered after a pause, as one that got nowhere: whoever asked will ask
-   again, and the log of the broker says why meanwhile.
+1. Appends and state changes of one turn of the loop are committed together.  A small amount on a
+   fast disk is committed on the event loop at the end of the turn; otherwise the store's commit
+   thread commits it and reports back to the event loop.  Both become ``Persisted`` or
+   ``PersistFailed``.
+2. Reads may wait for the disk, so they run on a thread of their own, a few at a time: results that
+   are not yet handed to the machine are bounded by ``READS_UNDER_WAY``.
+3. An order that the store refuses immediately (overload, too large a record) fails in the same way
+   as one that it refuses later, never inside the call that gave the order.
+4. Between two reads of catch-up data the loop sleeps briefly.  The scheduler delays a thread that
+   never sleeps when other threads have work, and live traffic would be delayed with it.
+5. Damaged entries are reported as lost.  A read that fails in another way (no file descriptor is
+   left, for instance) is answered after a pause with no entries: the requester will read again,
+   and the broker's log holds the cause.
 """
 
 from __future__ import annotations
@@ -46,25 +47,24 @@ from penstock.store.log_bounds import recovered_logs
 logger = logging.getLogger(__name__)
 
 READS_UNDER_WAY: Final = 4
-"""One that is read, one that is handed over, and two so that neither side waits for the other."""
+"""One being read, one being handed over, and two more so that neither side waits for the other."""
 
 PAST_PAUSE_S: Final = 0.001
-"""The shortest sleep of an event loop; most of it passes while what was read before is sent."""
+"""The shortest sleep of an event loop; most of it overlaps with sending the previous result."""
 
 MOST_UNANSWERED: Final = 8192
-"""Orders of the machine that it has not heard of: each takes half a kilobyte beside its own bytes,
-and some 50 µs to be answered, so that the answers of all of them hold the loop up for half a
-second."""
+"""The most orders of the machine that are not answered: each takes half a kilobyte beside its own
+bytes, and some 50 µs to answer, so that answering all of them blocks the loop for half a second."""
 
 FAILED_READ_PAUSE_S: Final = 1.0
-"""A damaged file does not mend itself: once a second is often enough, and keeps the log legible."""
+"""A damaged file does not repair itself: one retry a second suffices and keeps the log readable."""
 
 
 class Durability:
     """One broker's store, driven from the event loop."""
 
     def __init__(self, on_facts: Callable[[list[Fact]], None]) -> None:
-        """``on_facts`` hears the store's answers, on the event loop."""
+        """``on_facts`` receives the store's answers, on the event loop."""
         self._loop = asyncio.get_running_loop()
         self._on_facts = on_facts
         self._opened: DiskStore | None = None
@@ -79,7 +79,7 @@ class Durability:
         self._unanswered = 0
 
     async def open(self, directory: Path, options: StoreOptions) -> None:
-        """Open the store, recovering what an earlier run left; raises ``StoreError``."""
+        """Open the store and recover the data of earlier runs; raises ``StoreError``."""
         self._opened = await self._loop.run_in_executor(
             self._reader, DiskStore, directory, self._commit_thread_reports, options
         )
@@ -90,16 +90,16 @@ class Durability:
         return self._opened
 
     async def close(self) -> None:
-        """Commit what was ordered, and let go."""
+        """Commit all pending orders and close the store."""
         if self._opened is not None:
             await self._loop.run_in_executor(self._reader, self._opened.close)
             self._opened = None
         self._reader.shutdown(wait=False)
 
-    # -- what was found ---------------------------------------------------------------------
+    # -- recovered state --------------------------------------------------------------------
 
     def saved(self) -> dict[str, bytes]:
-        """The named values."""
+        """The saved named values."""
         return self._store.load_state()
 
     def logs(self) -> dict[str, tuple[Tick, Tick, int]]:
@@ -107,7 +107,7 @@ class Durability:
         return recovered_logs(self._store)
 
     def problems(self) -> list[str]:
-        """What is wrong with the store, in whole sentences."""
+        """Problems of the store, as sentences."""
         return [
             f"log {name!r} is damaged: "
             + ", ".join(f"[{low}, {high})" for low, high in lost)
@@ -117,10 +117,10 @@ class Durability:
 
     @property
     def load(self) -> float:
-        """How much of what the store may have before it is in use: 1 is too much.
+        """The used share of the store's limit of uncommitted orders: 1 is too much.
 
-        Small orders count by their number, or a flood of them would fill the memory before it
-        fills the store.
+        Small orders count by their number, because a flood of them would fill the memory before
+        it reaches the limit in bytes.
         """
         in_bytes = self._store.pending_bytes / self._store.max_pending_bytes
         return max(in_bytes, self._unanswered / MOST_UNANSWERED)
@@ -151,11 +151,11 @@ class Durability:
             self._fail_soon(order.token, error)
 
     def trim(self, order: TrimLog) -> None:
-        """Give space back."""
+        """Delete the entries of a log below a tick."""
         self._store.trim(order.log, order.below)
 
     async def save(self, values: Mapping[str, bytes | None]) -> None:
-        """Set named values of the driver's own, and wait until they are durable."""
+        """Set named values of the broker process itself, and wait until they are durable."""
         # The machine's tokens are positive.
         self._last_own_token -= 1
         saved = self._own_orders[self._last_own_token] = self._loop.create_future()
@@ -228,7 +228,7 @@ class Durability:
             reading.add_done_callback(partial(self._read_done, order))
 
     def _read(self, order: ReadLog) -> LogRead:
-        """On the reading thread, which alone uses the decoder."""
+        """Runs on the reader thread, the only thread that uses the decoder."""
         limits = (order.max_bytes, order.max_frames)
         found = self._store.read(order.log, order.low, order.high, *limits)
         entries, lost = [], IntervalSet(found.lost)

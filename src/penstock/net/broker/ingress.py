@@ -1,16 +1,16 @@
-"""What may come in: the vocabulary of each kind of peer, and the limits on clients.
+"""Validates incoming messages: the message types of each kind of peer, and the limits on clients.
 
-The machines inside trust what reaches them.  Here is where that trust is earned.  The limits of
-single values are those of the messages' types, which the decoder has enforced before
-(``core/limits.py``), and what types cannot say is asked of ``overlay/gate.py``; beyond that:
+The machines trust their input, so it is checked here.  The decoder has already enforced the limits
+of single values, which are part of the messages' types (``core/limits.py``), and
+``overlay/gate.py`` checks what types cannot express.  In addition:
 
-1. A client speaks only the clients' messages, a neighbour only the brokers'.  Anything else is a
-   breach of protocol and ends the connection.
-2. Whatever a client publishes is read once, whole, so that damaged rows stop here and not at some
-   broker far away that cannot tell who sent them.
-3. Rows that are well-formed and break a limit are refused with the limit's name, and the
-   connection goes on.
-4. A subscription's window is cut to what one subscription may have under way.
+1. A client may send only client messages, a neighbour only broker messages.  Any other message is
+   a breach of protocol and ends the connection.
+2. Every publication of a client is validated completely, so that damaged rows are rejected here
+   and not at a distant broker that does not know their sender.
+3. Well-formed rows that break a limit are refused with the limit's name, and the connection stays
+   open.
+4. A subscription's window is reduced to the largest window that is allowed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from penstock.overlay.gate import objection
 
 
 class Breach(Exception):
-    """The peer does not keep to the protocol; its connection must end."""
+    """The peer violates the protocol; its connection must end."""
 
 
 class HasBatch(Protocol):
-    """What every ``RowsRequest`` has."""
+    """The attribute that every ``RowsRequest`` has."""
 
     @property
     def batch(self) -> Batch:
@@ -49,11 +49,11 @@ class HasWindow(Protocol):
 
 
 class Refused(Exception):
-    """A request breaks a limit; the client is told so and goes on."""
+    """A request breaks a limit; it is answered with the reason and the connection stays open."""
 
 
 def check_neighbour(message: Message) -> None:
-    """Let a message from a neighbour pass, or raise ``Breach``."""
+    """Accept a message from a neighbour, or raise ``Breach``."""
     if not isinstance(message, BrokerMessage):
         raise Breach(f"{type(message).__name__} is not a message between brokers")
     problem = objection(message)
@@ -62,14 +62,14 @@ def check_neighbour(message: Message) -> None:
 
 
 class Ingress:
-    """Checks what clients send."""
+    """Checks the messages of clients."""
 
     def __init__(self, limits: Limits) -> None:
-        """These limits hold for every session."""
+        """The limits apply to every session."""
         self._limits = limits
 
     def check_client(self, message: Message) -> ClientRequest:
-        """The message to hand on; raises ``Breach`` or ``Refused``."""
+        """Return the message for the machine, or raise ``Breach`` or ``Refused``."""
         if isinstance(message, RowsRequest):
             self._check_batch(cast(HasBatch, message).batch)
             return message
@@ -80,7 +80,7 @@ class Ingress:
         return self._within_window(message) if message.windowed else message
 
     def _within_window(self, message: ClientRequest) -> ClientRequest:
-        """The request with its window cut to what is allowed."""
+        """Return the request with its window reduced to the limit."""
         wanted = cast(HasWindow, message).window_bytes
         if 0 < wanted <= self._limits.max_window_bytes:
             return message
@@ -93,7 +93,7 @@ class Ingress:
             self._check_closely(batch)
 
     def _clearly_fine(self, batch: Batch) -> bool:
-        """Whether the bytes alone say that nothing is wrong, which is the rule."""
+        """Whether the sizes in the encoding alone prove the batch valid, as is usual."""
         limits = self._limits
         extent = batch.extent()
         return (

@@ -1,13 +1,13 @@
-"""Memory that was freed is kept for the next batch.
+"""Makes the allocator keep freed memory for the next batch.
 
-Batches of a megabyte come and go a thousand times a second.  A C library that returns their memory
-to the kernel each time has every page of the next one cleared and mapped again, which takes longer
-than everything else that is done with its bytes.
+A broker allocates and frees batches of a megabyte a thousand times a second.  A C library that
+returns their memory to the kernel each time causes every page of the next batch to be cleared and
+mapped again, which takes longer than all other processing of its bytes.
 
-The GNU library learns: once it has freed a block of some size that it had mapped by itself, blocks
-up to that size come from its heap, and it keeps up to twice as much free at the end of the heap.
-So one block is allocated and freed that is never used.  Limits that were set by hand (``mallopt``,
-``MALLOC_TRIM_THRESHOLD_``) stay as they are, and other C libraries are not affected.
+The GNU library adapts: after it has freed a block that it had mapped separately, it takes blocks up
+to that size from its heap, and keeps up to twice that size free at the end of the heap.  So this
+module allocates and frees one block that is never used.  Limits that were set by hand
+(``mallopt``, ``MALLOC_TRIM_THRESHOLD_``) stay as they are, and other C libraries are not affected.
 
 The allocator belongs to the process, so only commands call this (``penstock serve``, ``penstock
 bench``), never the client library.
@@ -21,11 +21,11 @@ from typing import Final
 import numpy as np
 
 SHOWN_BYTES: Final = 16 << 20
-"""A process keeps at most 32 MB free for it, which is what a client's window (16 MB at full speed)
-and what is on its way through a broker come to."""
+"""With this size a process keeps at most 32 MB free: enough for a client's window (16 MB at full
+speed) and the data in flight through a broker."""
 
 
 @cache
 def keep_freed_memory() -> None:
-    """Once in a process is enough."""
+    """Raise the allocator's limits; only the first call in a process has an effect."""
     np.empty(SHOWN_BYTES, np.uint8)

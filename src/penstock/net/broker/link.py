@@ -1,4 +1,4 @@
-"""One link of the overlay: a neighbour, its queue, and the connection while there is one."""
+"""One link of the overlay: a neighbour, its output queue and its connection, if it is up."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ logger = logging.getLogger(__name__)
 
 
 class LinkOwner(Protocol):
-    """Who hears what happens on a link."""
+    """Receives the events of a link."""
 
     def received(self, link: Link, messages: list[Message]) -> None:
-        """One read brought these messages."""
+        """Process the messages of one read."""
 
     def lost(self, link: Link, reason: str) -> None:
-        """The link's connection has ended."""
+        """React to the end of the link's connection."""
 
 
 class Link:
@@ -40,7 +40,7 @@ class Link:
         clock: WallClock,
         owner: LinkOwner,
     ) -> None:
-        """The link is down."""
+        """Create a link that is down."""
         self.name = name
         self.config = config
         self.back_off = back_off
@@ -49,9 +49,9 @@ class Link:
         self.changed_at: Instant = clock.now()
         self.outbox = outbox
         self.dial_wanted = asyncio.Event()
-        """Set while there is neither a connection nor a cut."""
+        """Set while the link has no connection and is not cut."""
         self.dial_now = asyncio.Event()
-        """Set to end a pause between two attempts early."""
+        """Set to end the pause between two dial attempts early."""
         self._cut = False
         self._owner = owner
         self._clock = clock
@@ -59,7 +59,7 @@ class Link:
 
     @property
     def up(self) -> bool:
-        """Whether there is a connection."""
+        """Whether the link has a connection."""
         return self.connection is not None
 
     @property
@@ -69,7 +69,7 @@ class Link:
 
     @property
     def in_state_for(self) -> Duration:
-        """How long the link has been up, or down."""
+        """How long the link has been in its present state, up or down."""
         return self._clock.now() - self.changed_at
 
     def attach(self, connection: Connection, dialled_by: str) -> None:
@@ -84,7 +84,7 @@ class Link:
         logger.info("link %s is up (%s, dialled by %s)", self.name, address, dialled_by)
 
     def detach(self, reason: str) -> None:
-        """The connection is of no use any more, and what was queued on it is gone."""
+        """Mark the link down; messages that were queued on the connection are lost."""
         logger.info("link %s is down: %s", self.name, reason)
         self.back_off.ended_after(self.in_state_for)
         self.connection = None
@@ -94,7 +94,7 @@ class Link:
             self.dial_wanted.set()
 
     def set_cut(self, cut: bool) -> None:
-        """Drop the connection as if the cable had been, or allow one again."""
+        """Drop the connection as if the cable had been cut, or allow connections again."""
         if cut == self._cut:
             return
         self._cut = cut
@@ -108,7 +108,10 @@ class Link:
             self.dial_now.set()
 
     def send(self, effect: Send) -> None:
-        """Queue a message; data that does not fit is dropped, control that does not ends it."""
+        """Queue a message; data that does not fit is dropped.
+
+        A control message that does not fit ends the connection.
+        """
         connection = self.connection
         if connection is None:
             return
@@ -120,19 +123,19 @@ class Link:
     # -- the connection's calls -------------------------------------------------------------
 
     def on_open(self, connection: Connection) -> None:
-        """A connection is attached after that."""
+        """Do nothing: a connection is attached only after it has opened."""
 
     def on_messages(self, connection: Connection, messages: list[Message]) -> None:
-        """The neighbour speaks."""
+        """Pass the neighbour's messages to the owner."""
         if connection is self.connection:
             self._owner.received(self, messages)
 
     def on_writable(self, connection: Connection) -> None:
-        """There is room."""
+        """Continue sending."""
         if connection is self.connection:
             self.outbox.pump()
 
     def on_closed(self, connection: Connection, reason: str) -> None:
-        """The neighbour is gone, unless another connection has replaced this one."""
+        """Report the link as lost, unless another connection has replaced this one."""
         if connection is self.connection:
             self._owner.lost(self, reason)

@@ -1,9 +1,9 @@
-"""Looks at the links at fixed intervals: for the telemetry, and for the machine.
+"""Measures the links at fixed intervals, for the machine and for the telemetry.
 
-1. The machine is told what waits on each link twenty times a second, while anything waits and once
-   more when nothing does: from this a broker knows which link holds its publishers back, and what
-   a link should cost.
-2. The telemetry gets every link's counts at its own interval.
+1. Twenty times a second the machine receives the number of bytes queued on each link, while any
+   link has a queue and once more when all queues are empty.  From this a broker knows which link
+   holds its publishers back, and what a link should cost.
+2. The telemetry receives the counts of every link at its own interval.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock.net.broker.telemetry import LinkMeasure, Telemetry
 from penstock.net.wall_clock import WallClock
 
 MEASURE_QUEUES_EVERY_S: Final = 0.05
-"""As often as links are priced (T_min of the multicast service)."""
+"""Equal to the interval at which links are priced (T_min of the multicast service)."""
 
 
 class LinkMonitor:
@@ -33,7 +33,7 @@ class LinkMonitor:
         telemetry_interval_s: float,
         feed: Feed,
     ) -> None:
-        """``telemetry_interval_s`` of 0 means that nobody wants the counts."""
+        """A ``telemetry_interval_s`` of 0 turns off the counts for the telemetry."""
         self._links = links
         self._clock = clock
         self._telemetry = telemetry
@@ -44,7 +44,7 @@ class LinkMonitor:
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def start(self) -> None:
-        """Measure now, and from now on."""
+        """Measure immediately and then at fixed intervals."""
         if not self._links:
             return
         self._tell_machine()
@@ -52,7 +52,7 @@ class LinkMonitor:
             self._tell_telemetry()
 
     def stop(self) -> None:
-        """Measure no more."""
+        """Cancel all measurements."""
         for timer in self._timers.values():
             timer.cancel()
 

@@ -1,16 +1,15 @@
 """The links to a broker's neighbours.
 
-1. A broker knows its neighbours by name, and no stranger becomes one.
-2. Whoever has the other's address dials.  If both dial, the connection that the smaller name
-   dialled stays: both ends come to the same choice without a word.  A connection of a peer that
-   was started anew always replaces the old one.
-3. While the link to a broker is up, another broker of the same name is refused: one with another
-   data directory (``Hello.identity``).  Both ends say so; whoever is refused is not part of the
-   overlay, and its clients are told.
-4. When a link goes down, what was queued on it is gone; the machine hears of it and makes up for
-   it.
+1. A broker knows its neighbours by name; a broker that is not configured is refused.
+2. The end that has the other's address dials.  If both ends dial, the connection that the broker
+   with the smaller name dialled stays: both ends make the same choice without negotiation.  A
+   connection of a restarted peer always replaces the old one.
+3. While the link to a broker is up, another broker of the same name, that is one with another data
+   directory (``Hello.identity``), is refused.  Both ends report it; the refused broker is not part
+   of the overlay, and disconnects its clients with that reason.
+4. When a link goes down, its queued messages are lost; the machine is notified and recovers them.
 5. An operator can change a link's bandwidth, and cut it: the connection is dropped as if the cable
-   had been, and none is made or taken until the cut is mended.
+   had been cut, and no connection is dialled or accepted until the operator ends the cut.
 """
 
 from __future__ import annotations
@@ -52,7 +51,6 @@ class Neighbours:
     def __init__(
         self, config: BrokerConfig, hello: Hello, clock: WallClock, feed: Feed, random: Random
     ) -> None:
-        """All links are down."""
         self._config = config
         self._hello = hello
         self._clock = clock
@@ -67,14 +65,14 @@ class Neighbours:
 
     @property
     def name_taken(self) -> str:
-        """Why this broker is no part of the overlay, if another one has its name; else nothing."""
+        """Why this broker is not part of the overlay, if another has its name; else empty."""
         taken = self._taken
         if not taken or any(link.up for link in self._links.values() if link.name not in taken):
             return ""
         return next(iter(self._taken.values()))
 
     def problems(self) -> list[str]:
-        """What an operator should know about names."""
+        """The conflicts of broker names that an operator should know."""
         return [*self._rivals.values(), *self._taken.values()]
 
     def _outbox(self, config: NeighbourConfig) -> Outbox:
@@ -90,14 +88,14 @@ class Neighbours:
         return self._links
 
     def start(self) -> None:
-        """Begin to dial."""
+        """Begin to dial the neighbours whose addresses are configured."""
         for link in self._links.values():
             if link.config.address:
                 address = parse_address(link.config.address, f"neighbours.{link.name}.address")
                 self._tasks.append(asyncio.create_task(self._keep_dialling(link, address)))
 
     async def stop(self, reason: str) -> list[Connection]:
-        """Dial no more and say goodbye; returns the connections that are closing."""
+        """Stop dialling and close all connections; returns the connections that are closing."""
         await self._stop_dialling()
         closing = []
         for link in self._links.values():
@@ -113,7 +111,7 @@ class Neighbours:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def abort_all(self, reason: str) -> list[Connection]:
-        """Dial no more and cut every connection without a word; returns the connections."""
+        """Stop dialling and cut all connections without a goodbye; returns the connections."""
         await self._stop_dialling()
         connections = [each.connection for each in self._links.values() if each.connection]
         for connection in connections:
@@ -121,7 +119,7 @@ class Neighbours:
         return connections
 
     def described(self, name: LinkName) -> str:
-        """A link and who is behind it, for the log; empty if there is no such link."""
+        """The neighbour's name and address, for the log; empty if there is no such link."""
         link = self._links.get(name)
         if link is None:
             return ""
@@ -133,7 +131,7 @@ class Neighbours:
         self._links[effect.link].send(effect)
 
     def control(self, name: LinkName, bandwidth_bytes_per_s: int, *, cut: bool) -> str:
-        """Change a link; returns what is wrong with that, or nothing."""
+        """Change a link; returns the problem, or an empty string."""
         link = self._links.get(name)
         if link is None:
             known = ", ".join(self._links) or "none"
@@ -148,7 +146,7 @@ class Neighbours:
     # -- connections ------------------------------------------------------------------------
 
     def accept(self, connection: Connection) -> None:
-        """A broker has connected to this one."""
+        """Take a connection that another broker dialled, or refuse it."""
         assert connection.peer is not None
         name = connection.peer.name
         link = self._links.get(name)
@@ -162,7 +160,7 @@ class Neighbours:
         self._offer(link, connection, dialled_by=name)
 
     def _offer(self, link: Link, connection: Connection, *, dialled_by: str) -> None:
-        """Take a new connection for a link, or not."""
+        """Attach a new connection to a link, or refuse it."""
         if link.cut:
             connection.close(f"the link {link.name} is cut by an operator")
             return
@@ -180,7 +178,7 @@ class Neighbours:
         self._feed((LinkUp(link.name),))
 
     def _refuse_rival(self, link: Link, old: Connection, new: Connection) -> None:
-        """Another broker has the name of a neighbour that is connected."""
+        """Refuse another broker that has the name of a connected neighbour."""
         name = link.name
         problem = (
             f"two brokers are called {name!r}: one at {old.peer_address}, which broker "
@@ -203,14 +201,14 @@ class Neighbours:
         assert old.peer is not None
         if new.peer.incarnation != old.peer.incarnation:
             return new.peer.incarnation > old.peer.incarnation
-        # The same dialler calls again only when it has given up the connection before.
+        # The same dialler dials again only after it has given up its previous connection.
         return new_dialler <= old_dialler
 
     # -- a link's calls ---------------------------------------------------------------------
 
     def received(self, link: Link, messages: list[Message]) -> None:
-        """Messages of one read."""
-        # Whoever is refused hears no message but the farewell.
+        """Process the messages of one read."""
+        # A refused broker receives no message other than Goodbye.
         self._taken.pop(link.name, None)
         facts: list[Fact] = []
         breach = ""
@@ -227,14 +225,14 @@ class Neighbours:
             link.connection.close(breach)
 
     def lost(self, link: Link, reason: str) -> None:
-        """A link's connection has ended."""
+        """Mark a link down after its connection has ended."""
         connection = link.connection
         if connection is not None and connection.farewell_code == NAME_TAKEN:
             if link.name not in self._taken:
                 logger.error("link %s: %s", link.name, reason)
             self._taken[link.name] = reason
         else:
-            # Whoever is refused calls again soon; if it does not, there is no other any more.
+            # A refused broker dials again soon; if it does not, the rival no longer exists.
             self._rivals.pop(link.name, None)
         link.detach(reason)
         self._feed((LinkDown(link.name),))
@@ -257,7 +255,7 @@ class Neighbours:
                 logger.warning("link %s: %s; trying again", link.name, problem)
 
     async def _dial(self, link: Link, address: Address) -> str:
-        """Try once; returns what went wrong, or nothing."""
+        """Dial once; returns the problem, or an empty string."""
         dialled = _Dialled(lambda connection: self._answered(link, connection))
         try:
             await connect(
@@ -268,7 +266,7 @@ class Neighbours:
         return dialled.problem
 
     def _answered(self, link: Link, connection: Connection) -> str:
-        """Somebody answered the call; returns what is wrong with that, or nothing."""
+        """Check the peer of a dialled connection; returns the problem, or an empty string."""
         peer = connection.peer
         assert peer is not None
         if peer.role != "broker" or peer.name != link.name:
@@ -303,12 +301,12 @@ def _is_another_broker(old: Connection, new: Connection) -> bool:
 
 
 def _host_of(connection: Connection) -> str:
-    """Where a broker called from; the port of the call says nothing."""
+    """The host from which a broker connected; the port of an outgoing connection is random."""
     return connection.peer_address.rpartition(":")[0]
 
 
 class _Dialled:
-    """The handler of a connection that was dialled, until a link takes it."""
+    """The handler of a dialled connection until it is attached to a link."""
 
     def __init__(self, on_answer: Callable[[Connection], str]) -> None:
         self._on_answer = on_answer
@@ -318,10 +316,10 @@ class _Dialled:
         self.problem = self._on_answer(connection)
 
     def on_messages(self, connection: Connection, messages: list[Message]) -> None:
-        """No link wanted the connection, and it is being closed."""
+        """Ignore the messages: the connection was refused and is closing."""
 
     def on_writable(self, connection: Connection) -> None:
-        """Nothing waits."""
+        """Do nothing: no output is queued."""
 
     def on_closed(self, connection: Connection, reason: str) -> None:
-        """No link wanted the connection."""
+        """Do nothing: the connection was not attached to a link."""

@@ -1,4 +1,4 @@
-"""When a broker whose machine raised starts again, and when it gives up.
+"""Decides when a broker restarts after its machine raised, and when it gives up.
 
 The pauses follow ``LimitedBackOff``.  When the broker gives up, the process ends with
 ``FAILED_STATUS`` and its supervisor decides.
@@ -13,13 +13,13 @@ from penstock.mechanisms.back_off import LimitedBackOff
 
 MOST_FAILURES: Final = 5
 WITHIN: Final[Duration] = 600 * SECOND
-"""Five failures in ten minutes are one failure that returns after each start."""
+"""Five failures in ten minutes are treated as one failure that recurs after each start."""
 
 FIRST_PAUSE: Final[Duration] = SECOND // 2
-"""The broker is back before its clients give up."""
+"""Short enough that the broker is back before its clients give up."""
 
 LONGEST_PAUSE: Final[Duration] = 30 * SECOND
-"""A bound for other values of the constants above; these never reach it."""
+"""A bound for other values of the constants above; the present values never reach it."""
 
 FAILED_STATUS: Final = 70
 """The exit status of a broker that gave up: EX_SOFTWARE, an internal error."""

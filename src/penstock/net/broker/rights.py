@@ -1,12 +1,12 @@
-"""Who may administer a broker.
+"""Decides which clients may administer a broker.
 
-1. Messages say themselves which right they need (``Message.right``).  Those that need
+1. Each message type declares the right that it needs (``Message.right``).  Messages that need
    ``Right.ADMINISTER`` change or delete what belongs to others: the messages of a queue, the
-   destinations of an alias queue, a durable subscription of somebody else, a link.
-2. Until clients have identities, those on the broker's own machine have that right, and all others
-   if the broker runs with ``admin = true``.
-3. A durable subscription that is connected is its own client's to delete.
-4. Whoever may not is told so in the answer that the request has anyway, and the connection goes on.
+   destinations of an alias queue, another client's durable subscription, a link.
+2. Until clients have identities, clients on the broker's own machine have that right, and all
+   other clients have it if the broker runs with ``admin = true``.
+3. A client may delete the durable subscription that it is connected to.
+4. A request without the right is refused in its ordinary answer, and the connection stays open.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ IsOwn = Callable[[LinkName, Message], bool]
 
 
 def may_administer(connection: Connection, *, admin: bool) -> bool:
-    """Whether whoever is at the other end may: from this machine, or by ``admin``."""
+    """Whether the peer may administer: it is on this machine, or ``admin`` is set."""
     host = connection.peer_address.rpartition(":")[0].strip("[]")
     try:
         address = ip_address(host)
     except ValueError:
         return admin
-    # A socket for both protocols shows an IPv4 peer as an IPv6 one.
+    # A dual-stack socket reports an IPv4 peer as an IPv4-mapped IPv6 address.
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return admin or (mapped or address).is_loopback
 
@@ -45,7 +45,7 @@ def refusal(
     admin: bool,
     is_own: IsOwn,
 ) -> Message | None:
-    """The answer to a client that may not do this; None if it may."""
+    """The refusal of a request that the client has no right to; None if it is allowed."""
     if message.needed_right is not Right.ADMINISTER or may_administer(connection, admin=admin):
         return None
     return None if is_own(session, message) else message.refused(NOT_ALLOWED)

@@ -1,4 +1,4 @@
-"""Running a broker until it is told to stop."""
+"""Runs a broker until it receives SIGTERM or SIGINT, and restarts it after a failure."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from penstock.net.broker.telemetry import TraceSink
 logger = logging.getLogger(__name__)
 
 SWITCH_INTERVAL_S: Final = 0.0005
-"""How long a thread that has work waits for the interpreter at most.  The commit thread needs it
-three times for a commit, for which everybody waits; Python's own 5 ms are longer than the disk
-takes."""
+"""The longest time that a runnable thread waits for the interpreter lock.  The commit thread takes
+the lock three times for each commit, and all acknowledgements wait for that commit; Python's
+default of 5 ms is longer than the disk takes."""
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """What a broker process says on its standard output, once, when it listens."""
+    """The line that a broker process prints to standard output, once, when it listens."""
 
     name: str
     host: str
@@ -49,8 +49,8 @@ def serve(
 ) -> None:
     """Run a broker in this process until SIGTERM or SIGINT.
 
-    A broker whose machine raises starts again from its disk, on an event loop of its own, so that
-    nothing of the failed one is left; raises ``MachineFailed`` when it has failed too often.
+    A broker whose machine raises restarts from its disk, on a new event loop, so that no state of
+    the failed run is left; raises ``MachineFailed`` when it has failed too often.
     """
     keep_freed_memory()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -66,7 +66,7 @@ def serve(
             raise ended.failure
         pause_s = in_seconds(wait)
         logger.warning("the broker starts again in %g s", pause_s)
-        # Neighbours and clients come back to where the broker was.
+        # Neighbours and clients reconnect to the previous address.
         config = msgspec.structs.replace(config, listen=ended.listened_at)
         on_ready = _already_said
         gc.unfreeze()
@@ -74,7 +74,7 @@ def serve(
 
 
 class _Ended(msgspec.Struct, frozen=True):
-    """How a run ended: with the failure of the machine, or because it was told to stop."""
+    """How a run ended: with the failure of the machine, or because it received a signal."""
 
     listened_at: str
     failure: MachineFailed | None = None
@@ -96,7 +96,7 @@ async def _serve(
             return _Ended(config.listen)
     server = BrokerServer(config, on_trace)
     await server.start()
-    # Modules and types stay: looking through them would hold up everybody for 30 ms now and then.
+    # Modules and types are never freed: scanning them would block the loop for 30 ms at times.
     gc.freeze()
     address = server.address
     on_ready(Ready(config.name, address.host, address.port, os.getpid()))
@@ -111,4 +111,4 @@ async def _serve(
 
 
 def _already_said(ready: Ready) -> None:
-    """The first start has said it; the address is the same."""
+    """Print nothing: the first start has reported the address, which has not changed."""

@@ -3,12 +3,12 @@
 1. Everything happens on one event loop.  The only other threads are the store's: one commits, one
    reads.
 2. The incarnation is a clock reading that no earlier run of this broker has used, even if the time
-   of day was set back in between; it is durable before anybody hears of it.
-3. Stopping is done in an order that breaks no promise: nobody new is accepted, nobody is read any
-   more, what was read becomes durable and is acknowledged, everybody is told goodbye, and only
-   then the disk is let go.
-4. If the machine raises, the broker stops without any of that order: connections are cut as in a
-   crash and nothing more is acknowledged.  ``failure`` tells whoever runs the broker.
+   of day was set back in between; it is durable before the broker sends it to any peer.
+3. A shutdown keeps every promise that was made.  Its order: stop accepting connections, stop
+   reading from clients, make what was read durable and acknowledge it, send goodbye on every
+   connection, close the store.
+4. If the machine raises, the broker skips that order: it cuts connections as in a crash and
+   acknowledges nothing more.  ``failure`` reports this to the caller that runs the broker.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ IDENTITY_KEY: Final = "net/identity"
 IDENTITY_BYTES: Final = 8
 
 PROBLEMS_EVERY_S: Final = 2.0
-"""How often the broker looks for problems that nobody has logged yet."""
+"""How often the broker looks for problems that are not logged yet."""
 
 OPERATIONS: Final = frozenset((StatusRequest, DatagramSocketRequest, LinkControl))
-"""What clients ask of the broker itself."""
+"""Client requests that the broker process answers itself, without the machine."""
 
 LISTEN_BACKLOG: Final = 1024
-"""Connections that the kernel holds while the loop is busy: a whole fleet may reconnect at once."""
+"""Connections that the kernel queues while the loop is busy: all clients may reconnect at once."""
 
 CRASHED: Final = "the broker failed and starts again"
 
 STOP_TIMEOUT_S: Final = 10.0
-"""How long a stopping broker waits for the disk before it gives up on acknowledging."""
+"""How long a stopping broker waits for the disk before it stops without acknowledging."""
 
 
 class OwnPublisher(Protocol):
@@ -83,16 +83,16 @@ class OwnPublisher(Protocol):
         """Open the stream."""
 
     def add(self, records: Iterable[TraceRecord]) -> None:
-        """Publish records, at once or with the next publication."""
+        """Publish records, either immediately or with the next publication."""
 
     def answered(self, message: Message) -> None:
-        """The machine answered."""
+        """Process an answer of the machine."""
 
 
 def _telemetry_stream(
     broker: str, run: str, feed: Callable[[Iterable[Fact]], None]
 ) -> OwnPublisher:
-    """The publisher of the first service that offers one."""
+    """Create the telemetry publisher of the first service that offers one."""
     publishers = (each.telemetry_publisher for each in broker_services())
     made: OwnPublisher = next(each for each in publishers if each)(broker, run, feed)
     return made
@@ -102,7 +102,7 @@ class BrokerServer:
     """One broker, from ``start`` to ``stop``."""
 
     def __init__(self, config: BrokerConfig, on_trace: TraceSink | None = None) -> None:
-        """Nothing is opened yet; ``on_trace`` gets the telemetry."""
+        """Open nothing yet; ``on_trace`` receives the telemetry."""
         self.config = config
         self._telemetry = Telemetry(config.name)
         if on_trace is not None:
@@ -113,18 +113,18 @@ class BrokerServer:
         self._listener: asyncio.Server | None = None
         self._address = config.listen_address
         self.failure: asyncio.Future[MachineFailed] = asyncio.get_running_loop().create_future()
-        """Resolves when the machine has raised; ``abandon`` is all that can be done then."""
+        """Resolves when the machine has raised; after that only ``abandon`` may be called."""
 
     # -- life -------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Recover, listen, dial; raises ``StoreError`` or ``OSError`` if that is impossible."""
+        """Recover, listen and dial; raises ``StoreError`` or ``OSError`` on failure."""
         try:
             await self._durability.open(Path(self.config.data_dir), StoreOptions())
             await self._build()
             listener = await self._bind()
             self._driver.start(self.node.start(now=self._clock.now()))
-            # Nobody is told of a stream before it is safe where the stream begins.
+            # The start of each stream must be durable before any peer learns of the stream.
             await self._durability.save({})
             await listener.start_serving()
         except BaseException:
@@ -175,7 +175,7 @@ class BrokerServer:
         )
 
     async def _bind(self) -> asyncio.Server:
-        """Take the addresses; nobody is served yet."""
+        """Bind the TCP and UDP addresses without accepting connections yet."""
         loop = asyncio.get_running_loop()
         host, port = self._address.host, self._address.port
         budget = ReceiveBudget(self.config.limits.receive_buffers_bytes)
@@ -192,7 +192,7 @@ class BrokerServer:
         return listener
 
     async def stop(self, reason: str = "the broker is stopping") -> None:
-        """Stop in good order."""
+        """Shut down in the order of rule 3."""
         logger.info("broker %s stops: %s", self.config.name, reason)
         if self._listener is not None:
             self._listener.close()
@@ -201,7 +201,7 @@ class BrokerServer:
         self._sessions.pause_all()
         try:
             async with asyncio.timeout(STOP_TIMEOUT_S):
-                # Complete only after everything that was ordered before it.
+                # This completes only after all earlier writes.
                 await self._durability.save({})
         except TimeoutError:
             logger.error("the disk did not answer for %g s; stopping without it", STOP_TIMEOUT_S)
@@ -215,7 +215,7 @@ class BrokerServer:
         self._telemetry.flush()
 
     async def abandon(self) -> None:
-        """Let go of everything after the machine raised; nobody is told anything any more."""
+        """Release all resources after the machine raised, without notifying any peer."""
         if self._listener is not None:
             self._listener.close()
         self._monitor.stop()
@@ -224,19 +224,19 @@ class BrokerServer:
         self._datagrams.close()
         lost = [*self._sessions.abort_all(CRASHED), *await self._neighbours.abort_all(CRASHED)]
         await asyncio.gather(*(connection.wait_closed() for connection in lost))
-        # What facts before the failure ordered may still be committed, as in any crash.
+        # Writes ordered before the failure may still be committed, as in any crash.
         await self._durability.close()
         self._telemetry.flush()
 
     @property
     def address(self) -> Address:
-        """Where the broker listens."""
+        """The address at which the broker listens."""
         return self._address
 
-    # -- connections that come in -----------------------------------------------------------
+    # -- incoming connections ---------------------------------------------------------------
 
     def on_open(self, connection: Connection) -> None:
-        """Somebody has introduced itself."""
+        """Hand a connection to the sessions or the neighbours after its handshake."""
         assert connection.peer is not None
         role = connection.peer.role
         if role == "client" and self._neighbours.name_taken:
@@ -249,13 +249,13 @@ class BrokerServer:
             connection.close(f"the role {role!r} is not known here; it is client or broker")
 
     def on_messages(self, connection: Connection, messages: list[Message]) -> None:
-        """The connection was refused and is closing."""
+        """Ignore the messages: the connection was refused and is closing."""
 
     def on_writable(self, connection: Connection) -> None:
-        """Nothing waits before somebody has introduced itself."""
+        """Do nothing: no output is queued before the handshake."""
 
     def on_closed(self, connection: Connection, reason: str) -> None:
-        """It went before it had introduced itself, or was refused."""
+        """Log a connection that ended before its handshake, or that was refused."""
         logger.debug("connection from %s ended: %s", connection.peer_address, reason)
 
     # -- the machine's orders ---------------------------------------------------------------
@@ -281,7 +281,7 @@ class BrokerServer:
         self._sessions.close(effect.session, effect.reason, effect.code, effect.subject)
 
     def machine_failed(self, fact: Fact | None, error: Exception) -> None:
-        """Note who sent what the machine could not handle, and stop."""
+        """Record the sender of the fact that the machine could not handle, and stop."""
         link = sender_of(fact)
         session = self._sessions.get(link)
         sender = self._neighbours.described(link) if session is None else session.described
@@ -292,7 +292,7 @@ class BrokerServer:
             self.failure.set_result(failure)
 
     def _overheard(self, facts: Iterable[Fact]) -> None:
-        """What links and sessions say; the datagram socket hears it before the machine."""
+        """Feed facts from links and sessions to the datagram socket, then to the machine."""
         self._driver.feed(self._datagrams.overheard(facts))
 
     # -- the store --------------------------------------------------------------------------
@@ -309,7 +309,7 @@ class BrokerServer:
     def _operate(
         self, message: ClientRequest, connection: Connection, session: LinkName
     ) -> Message | None:
-        """Answer what is for the broker itself; None if it is for the machine."""
+        """Answer a request to the broker process itself; None if it is for the machine."""
         if message.right is Right.ADMINISTER:
             refused = refusal(
                 message,
@@ -336,7 +336,7 @@ class BrokerServer:
         return None
 
     def status(self) -> BrokerStatus:
-        """How the broker is."""
+        """Build the status document."""
         now = self._clock.now()
         return BrokerStatus(
             name=self.config.name,
@@ -352,13 +352,13 @@ class BrokerServer:
         )
 
     def _problems(self, now: Instant) -> list[str]:
-        """Everything that an operator should know."""
+        """List all problems that an operator should know, without duplicates."""
         said = [*self.node.problems(now), *self._durability.problems()]
         said += [*self._neighbours.problems(), *self._clock_problem()]
         return list(dict.fromkeys(said))
 
     def _clock_problem(self) -> list[str]:
-        """Whether the broker's own clock, which never goes back, is far from the time of day."""
+        """Report if the broker's clock, which never goes back, is far from the time of day."""
         ahead_ns = self._clock.ahead_ns
         if abs(ahead_ns) <= TOLERATED:
             return []
@@ -371,7 +371,7 @@ class BrokerServer:
         ]
 
     async def _watch_problems(self) -> None:
-        """Log what the machine knows to be wrong, once, and tell clients that it concerns."""
+        """Log each new problem once; disconnect all clients if this broker's name is taken."""
         logged: set[str] = set()
         while True:
             self.node.clock_measured(self._clock.ahead_ns)

@@ -1,11 +1,11 @@
-"""The clients of a broker.
+"""The sessions of a broker's connected clients.
 
-1. A session is named "client/<n>", a number that is never used again while the broker runs.
-2. Everything for a client leaves in the order in which the machine said it.
-3. What waits for a client is bounded: beyond it the client is told so and disconnected.
-4. While the store is behind, clients that publish are not read: the network holds them back, which
-   costs no memory and loses nothing.  Neither are clients whose requests take long
-   (``work_turns``), while some of them wait.
+1. A session is named "client/<n>"; the number is not reused while the broker runs.
+2. Messages to a client are sent in the order in which the machine produced them.
+3. The output queue of a client is bounded: a client that exceeds it is disconnected with a reason.
+4. While the store is behind, the broker does not read from clients that publish: TCP flow control
+   holds them back, which costs no memory and loses nothing.  Nor does it read from a client with
+   slow requests (``work_turns``) while some of them are queued.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ logger = logging.getLogger(__name__)
 SESSION_PREFIX: Final = "client/"
 
 PAUSE_AT_LOAD: Final = 0.5
-"""Half of what the store can hold uncommitted: what is being read meanwhile still fits."""
+"""Half of the store's limit of uncommitted data: requests that are already being read still fit."""
 
 RESUME_AT_LOAD: Final = 0.25
-"""Well below, so that reading is not switched with every commit; well above empty, so that the
-disk has work while the clients wake up."""
+"""Well below ``PAUSE_AT_LOAD``, so that reading does not toggle with every commit; well above
+zero, so that the disk has work until the clients send again."""
 
 Feed = Callable[[Iterable[Fact]], None]
 Operate = Callable[[ClientRequest, Connection, LinkName], Message | None]
-"""Answers what is for the broker itself and not for its machine; None if it is for the machine."""
+"""Answers a request to the broker process itself; None if the request is for the machine."""
 
 
 class Session:
     """One client, and the handler of its connection."""
 
     def __init__(self, name: LinkName, connection: Connection, outbox: Outbox, table: Sessions):
-        """The connection's handshake is done."""
+        """The connection has completed its handshake."""
         self.name = name
         self.connection = connection
         self.outbox = outbox
@@ -67,12 +67,12 @@ class Session:
 
     @property
     def described(self) -> str:
-        """The session and who is behind it, for the log."""
+        """The session's name with the client's name and address, for the log."""
         peer = self.connection.peer
         return f"{self.name} ({peer.name if peer else '?'} at {self.connection.peer_address})"
 
     def close(self, reason: str, code: str = "", subject: str = "") -> None:
-        """Disconnect the client; what waits is not worth keeping it for."""
+        """Disconnect the client and discard its queued output."""
         logger.info("session %s (%s) closed: %s", self.name, self.connection.peer_address, reason)
         self.outbox.detach()
         self.connection.close(reason, code, subject)
@@ -80,18 +80,15 @@ class Session:
     # -- the connection's calls -------------------------------------------------------------
 
     def on_open(self, connection: Connection) -> None:
-        """Sessions are made after that."""
+        """Do nothing: a session is created only after its connection has opened."""
 
     def on_messages(self, connection: Connection, messages: list[Message]) -> None:
-        """The client speaks."""
         self._table.received(self, messages)
 
     def on_writable(self, connection: Connection) -> None:
-        """There is room."""
         self.outbox.pump()
 
     def on_closed(self, connection: Connection, reason: str) -> None:
-        """The client is gone."""
         self.outbox.detach()
         self._table.closed(self, reason)
 
@@ -107,7 +104,6 @@ class Sessions:
         operate: Operate,
         store_load: Callable[[], float],
     ) -> None:
-        """Nobody is connected."""
         self._limits = limits
         self._clock = clock
         self._feed = feed
@@ -124,7 +120,7 @@ class Sessions:
         return len(self._by_name)
 
     def accept(self, connection: Connection) -> None:
-        """A client has introduced itself."""
+        """Open a session for a client after its handshake, or refuse the client."""
         if len(self._by_name) >= self._limits.max_sessions:
             limit = self._limits.max_sessions
             connection.close(f"this broker has {limit} clients, the most allowed (max_sessions)")
@@ -140,7 +136,7 @@ class Sessions:
         self._feed((SessionOpened(name),))
 
     def get(self, name: LinkName) -> Session | None:
-        """A client by the name of its session; None if it is gone."""
+        """Find a session by its name; None if it has ended."""
         return self._by_name.get(name)
 
     def close(self, name: LinkName, reason: str, code: str = "", subject: str = "") -> None:
@@ -150,38 +146,38 @@ class Sessions:
             session.close(reason, code, subject)
 
     def close_all(self, reason: str) -> list[Connection]:
-        """Disconnect everybody; returns the connections that are closing."""
+        """Disconnect all clients; returns the connections that are closing."""
         sessions = list(self._by_name.values())
         for session in sessions:
-            # What was promised goes out before the farewell.
+            # Acknowledgements that are queued are sent before the goodbye.
             session.outbox.pump_all()
             session.close(reason)
         return [session.connection for session in sessions]
 
     def abort_all(self, reason: str) -> list[Connection]:
-        """Cut every connection without a word; returns the connections."""
+        """Cut every connection without a goodbye; returns the connections."""
         connections = [session.connection for session in self._by_name.values()]
         for connection in connections:
             connection.abort(reason)
         return connections
 
     def pause_all(self) -> None:
-        """Read from nobody any more."""
+        """Stop reading from all clients."""
         for session in self._by_name.values():
             session.connection.pause_reading()
 
     def statistics(self) -> dict[LinkName, LinkStatistics]:
-        """What waits for each client and what went out."""
+        """The statistics of each client's output queue."""
         return {name: each.outbox.statistics() for name, each in self._by_name.items()}
 
     # -- a session's calls ------------------------------------------------------------------
 
     def received(self, session: Session, messages: list[Message]) -> None:
-        """Messages of one read."""
+        """Process the messages of one read."""
         if not session.backlog and is_quick(messages):
             self._take(session, messages)
         elif session.backlog:
-            # Not read meanwhile; these were in the same read as what made it wait.
+            # Reading is paused; these come from the same read as the messages in the backlog.
             session.backlog.extend(messages)
         elif not self._work.begin(session, messages, partial(self._read_on, session)):
             session.connection.pause_reading()
@@ -219,12 +215,12 @@ class Sessions:
         return True
 
     def _read_on(self, session: Session) -> None:
-        """Read from a client again, if nothing else holds it back."""
+        """Resume reading from a client, unless its backlog or the store holds it back."""
         if not session.backlog and not session.waits_for_store:
             session.connection.resume_reading()
 
     def store_progressed(self) -> None:
-        """Something was committed: read on, if there is room again."""
+        """Resume reading after a commit, if the store's load is low enough."""
         if self._paused and self._store_load() < RESUME_AT_LOAD:
             paused, self._paused = self._paused, []
             for session in paused:
@@ -232,7 +228,7 @@ class Sessions:
                 self._read_on(session)
 
     def closed(self, session: Session, reason: str) -> None:
-        """A connection has ended."""
+        """Remove a session whose connection has ended."""
         if self._by_name.pop(session.name, None) is not None:
             logger.debug("session %s ended: %s", session.name, reason)
             self._feed((SessionClosed(session.name),))

@@ -1,4 +1,4 @@
-"""A broker's account of itself, and what an operator may change.
+"""The status document of a broker.
 
 The document is described field by field in docs/reference/status.md; programs decode it into
 ``BrokerStatus``.
@@ -33,7 +33,7 @@ class LinkStatus(msgspec.Struct, frozen=True):
 
 
 class BrokerStatus(msgspec.Struct, frozen=True):
-    """The whole document."""
+    """The whole status document."""
 
     name: str
     software: str
@@ -44,13 +44,13 @@ class BrokerStatus(msgspec.Struct, frozen=True):
     store_load: float
     links: dict[str, LinkStatus]
     services: dict[str, Any]
-    """What each service says of itself, by the name of the service."""
+    """The status of each service, by the service's name."""
     problems: tuple[str, ...] = ()
-    """What an operator should know, in whole sentences; nothing is wrong if it is empty."""
+    """Problems that an operator should know, as sentences; empty if nothing is wrong."""
 
 
 def link_statuses(links: Mapping[LinkName, Link]) -> dict[str, LinkStatus]:
-    """Every link of a broker."""
+    """The status of every link."""
     return {name: _link_status(link) for name, link in links.items()}
 
 

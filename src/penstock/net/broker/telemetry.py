@@ -1,8 +1,8 @@
-"""Measurements on their way out of a broker.
+"""Collects a broker's measurements and hands them to sinks in batches.
 
 The machine's records and the links' counts are gathered during one turn of the event loop and
-handed over together, so that whoever takes them gets them in batches and nothing piles up here.
-A link is called by both its ends, ``ib->sb``, as it is in the simulator.
+handed over together, so that sinks receive batches and no records accumulate here.
+A link is named by both its ends, ``ib->sb``, as in the simulator.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ TraceSink: TypeAlias = Callable[[list[TraceRecord]], None]
 
 
 class LinkMeasure(msgspec.Struct, frozen=True):
-    """What is measured of one link."""
+    """The measurements of one link."""
 
     link: LinkName
     statistics: LinkStatistics
     bandwidth_bytes_per_s: int
-    """The limit at present; 0 is none."""
+    """The present limit; 0 means none."""
 
 
 class Telemetry:
-    """Gathers records and hands them to whoever wants them."""
+    """Gathers records and hands them to the sinks."""
 
     def __init__(self, node: str, *sinks: TraceSink) -> None:
-        """Without a sink everything is forgotten at once."""
+        """Without a sink all records are discarded immediately."""
         self._node = node
         self._sinks = list(sinks)
         self._records: list[TraceRecord] = []
         self._loop = asyncio.get_running_loop()
 
     def add_sink(self, sink: TraceSink) -> None:
-        """One more who wants all records from now on."""
+        """Hand all further records to this sink too."""
         self._sinks.append(sink)
 
     def add(self, record: TraceRecord) -> None:
-        """Hand over a record at the end of this turn."""
+        """Hand over a record at the end of this turn of the event loop."""
         if not self._sinks:
             return
         if not self._records:
@@ -53,13 +53,13 @@ class Telemetry:
         self._records.append(record)
 
     def measure_links(self, links: Iterable[LinkMeasure], now: Instant) -> None:
-        """Record what each link has queued and sent."""
+        """Add records of each link's queue and traffic."""
         for measure in links:
             for record in link_records(self._node, measure, now):
                 self.add(record)
 
     def flush(self) -> None:
-        """Hand over what was gathered."""
+        """Hand the gathered records to the sinks."""
         if self._records:
             records, self._records = self._records, []
             for sink in self._sinks:

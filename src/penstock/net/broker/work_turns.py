@@ -1,16 +1,16 @@
-"""The broker's time, shared among sessions whose requests take long.
+"""Shares the broker's time among sessions with slow requests.
 
-1. Most messages take microseconds, and a few of them are handled as they come (``is_quick``).
-   Others may take milliseconds each, such as a subscription with a large selector; and of either
-   kind a client can send thousands in one packet.
-2. A session's requests are handled for ``SLICE_S`` at a time.  What is left waits in the session's
-   own backlog, and the connection is not read meanwhile, so that a backlog is one read at most.
-3. Sessions with a backlog take turns.  Between two slices the event loop looks after everybody
-   else: connections, timers, the disk.
-4. The order of a session's messages never changes: behind a backlog everything waits.
+1. Most messages take microseconds, and a small number of them is handled immediately
+   (``is_quick``).  Others may take milliseconds each, such as a subscription with a large selector;
+   and a client can send thousands of either kind in one packet.
+2. A session's requests are handled for ``SLICE_S`` at a time.  The rest stays in the session's
+   backlog, and reading from the connection is paused, so that a backlog is at most one read.
+3. Sessions with a backlog take turns.  Between two slices the event loop serves all other work:
+   connections, timers, the disk.
+4. The order of a session's messages never changes: new messages queue behind the backlog.
 
-The time is measured here and not in the machine, which knows no clock: what a machine answers does
-not depend on it.
+The time is measured here and not in the machine, which has no clock: a machine's answers do not
+depend on it.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from penstock.overlay.wire import vocabulary
 QUICK: Final = frozenset(
     kind for kind in vocabulary(ClientRequest) if issubclass(kind, ClientRequest) and kind.quick
 )
-"""What every message of an application comes to: a few are handled at once, and never measured."""
+"""The messages of normal application traffic: a few are handled immediately, without measuring."""
 
 MOST_QUICK: Final = 64
-"""Of one read; a client that fills its batches sends fewer.  Each takes some 80 µs at most."""
+"""The most quick messages of one read; a client that fills its batches sends fewer.  Each takes
+some 80 µs at most."""
 
 AT_ONCE: Final = 16
-"""Quick messages that are handed to the machine together, between two looks at the clock."""
+"""Quick messages that are handed to the machine together, between two readings of the clock."""
 
 SLICE_S: Final = 0.005
-"""How long others wait for one session, plus one request, which has a bounded cost of its own."""
+"""How long other sessions wait for one session, plus one request, whose cost is bounded."""
 
 
 def is_quick(messages: list[Message]) -> bool:
-    """Whether the messages of one read take so little that nobody has to wait for them."""
+    """Whether the messages of one read take so little time that they need no turns."""
     return len(messages) <= MOST_QUICK and QUICK.issuperset(map(type, messages))
 
 
@@ -57,14 +58,14 @@ class WorkTurns(Generic[S]):
     """The sessions that have requests waiting."""
 
     def __init__(self, handle: Callable[[S, list[Message]], bool]) -> None:
-        """``handle`` takes messages of a session; it says False when the session has ended."""
+        """``handle`` processes messages of a session; it returns False if the session has ended."""
         self._handle = handle
         self._loop = asyncio.get_running_loop()
         self._turns: deque[tuple[S, Callable[[], None]]] = deque()
         self._scheduled = False
 
     def begin(self, session: S, messages: list[Message], done: Callable[[], None]) -> bool:
-        """Handle messages for a slice; False if some wait, and then ``done`` is called later."""
+        """Handle messages for one slice; if some remain, return False and call ``done`` later."""
         session.backlog.extend(messages)
         if self._slice(session):
             return True
@@ -73,7 +74,7 @@ class WorkTurns(Generic[S]):
         return False
 
     def _slice(self, session: S) -> bool:
-        """Work on a backlog; whether it is empty."""
+        """Handle a backlog for one slice; returns whether it is empty."""
         until_s = perf_counter() + SLICE_S
         backlog = session.backlog
         while backlog:
@@ -100,7 +101,7 @@ class WorkTurns(Generic[S]):
 
 
 def _next_of(backlog: deque[Message]) -> list[Message]:
-    """The first message; with it those behind it, if all of them are quick."""
+    """Take the first message, and the messages behind it as long as all of them are quick."""
     messages = [backlog.popleft()]
     while (
         backlog

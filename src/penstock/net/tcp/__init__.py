@@ -1,1 +1,1 @@
-"""Connections: messages in and out over TCP streams."""
+"""Connections: sending and receiving messages over TCP."""

@@ -1,23 +1,22 @@
-"""One connection: messages in, messages out, over a TCP stream.
+"""One connection: sends and receives messages over a TCP stream.
 
-Brokers and clients use the same class, on both sides.
+Brokers and clients use the same class, on both ends.
 
-1. Each end sends its ``Hello`` first.  Until the peer's has come only small frames are read, and
-   anything else ends the connection with a reason.
-2. Whatever one read brings is handed to the owner at once, as a list.  What the owner sends message
-   by message (``send``) goes out in one write at the end of the turn of the event loop; an owner
-   that has joined its messages itself hands them over at once (``write``).
-3. The owner sees how much room there is (``writable_bytes``) and hears when there is room again
-   (``on_writable``).  What it sends beyond that is not lost, but once more than
-   ``max_unsent_bytes`` wait the connection is given up: a peer that does not read cannot make us
-   hold an unbounded amount.
-4. An idle end sends heartbeats; a peer of which no byte is heard for several of them is gone.
-   Silence is counted in our own heartbeats and not in seconds, so that a pause of this process
-   does not look like one of the peer.
-5. Ending a connection says why (``Goodbye``), then shuts the sending side and reads on until the
-   peer has closed too, because closing a socket with unread input destroys what is under way to
-   the peer, the reason included.
-6. Bytes that are not a message end this connection and touch no other.
+1. Each end sends its ``Hello`` first.  Until the peer's ``Hello`` has arrived only small frames are
+   read, and any other message ends the connection with a reason.
+2. All messages of one read are passed to the owner together, as a list.  Messages that the owner
+   sends one by one (``send``) are written together at the end of the turn of the event loop; an
+   owner that has joined its messages itself writes them immediately (``write``).
+3. ``writable_bytes`` tells the owner how much it may send, and ``on_writable`` is called when there
+   is room again.  Messages beyond that are not lost, but when more than ``max_unsent_bytes`` are
+   unsent the connection is aborted: a peer that does not read cannot use unbounded memory here.
+4. An idle end sends heartbeats; a peer that sends no byte during several of them is considered
+   dead.  Silence is counted in our own heartbeats and not in seconds, so that a pause of this
+   process is not mistaken for a pause of the peer.
+5. ``close`` sends the reason (``Goodbye``), shuts down the sending side and reads until the peer
+   has closed too, because closing a socket with unread input destroys data in flight to the peer,
+   including the reason.
+6. Malformed bytes end this connection and affect no other.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ from penstock.overlay.wire import connection_decoder
 logger = logging.getLogger(__name__)
 
 OWN_MESSAGES: Final = frozenset((Goodbye, Heartbeat))
-"""What connections say to each other and nobody else hears."""
+"""Messages that connections handle themselves and do not pass to their owners."""
 
 MAX_HELLO_BYTES: Final = 64 * 1024
-"""No frame before the handshake may be larger: a stranger gets little memory."""
+"""The largest frame before the handshake is done: an unknown peer gets little memory."""
 
 HEARTBEAT: Final = encode(Heartbeat())
 
@@ -57,26 +56,26 @@ class ConnectionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """How a connection behaves; the defaults suit a local network and most wide-area links."""
 
     max_frame_bytes: Bytes = 64 * 1024 * 1024
-    """The largest frame that is read: far above any sensible batch, far below the memory."""
+    """The largest frame that is accepted: far above any sensible batch, far below the memory."""
 
     write_room_bytes: Bytes = 256 * 1024
-    """What may be handed over before the socket has taken it, at most: enough for one turn of the
-    loop at full speed.  On a slow way it is less (``write_room``)."""
+    """The most bytes that may be buffered above the socket: enough for one turn of the loop at full
+    speed.  On a slow path it is less (``write_room``)."""
 
     kernel_unsent_bytes: Bytes = 128 * 1024
-    """What the kernel may hold beyond what is in flight, for the same reason."""
+    """The most bytes that the kernel may hold beyond those in flight, for the same reason."""
 
     max_unsent_bytes: Bytes = 64 * 1024 * 1024
-    """A peer that lets more than this wait is disconnected."""
+    """A peer that leaves more than this unread is disconnected."""
 
     heartbeat_interval_s: Seconds = 2.0
-    """How long an end may be idle before it gives a sign of life."""
+    """How long an end may be idle before it sends a heartbeat."""
 
     silent_heartbeats: Count = 3
-    """After so many of our own heartbeats without a byte the peer is taken for dead."""
+    """After this many of our own heartbeats without a byte the peer is considered dead."""
 
     handshake_timeout_s: Seconds = 10.0
-    """How long the first Hello may take: generous for a slow link, short for a stranger."""
+    """How long the peer's Hello may take: enough for a slow link, short for an unknown peer."""
 
     linger_s: Seconds = 5.0
     """How long a closing connection waits for the peer to read the reason."""
@@ -86,16 +85,16 @@ class ConnectionHandler(Protocol):
     """The owner of a connection.  All calls come from the event loop, never nested in ``send``."""
 
     def on_open(self, connection: Connection) -> None:
-        """The handshake is done: ``connection.peer`` is the peer's Hello."""
+        """Called after the handshake; ``connection.peer`` is the peer's Hello."""
 
     def on_messages(self, connection: Connection, messages: list[Message]) -> None:
-        """One read brought these messages (heartbeats are left out)."""
+        """Process the messages of one read, without heartbeats."""
 
     def on_writable(self, connection: Connection) -> None:
-        """There is room to send."""
+        """Called when there is room to send."""
 
     def on_closed(self, connection: Connection, reason: str) -> None:
-        """The connection is of no use any more; nothing follows."""
+        """Called once when the connection has ended; no other call follows."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -108,13 +107,13 @@ class Connection(asyncio.BufferedProtocol):
         options: ConnectionOptions | None = None,
         budget: ReceiveBudget | None = None,
     ) -> None:
-        """``hello`` is how this end introduces itself; ``budget`` is shared with others."""
+        """``hello`` is sent in the handshake; ``budget`` is shared with other connections."""
         self.peer: Hello | None = None
         self.peer_address = "not connected"
         self.received_bytes = 0
         self.sent_bytes = 0
         self.closed = False
-        """Whether the end has begun: nothing is sent or received any more."""
+        """Whether closing has begun: no message is sent or received any more."""
         self._hello = hello
         self.handler = handler
         self._options = options or ConnectionOptions()
@@ -137,24 +136,25 @@ class Connection(asyncio.BufferedProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._close_reason: str | None = None
         self.farewell_code = ""
-        """The code of the peer's ``Goodbye``, if it said one with a code."""
+        """The code of the peer's ``Goodbye``, if it had one."""
         self.farewell_subject = ""
-        """What the code is about, if it is not the connection itself."""
+        """The subject of the code, if it is not the connection itself."""
         self._announced = False
         self._lost: asyncio.Future[None] = self._loop.create_future()
 
     # -- sending ----------------------------------------------------------------------------
 
     def send(self, message: Message) -> None:
-        """Send a message at the end of this turn of the loop; ignored once the end has begun."""
+        """Send a message at the end of this turn of the loop; ignored when closing has begun."""
         if not self.closed:
             self._put(encode(message))
             self._check_unsent()
 
     def write(self, pieces: list[Buffer], count_bytes: int) -> None:
-        """Send encoded messages, so many bytes, at once; the pieces must not change any more.
+        """Write encoded messages of ``count_bytes`` in total immediately.
 
-        Unlike ``send`` it does not lead to ``on_writable`` unless the peer makes us wait.
+        The pieces must not change afterwards.  Unlike ``send`` this does not cause a call of
+        ``on_writable`` unless the transport pauses.
         """
         transport = self._transport
         if self.closed or transport is None:
@@ -190,7 +190,7 @@ class Connection(asyncio.BufferedProtocol):
             self.handler.on_writable(self)
 
     def flush(self) -> None:
-        """Write what was sent without waiting for the end of the turn."""
+        """Write the messages of ``send`` without waiting for the end of the turn."""
         transport = self._transport
         if transport is None or not self._pieces:
             return
@@ -201,13 +201,13 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def unsent_bytes(self) -> int:
-        """What was sent here and is not in the kernel's hands yet."""
+        """The bytes that were sent here and that the kernel has not taken yet."""
         queued = 0 if self._transport is None else self._transport.get_write_buffer_size()
         return self._pieces_bytes + queued
 
     @property
     def writable_bytes(self) -> int:
-        """How much can be sent without waiting here; 0 means to wait for ``on_writable``."""
+        """How much can be sent without exceeding the room; if 0, wait for ``on_writable``."""
         if self._paused or self.closed:
             return 0
         room_bytes = self._room.size_bytes - self.unsent_bytes
@@ -216,7 +216,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- ending -----------------------------------------------------------------------------
 
     def close(self, reason: str, code: str = "", subject: str = "") -> None:
-        """Send what waits, tell the peer why, and end the connection."""
+        """Flush pending messages, send the reason to the peer, and end the connection."""
         if self._close_reason is not None:
             return
         self.resume_reading()
@@ -230,20 +230,20 @@ class Connection(asyncio.BufferedProtocol):
         self._timer = self._loop.call_later(self._options.linger_s, self._abort_transport)
 
     def abort(self, reason: str) -> None:
-        """End the connection at once; whatever waits is lost and the peer is not told."""
+        """End the connection immediately; pending messages are lost and no reason is sent."""
         if self._close_reason is None:
             self._end(reason)
         self._abort_transport()
 
     async def wait_closed(self) -> None:
-        """Until the socket is closed."""
+        """Wait until the socket is closed."""
         await asyncio.shield(self._lost)
 
     def _end(self, reason: str) -> None:
         self._close_reason = reason
         self.closed = True
         if self._budget is not None:
-            # Nothing of it is read any more; what still arrives is dropped.
+            # No frame is read any more; bytes that still arrive are dropped.
             self._budget.changed(self, 0)
             self._buffer = ReceiveBuffer(MAX_HELLO_BYTES)
         if self._timer is not None:
@@ -265,7 +265,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- called by the event loop -----------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is connected."""
+        """Send Hello and start the handshake timeout."""
         # Not an isinstance check: uvloop's transports are not subclasses.
         self._transport = cast(asyncio.Transport, transport)
         self.peer_address = _address(transport.get_extra_info("peername"))
@@ -282,11 +282,11 @@ class Connection(asyncio.BufferedProtocol):
             self._budget.changed(self, size_bytes)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the loop may put received bytes."""
+        """The memory for received bytes."""
         return self._buffer.room()
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Bytes have arrived."""
+        """Process received bytes."""
         if self.closed:
             return
         self.received_bytes += nbytes
@@ -299,19 +299,19 @@ class Connection(asyncio.BufferedProtocol):
             self.close("internal error while handling a message; see the other end's log")
 
     def eof_received(self) -> bool:
-        """The peer sends nothing more."""
+        """End the connection after the peer has closed its sending side."""
         if self._close_reason is None:
             self._end("the peer closed the connection")
         return False
 
     def pause_writing(self) -> None:
-        """The transport holds more than it should."""
+        """Called when the transport's buffer exceeds its high-water mark."""
         self._paused = True
         self._paused_at = self._loop.time()
         self._paused_with_bytes = self.unsent_bytes - self._pieces_bytes
 
     def resume_writing(self) -> None:
-        """The transport has room again."""
+        """Measure the rate of the path and resume sending."""
         self._paused = False
         drained = self._paused_with_bytes - (self.unsent_bytes - self._pieces_bytes)
         before_bytes = self._room.size_bytes
@@ -328,7 +328,7 @@ class Connection(asyncio.BufferedProtocol):
             apply_room(self._transport, self._room.size_bytes, kernel_bytes)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is closed."""
+        """Release all buffers after the socket was closed."""
         if self._close_reason is None:
             self._end(f"the connection was lost: {exc}" if exc else "the connection was lost")
         if self._timer is not None:
@@ -342,13 +342,12 @@ class Connection(asyncio.BufferedProtocol):
     # -- receiving --------------------------------------------------------------------------
 
     def pause_reading(self) -> None:
-        """Leave what the peer sends in the network; its silence does not count meanwhile."""
+        """Stop reading from the socket; the peer's silence does not count while paused."""
         if not self._reading_paused and self._transport is not None:
             self._reading_paused = True
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read again."""
         if self._reading_paused and self._transport is not None:
             self._reading_paused = False
             self._transport.resume_reading()
@@ -368,7 +367,7 @@ class Connection(asyncio.BufferedProtocol):
             self._sort_out(messages)
 
     def _sort_out(self, messages: list[Message]) -> None:
-        """Hand on what is for the owner, up to the farewell if there is one."""
+        """Pass messages to the owner, up to the Goodbye if there is one."""
         farewell: Goodbye | None = None
         kept: list[Message] = []
         for message in messages:

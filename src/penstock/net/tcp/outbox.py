@@ -1,9 +1,9 @@
-"""What waits to go out on one connection, and when it goes.
+"""The output queue of one connection, and its pacing.
 
-Messages wait here, where they have a priority and a bound, and not in the socket, where they have
-neither: the connection is given more only while it has room (a few hundred kilobytes), and a
-shaped link no more than its rate allows.  What one turn of the event loop brings is queued before
-anything of it is sent, so that a control message overtakes the data that was ordered before it.
+Messages are queued here, with priorities and a bound, and not in the socket, which has neither: the
+connection gets more only while it has room (a few hundred kilobytes), and a shaped link gets no
+more than its rate allows.  All messages of one turn of the event loop are queued before any of them
+is sent, so that a control message overtakes data that was queued before it.
 """
 
 from __future__ import annotations
@@ -23,18 +23,17 @@ from penstock.net.wall_clock import WallClock
 from penstock.overlay.link_queue import LinkQueue, LinkStatistics
 
 TURN_BYTES: Final = 8 << 20
-"""What one connection is given in one turn of the event loop: a peer that reads as fast as we copy
-(two megabytes in a millisecond) must not keep the loop from everybody else.  Not less than what a
-commit may bring at once, or a subscriber that keeps up would be held back and taken for slow."""
+"""The most bytes for one connection in one turn of the event loop: a peer that reads as fast as we
+copy (two megabytes in a millisecond) must not block the loop for other connections.  Not less than
+the data of one commit, or a subscriber that keeps up would be held back and considered slow."""
 
 
 class Outbox:
-    """A queue, its pace, and the connection that it feeds while there is one."""
+    """A queue, its pacer, and the connection that it feeds, if there is one."""
 
     def __init__(
         self, clock: WallClock, queue: LinkQueue[list[Buffer]], rate_bytes_per_s: int = UNLIMITED
     ) -> None:
-        """Not connected at first."""
         self._clock = clock
         self._queue = queue
         self._pacer = Pacer(rate_bytes_per_s)
@@ -48,7 +47,7 @@ class Outbox:
         self._connection = connection
 
     def detach(self) -> None:
-        """The connection is gone, and with it everything that waited for it."""
+        """Remove the connection and discard all queued messages."""
         self._connection = None
         self._queue.flush()
         self._cancel_timer()
@@ -63,7 +62,7 @@ class Outbox:
 
     @property
     def pacer(self) -> Pacer:
-        """The link's pace, which datagrams on the same link keep to as well."""
+        """The link's pacer, which datagrams on the same link share."""
         return self._pacer
 
     @property
@@ -79,27 +78,25 @@ class Outbox:
 
     @property
     def queued_bytes(self) -> int:
-        """What waits here at present."""
         return self._queue.queued_bytes
 
     def statistics(self) -> LinkStatistics:
-        """What waits and what went out."""
         return self._queue.statistics()
 
     def pump(self, most_bytes: int = TURN_BYTES) -> None:
-        """Send what may go now, about so much of it; the rest follows in the next turn."""
+        """Send queued messages, about ``most_bytes``; the rest follows in the next turn."""
         connection = self._connection
         while connection is not None and (sent_bytes := self._fill(connection)):
             if not self._queue.queued_bytes:
                 return
-            # As long as the kernel takes everything there is no reason to wait for a turn.
+            # While the kernel accepts everything, there is no reason to wait for the next turn.
             most_bytes -= sent_bytes
             if most_bytes <= 0:
                 self._pump_soon()
                 return
 
     def pump_all(self) -> None:
-        """The same for everything, before the end."""
+        """Send all queued messages without the limit per turn, before the connection closes."""
         self.pump(sys.maxsize)
 
     def _pump_soon(self) -> None:
@@ -112,7 +109,7 @@ class Outbox:
         self.pump()
 
     def _fill(self, connection: Connection) -> int:
-        """Hand messages over until the room or the time is used up; how many bytes they were."""
+        """Hand over messages until the room or the rate is used up; returns their bytes."""
         queue, pacer = self._queue, self._pacer
         limited = pacer.rate_bytes_per_s != UNLIMITED
         now = self._clock.now() if limited else 0

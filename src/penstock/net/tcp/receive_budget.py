@@ -1,12 +1,12 @@
 """A bound over the receive buffers of all connections together.
 
-1. A frame that is large has a buffer of its own until it is whole.  Each is bounded by the largest
-   frame; a peer that never finishes its frame holds that much for as long as it likes, and many of
-   them hold the memory of the broker.
-2. What the incomplete large frames of all connections take has a limit.  When it is exceeded, the
-   frame that was begun first is ended, with its connection and a reason, until the rest fits.
-3. The first is the slowest: an honest peer's frame is whole within a moment, and those that were
-   begun before it and are not whole yet are not worth their memory.
+1. A large frame has a buffer of its own until it is complete.  Each buffer is bounded by the
+   largest frame, but a peer that never completes its frame holds that memory indefinitely, and
+   many such peers can hold all memory of the broker.
+2. The incomplete large frames of all connections share a limit.  When it is exceeded, the
+   connections with the oldest incomplete frames are closed with a reason until the rest fits.
+3. The oldest frame is the slowest: an honest peer completes its frame quickly, so older frames that
+   are still incomplete do not deserve their memory.
 
 Small frames share a buffer of at most 512 KB for each connection and are not counted.
 """
@@ -20,21 +20,20 @@ class ReceivingConnection(Protocol):
     """A connection with an incomplete frame."""
 
     def close(self, reason: str) -> None:
-        """End the connection, telling the peer why."""
+        """End the connection and send the reason to the peer."""
 
 
 class ReceiveBudget:
-    """What all connections of a broker may hold of incomplete frames."""
+    """The memory for incomplete large frames that all connections of a broker share."""
 
     def __init__(self, limit_bytes: int) -> None:
-        """No frame is incomplete."""
         self.limit_bytes = limit_bytes
         self.held_bytes = 0
         self._held: dict[ReceivingConnection, int] = {}
-        """The buffers of large frames, in the order in which the frames were begun."""
+        """The buffer sizes of large frames, oldest frame first."""
 
     def changed(self, connection: ReceivingConnection, size_bytes: int) -> None:
-        """The buffer of a connection's incomplete frame has this size now; 0 if it has none."""
+        """Record the buffer size of a connection's incomplete frame; 0 if it has none."""
         self.held_bytes += size_bytes - self._held.get(connection, 0)
         if not size_bytes:
             self._held.pop(connection, None)

@@ -1,14 +1,14 @@
-"""Whole frames out of a stream of bytes.
+"""Splits a stream of bytes into complete frames.
 
-1. The socket writes into one buffer.  It starts small and doubles, up to 512 KB, while reads fill
-   it: a busy connection gets many frames out of one read, an idle one costs little memory.
-2. A small frame is copied out of it once, because batches view the bytes that they were decoded
-   from for as long as somebody keeps them.  The copy is exactly as long as the frame, so keeping a
-   batch keeps nothing else alive.
+1. The socket writes into one common buffer.  It starts small and doubles, up to 512 KB, while reads
+   fill it: a busy connection gets many frames from one read, an idle one costs little memory.
+2. A small frame is copied out of the common buffer once, because a decoded batch references the
+   bytes of its frame as long as the batch lives.  The copy is exactly as long as the frame, so a
+   batch keeps no other memory alive.
 3. A frame that is larger than ``OWN_BUFFER_BYTES`` gets a buffer of its own, which doubles as its
    bytes arrive (an announced length alone reserves little) and is handed over without a copy.
-4. Large frames seldom come alone.  Behind one, a read takes only as much as tells how long the next
-   frame is, so that the bytes of a large one go where they stay.
+4. Large frames often come in sequence.  After one, the next read takes only enough bytes to learn
+   the length of the next frame, so that a large frame is received directly into its own buffer.
 5. A frame that announces more than ``max_frame_bytes`` is refused before any of it is stored.
 """
 
@@ -30,14 +30,14 @@ LARGEST_BUFFER_BYTES: Final = 512 * 1024
 """Reads of this size saturate the loopback; larger ones gain nothing more (PERFORMANCE.md)."""
 
 OWN_BUFFER_BYTES: Final = 128 * 1024
-"""Frames above this are received where they stay.  One more read costs less than copying them."""
+"""Frames above this get a buffer of their own.  One more read costs less than copying them."""
 
 PEEK_BYTES: Final = 4 * 1024
-"""What is read behind a large frame: an envelope, and all of most control messages."""
+"""The size of the read after a large frame: fits an envelope, and most control messages whole."""
 
 
 class ReceiveBuffer:
-    """Where the bytes of one connection arrive."""
+    """Receives the bytes of one connection."""
 
     __slots__ = (
         "_begin",
@@ -51,9 +51,9 @@ class ReceiveBuffer:
     )
 
     def __init__(self, max_frame_bytes: int, on_own: Callable[[int], None] | None = None) -> None:
-        """``max_frame_bytes`` may be changed at any time; it holds from the next frame on.
+        """``max_frame_bytes`` may be changed at any time; it applies from the next frame on.
 
-        ``on_own`` hears the size of the buffer that a large frame has of its own; 0 at its end.
+        ``on_own`` receives the size of a large frame's own buffer; 0 when the frame is complete.
         """
         self.max_frame_bytes = max_frame_bytes
         self._on_own = on_own
@@ -70,7 +70,7 @@ class ReceiveBuffer:
         return self._end - self._begin
 
     def room(self) -> memoryview:
-        """Where the next bytes go; never empty."""
+        """The memory for the next bytes; never empty."""
         if self._own is not None:
             return self._own[self._end :]
         if self._peeking:
@@ -78,10 +78,10 @@ class ReceiveBuffer:
         return self._common[self._end :]
 
     def received(self, count_bytes: int) -> list[Buffer]:
-        """The frames that are whole now that so many bytes were written into ``room()``.
+        """Return the frames completed by ``count_bytes`` bytes that were written into ``room()``.
 
-        Raises ``MalformedMessage`` for an envelope that cannot be followed; frames before it are
-        lost with it, because the connection is.
+        Raises ``MalformedMessage`` for an invalid envelope; frames of the same read before it are
+        lost, because the connection ends.
         """
         self._end += count_bytes
         if self._own is not None:
@@ -110,7 +110,7 @@ class ReceiveBuffer:
         return needed
 
     def _received_own(self, own: memoryview) -> list[Buffer]:
-        """Go on with a large frame, and hand it over when it is whole."""
+        """Continue a large frame, and hand it over when it is complete."""
         if self._end == self._needed:
             self._own = None
             self._begin = self._end = 0
@@ -118,7 +118,7 @@ class ReceiveBuffer:
             self._peeking = True
             if self._on_own is not None:
                 self._on_own(0)
-            # Filled to the last byte: nothing else is in it.
+            # The frame fills the buffer exactly.
             return [own.toreadonly()]
         if self._end == len(own):
             self._give_own(own, 2 * self._end)
@@ -155,5 +155,5 @@ class ReceiveBuffer:
 
 
 def _memory(size_bytes: int) -> memoryview:
-    """Memory that is not cleared, since it is read only where something was received."""
+    """Allocate memory without clearing it, since only received bytes are read."""
     return np.empty(size_bytes, np.uint8).data

@@ -1,7 +1,7 @@
-"""Connecting to a broker, and being connected to.
+"""Establishes connections to a broker.
 
-``connect`` dials and shakes hands; a server hands ``Connection`` itself to ``create_server`` as the
-protocol.  What a connection does is in penstock.net.tcp.connection.
+``connect`` dials and performs the handshake; a server passes ``Connection`` itself to
+``create_server`` as the protocol.  penstock.net.tcp.connection defines how a connection behaves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Connection", "ConnectionHandler", "ConnectionOptions", "HandshakeFai
 
 
 class HandshakeFailed(ConnectionError):
-    """The other end could be reached, but no connection came about."""
+    """The peer could be reached, but the handshake failed."""
 
 
 async def connect(
@@ -29,10 +29,10 @@ async def connect(
     options: ConnectionOptions | None = None,
     timeout_s: float = 10.0,
 ) -> Connection:
-    """Connect and shake hands; ``on_open`` is called before this returns.
+    """Connect and perform the handshake; ``on_open`` is called before this returns.
 
-    Raises ``OSError`` if the address cannot be reached, ``HandshakeFailed`` if what answers there
-    does not want us, and ``TimeoutError``.
+    Raises ``OSError`` if the address cannot be reached, ``HandshakeFailed`` if the peer refuses
+    the connection, and ``TimeoutError``.
     """
     opening = _Opening(handler)
     loop = asyncio.get_running_loop()
@@ -57,7 +57,7 @@ async def connect(
 
 
 class _Opening:
-    """Passes everything on to the owner, and notes when the handshake is done or has failed."""
+    """Passes all calls to the owner, and records when the handshake is done or has failed."""
 
     def __init__(self, handler: ConnectionHandler) -> None:
         self._handler = handler
@@ -73,7 +73,7 @@ class _Opening:
         raise AssertionError("messages are handed over only after the handshake")
 
     def on_writable(self, connection: Connection) -> None:
-        """Nothing is waiting to be sent before the handshake."""
+        """Do nothing: no output is queued before the handshake."""
 
     def on_closed(self, connection: Connection, reason: str) -> None:
         if not self.opened.done():

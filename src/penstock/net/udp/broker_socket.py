@@ -1,14 +1,15 @@
-"""A broker's UDP socket: its neighbours' and its clients' datagrams.
+"""A broker's UDP socket for the datagrams of its neighbours and clients.
 
-1. Neighbours tell each other their ports over the link's connection; a datagram counts as the
-   neighbour's if it comes from the host of that connection and that port.
-2. A client asks for the port over its session and gets a secret with the answer.  The datagram
-   that brings the secret back shows the client's address, through whatever translates addresses on
-   the way; from then on what comes from there is the client's.
-3. Datagrams from anywhere else, and those that are not messages, are counted and dropped: no answer
-   is ever sent to an address that did not show a secret.
-4. A client speaks only as a client does: a ``BindAddress`` and the service's own datagrams.
-5. What one wake-up brings from one sender is one fact, and what it leads to is packed together.
+1. Neighbours exchange their UDP ports over the link's connection; a datagram belongs to a neighbour
+   if it comes from the host of that connection and that port.
+2. A client asks for the port over its session and receives a secret with the answer.  The datagram
+   that returns the secret shows the client's address, also behind address translation; from then
+   on all datagrams from that address belong to the client.
+3. Datagrams from other addresses, and malformed ones, are counted and dropped: the broker never
+   answers an address that did not present a secret.
+4. A client may send only ``BindAddress`` and the datagrams of the service.
+5. Messages of one sender in one wake-up are one fact, and the resulting messages are packed
+   together.
 """
 
 from __future__ import annotations
@@ -44,16 +45,16 @@ from penstock.overlay.wire import datagram_messages
 logger = logging.getLogger(__name__)
 
 DATAGRAM_BYTES: Final = 1400
-"""No datagram of several messages is larger: it passes an Ethernet link in one piece."""
+"""The largest datagram with several messages: it fits into one Ethernet frame."""
 
 SECRET_BYTES: Final = 16
 
 
 class DatagramSocket:
-    """The socket, and who is behind which address."""
+    """The socket, and the neighbour or client of each address."""
 
     def __init__(self, clock: WallClock, feed: Callable[[Iterable[Fact]], None]) -> None:
-        """``feed`` gets what neighbours and clients say in datagrams."""
+        """``feed`` receives the datagrams of neighbours and clients as facts."""
         self.port = 0
         self.dropped_datagrams = 0
         self._clock = clock
@@ -66,12 +67,12 @@ class DatagramSocket:
         self._secrets: dict[bytes, LinkName] = {}
         self._socket: DrainedSocket | None = None
         self._arrived: list[tuple[LinkName, list[Message]]] = []
-        """What this wake-up has brought: runs of messages from one sender."""
+        """The messages of this wake-up, grouped into runs of one sender."""
         self._unflushed: dict[DatagramOutbox, None] = {}
         self._draining = False
 
     async def open(self, host: str, port: int, *, required: bool) -> None:
-        """Bind the socket; if the port is taken and not ``required``, take any.
+        """Bind the socket; if the port is taken and not ``required``, bind any free port.
 
         Raises ``OSError``.
         """
@@ -86,21 +87,21 @@ class DatagramSocket:
         self.port = int(bound.getsockname()[1])
 
     def watch(self, links: Mapping[LinkName, Link]) -> None:
-        """These are the broker's links."""
+        """Set the broker's links."""
         self._links = links
 
     def close(self) -> None:
-        """Fall silent."""
+        """Close the socket and discard unsent messages."""
         for outbox in self._outboxes.values():
             outbox.close()
         self._unflushed.clear()
         if self._socket is not None:
             self._socket.close()
 
-    # -- what is said on connections --------------------------------------------------------
+    # -- messages on connections ------------------------------------------------------------
 
     def overheard(self, facts: Iterable[Fact]) -> list[Fact]:
-        """Take what is for the socket out of what a link or a session says."""
+        """Handle the facts that concern the socket; returns the facts for the machine."""
         rest: list[Fact] = []
         for fact in facts:
             if isinstance(fact, Received):
@@ -120,7 +121,7 @@ class DatagramSocket:
         return rest
 
     def offer(self, session: LinkName) -> DatagramSocketOffer:
-        """The answer to a client that asks where to send datagrams."""
+        """Answer a client's request for the UDP port, with a new secret."""
         secret = secrets.token_bytes(SECRET_BYTES)
         self._secrets = {key: each for key, each in self._secrets.items() if each != session}
         self._secrets[secret] = session
@@ -155,7 +156,7 @@ class DatagramSocket:
     # -- datagrams --------------------------------------------------------------------------
 
     def send(self, effect: BestEffort) -> None:
-        """Send to a neighbour or a client whose address is known; others get nothing."""
+        """Send to a neighbour or a client; ignored if its address is not known."""
         outbox = self._outboxes.get(effect.link)
         if outbox is None:
             return
@@ -174,7 +175,7 @@ class DatagramSocket:
             self._socket.send(data, address)
 
     def _datagram(self, data: memoryview, address: SocketAddress) -> None:
-        """A datagram came."""
+        """Decode a datagram and assign it to its sender."""
         try:
             messages = self._decoder.decode(data)
         except MalformedMessage as error:
@@ -193,7 +194,7 @@ class DatagramSocket:
             self._arrived.append((sender, messages))
 
     def _drained(self) -> None:
-        """This was all that had come."""
+        """Feed all messages of this wake-up to the machine, then flush the answers."""
         arrived, self._arrived = self._arrived, []
         if not arrived:
             return
@@ -210,7 +211,7 @@ class DatagramSocket:
             self._flush()
 
     def _introduction(self, messages: list[Message], address: SocketAddress) -> list[Message]:
-        """Hear who a sender is; what else it says, and what strangers say."""
+        """Bind the sender's address; returns its other messages, dropping those of unknown ones."""
         rest: list[Message] = []
         for message in messages:
             if isinstance(message, BindAddress):

@@ -1,10 +1,13 @@
 """A UDP socket that is emptied at each wake-up.
 
-1. When the socket is readable, everything that is there is read, at most ``DRAINED_AT_ONCE``
-   datagrams; each is handed on, and then the owner is told that this was all.  So what arrived
-   while the process was busy can be handled as one batch, and the rest of the loop has its turn.
-2. A datagram is a view of one buffer that the next one overwrites: whoever wants to keep it copies.
-3. A socket that cannot take a datagram at once loses it, as the network would; it is counted.
+1. When the socket is readable, all available datagrams are read, at most ``DRAINED_AT_ONCE``; each
+   is passed to ``on_datagram``, and ``on_drained`` is called after the last one.  So datagrams that
+   arrived while the process was busy can be handled as one batch, and other work on the loop gets
+   its turn.
+2. A datagram is a view of one buffer that the next one overwrites: the owner must copy the bytes
+   that it keeps.
+3. A datagram that the socket cannot take immediately is dropped, as the network would do, and
+   counted.
 """
 
 from __future__ import annotations
@@ -18,10 +21,10 @@ from typing import Any, Final, TypeAlias
 logger = logging.getLogger(__name__)
 
 DRAINED_AT_ONCE: Final = 64
-"""A millisecond or two of work: nobody else on the loop waits longer for a busy socket."""
+"""One or two milliseconds of work: other work on the loop waits no longer for a busy socket."""
 
 RECEIVE_BUFFER_BYTES: Final = 4 << 20
-"""What the kernel may hold while the process is busy: about 1,800 full datagrams."""
+"""The kernel's receive buffer while the process is busy: about 1,800 full datagrams."""
 
 LARGEST_DATAGRAM_BYTES: Final = 1 << 16
 
@@ -29,12 +32,12 @@ SocketAddress: TypeAlias = tuple[str, int]
 
 
 async def bound_socket(host: str, port: int) -> socket:
-    """A socket at this address; raises ``OSError``, and leaves nothing open then."""
+    """Create a socket bound to this address; raises ``OSError`` and then leaves nothing open."""
     return await _made(host, port, socket.bind)
 
 
 async def connected_socket(host: str, port: int) -> socket:
-    """A socket that hears only what comes from this address; raises ``OSError``."""
+    """Create a socket that receives only from this address; raises ``OSError``."""
     return await _made(host, port, socket.connect)
 
 
@@ -61,7 +64,7 @@ class DrainedSocket:
         on_datagram: Callable[[memoryview, SocketAddress], None],
         on_drained: Callable[[], None],
     ) -> None:
-        """``on_datagram`` gets each datagram and its sender, ``on_drained`` follows the last."""
+        """``on_datagram`` gets each datagram and its sender; ``on_drained`` follows the last."""
         self.unsent_datagrams = 0
         self._socket = made
         self._on_datagram = on_datagram
@@ -72,24 +75,22 @@ class DrainedSocket:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing comes or goes any more."""
         return self._socket.fileno() < 0
 
     def close(self) -> None:
-        """Neither send nor hear anything more."""
         if not self.is_closed:
             self._loop.remove_reader(self._socket)
             self._socket.close()
 
     def send(self, data: bytes, address: SocketAddress | None = None) -> None:
-        """Send a datagram; without an address to where the socket is connected."""
+        """Send a datagram to an address, or to the address that the socket is connected to."""
         try:
             if address is None:
                 self._socket.send(data)
             else:
                 self._socket.sendto(data, address)
         except OSError as error:
-            # Full, gone or unreachable: the connection beside the socket tells what matters.
+            # Full buffer, or unreachable peer: the TCP connection reports what matters.
             self.unsent_datagrams += 1
             logger.debug("a datagram was not sent: %s", error)
 
@@ -101,7 +102,7 @@ class DrainedSocket:
             except BlockingIOError:
                 break
             except OSError as error:
-                # An earlier datagram found nobody at its destination.
+                # No socket listened at the destination of an earlier datagram.
                 logger.debug("a datagram was not delivered: %s", error)
                 continue
             self._on_datagram(buffer[:size], address[:2])

@@ -1,9 +1,10 @@
-"""What goes out to one address as datagrams.
+"""The datagrams to one address.
 
-1. Where there is no limit, messages are packed into as few datagrams as their size allows.  A full
-   datagram leaves at once, the last one when its owner says that this was all for now.
-2. Towards a neighbour they share the link's bandwidth limit with everything else on the link, and
-   wait in a short drop-tail queue.  Each counts there with what it takes in a datagram of its own.
+1. Without a bandwidth limit, messages are packed into as few datagrams as their size allows.  A
+   full datagram is sent immediately, the last one when the owner calls ``flush``.
+2. Datagrams to a neighbour share the link's bandwidth limit with all other traffic on the link, and
+   wait in a short drop-tail queue.  There each message counts with its size in a datagram of its
+   own.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from penstock.overlay.drop_tail import DropTail
 
 
 class DatagramOutbox:
-    """A queue, its pace, and where it goes."""
+    """A queue of messages to one address, its pacer and its packer."""
 
     def __init__(
         self,
@@ -30,7 +31,7 @@ class DatagramOutbox:
         send: Callable[[bytes], None],
         datagram_bytes: int,
     ) -> None:
-        """``send`` gets whole datagrams."""
+        """``send`` receives complete datagrams."""
         self.sent_messages = 0
         self.sent_bytes = 0
         self._clock = clock
@@ -42,11 +43,11 @@ class DatagramOutbox:
 
     @property
     def dropped_messages(self) -> int:
-        """What found the queue full."""
+        """Messages that were dropped because the queue was full."""
         return self._queue.dropped_messages
 
     def put(self, messages: Sequence[Message]) -> None:
-        """Send messages when they are flushed, or as the limit allows; or drop them."""
+        """Queue messages for ``flush`` or for the bandwidth limit; drop them if it is full."""
         if self._queue or self._pacer.rate_bytes_per_s != UNLIMITED:
             for message in messages:
                 data = encode_message(message)
@@ -56,13 +57,13 @@ class DatagramOutbox:
         self.sent_messages += len(messages)
 
     def flush(self) -> None:
-        """No more comes for now: send what may go."""
+        """Send all messages that the limit allows, without waiting for a full datagram."""
         if self._queue and self._timer is None:
             self._release()
         self._packer.flush()
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Discard queued messages and cancel the timer."""
         self._queue.flush()
         if self._timer is not None:
             self._timer.cancel()
@@ -73,7 +74,7 @@ class DatagramOutbox:
         self.flush()
 
     def _release(self) -> None:
-        """Take what the limit allows out of the queue."""
+        """Move the messages that the limit allows from the queue to the packer."""
         queue, pacer = self._queue, self._pacer
         now = self._clock.now()
         while queue:

@@ -1,4 +1,4 @@
-"""What the datagram service says: on connections (control), and as datagrams (everything else).
+"""The messages of the datagram service: control on connections, all else as datagrams.
 
 Clients are addressed as ``name@broker``, the broker being the one that they are connected to.
 """
@@ -36,7 +36,7 @@ ClientAddress: TypeAlias = str
 """``name@broker``."""
 
 LONGEST_DATAGRAM_VALUE: Final = 1 << 16
-"""What a datagram can carry, which is the limit of everything in it."""
+"""The capacity of a datagram, and so the limit of every value in it."""
 
 MOST_FLOWS: Final = 1 << 14
 """More than fit into a datagram."""
@@ -70,7 +70,7 @@ class OpenDatagram(ClientRequest, frozen=True):
 
 
 class DatagramOpened(ClientReply, frozen=True):
-    """The name is taken, and this is the client's address; or why not."""
+    """The client has the name, and this is its address; or the reason for a refusal."""
 
     role: ClassVar[str] = DATAGRAMS
 
@@ -80,7 +80,7 @@ class DatagramOpened(ClientReply, frozen=True):
 
 
 class CloseDatagram(ClientRequest, frozen=True):
-    """The client is done; its name and its subscriptions are free."""
+    """The client closes; its name and its subscriptions are released."""
 
 
 class SubscribeDatagrams(ClientRequest, frozen=True):
@@ -91,7 +91,7 @@ class SubscribeDatagrams(ClientRequest, frozen=True):
 
 
 class DatagramsSubscribed(ClientReply, frozen=True):
-    """The subscription is in force at this broker and on its way to the others; or why not."""
+    """The subscription is in force here and is being sent to other brokers; or the problem."""
 
     role: ClassVar[str] = DATAGRAMS
 
@@ -100,13 +100,13 @@ class DatagramsSubscribed(ClientReply, frozen=True):
 
 
 class UnsubscribeDatagrams(ClientRequest, frozen=True):
-    """A client wants no more of it."""
+    """A client ends a subscription."""
 
     filter_id: Sequence
 
 
 class DatagramWhyQuestion(ClientReply, frozen=True):
-    """The broker passes such a question on to the publisher."""
+    """The broker forwards a ``why`` request to the publisher."""
 
     role: ClassVar[str] = DATAGRAMS
 
@@ -133,9 +133,9 @@ class SourceAnnouncement(BrokerMessage, frozen=True):
 
 
 class Interest(BrokerMessage, frozen=True):
-    """What a broker wants from one source's publishers, told to its neighbour on the way there.
+    """A broker's interests in one source's publishers, sent to its neighbour on the path there.
 
-    ``anew`` replaces everything that was told before for this source.
+    ``anew`` replaces all earlier interests for this source.
     """
 
     source: Name
@@ -166,8 +166,8 @@ class FlowTag(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Publication(UdpMessage, frozen=True):
     """A message with its congestion control header (Figure 2).
 
-    ``record`` has the encodings of the publisher's previous messages, newest first.  Everything is
-    numbered anew in another ``incarnation``.
+    ``record`` has the encodings of the publisher's previous messages, newest first.  All numbers
+    restart with a new ``incarnation``.
     """
 
     source: Address
@@ -191,7 +191,7 @@ class FlowRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Feedback(UdpMessage, frozen=True):
-    """A subscriber's report to a publisher; loss and round trip are for people who ask why."""
+    """A subscriber's report to a publisher; loss and round trip only serve ``why`` answers."""
 
     to: Address
     sender: Address

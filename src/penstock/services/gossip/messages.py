@@ -1,8 +1,8 @@
-"""What gossip peers say to each other.
+"""The messages between gossip peers.
 
-One round's gossip to one target is a header and the events held, cut into as many datagrams as
-the datagram size demands.  The header travels in the first of them.  Ages stand apart from the
-events, one byte each, because an event is the same everywhere and its age is not.
+One round's gossip to one target is a header and the buffered events, split into as many datagrams
+as the datagram size requires.  The first datagram carries the header.  Ages are encoded apart from
+the events, one byte each, because an event is the same at every peer and its age is not.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ EventId: TypeAlias = bytes
 """The origin (drawn at random when a peer starts) and its sequence number."""
 
 LATEST_PERIOD: Final = 2**62
-"""Periods are counted from 0 on.  Together with ``LARGEST_ADVANCE`` this is out of reach, so that
-nobody can push the group's periods to where they could not be written any more."""
+"""Periods are counted from 0 on.  With ``LARGEST_ADVANCE`` this value is out of reach, so that no
+peer can advance the group's periods beyond what can be encoded."""
 
 LARGEST_ADVANCE: Final = 2**20
 """By how many periods one gossip can advance a peer's own.  A newcomer to a group that is ten years
@@ -79,7 +79,7 @@ def check_attributes(attributes: Mapping[str, object]) -> None:
 
 
 def credible_period(claimed: int, own: int) -> int:
-    """A period that somebody speaks of, no further ahead than one gossip can lead."""
+    """A period that a peer claims, limited to the largest advance of one gossip."""
     return min(claimed, own + LARGEST_ADVANCE)
 
 
@@ -89,8 +89,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
     id: Annotated[EventId, msgspec.Meta(min_length=EVENT_ID_BYTES, max_length=EVENT_ID_BYTES)]
     payload: DatagramBytes
     attributes: Annotated[dict[Name, AnyValue], msgspec.Meta(max_length=MOST_IN_DATAGRAM)] = {}
-    """Values are ``AttributeValue``.  MessagePack can say more, and the decoder knows no union of
-    text and bytes, so what came is checked after it was read."""
+    """Values are ``AttributeValue``.  MessagePack allows more types, and the decoder supports no
+    union of text and bytes, so values are checked after decoding."""
 
     def __post_init__(self) -> None:
         """Raise ``InvalidAttribute``; where a decoder makes the event, the datagram is refused."""
@@ -107,14 +107,14 @@ class BufferClaim(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Acquaintance(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A member, and how many rounds ago it last spoke for itself."""
+    """A member, and the number of rounds since its own last gossip."""
 
     address: Known
     rounds: Annotated[int, msgspec.Meta(ge=0, le=2**16)]
 
 
 class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a round's gossip says besides events."""
+    """The content of a round's gossip besides events."""
 
     members: Annotated[tuple[Acquaintance, ...], msgspec.Meta(max_length=256)]
     departed: Annotated[tuple[Known, ...], msgspec.Meta(max_length=256)]

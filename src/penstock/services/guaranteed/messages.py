@@ -1,7 +1,7 @@
-"""What the brokers of the guaranteed service say to each other, and to their clients.
+"""The messages of the guaranteed service, between brokers and between brokers and clients.
 
-Between brokers everything is about one stream (``pubend``) or one source (``root``, the broker that
-hosts the pubends).  Knowledge flows down the source's tree; requests, acknowledgements and
+Each message between brokers concerns one stream (``pubend``) or one source (``root``, the broker
+that hosts the pubends).  Knowledge flows down the source's tree; requests, acknowledgements and
 subscriptions flow up.
 """
 
@@ -49,15 +49,15 @@ from penstock.core.message import (
 from penstock.services.guaranteed.laws.rate_law import AlertReading
 
 SUBSCRIPTION: Final = "subscription"
-"""The participant of a client's session that deliveries are for."""
+"""The role of the participant of a client's session that receives deliveries."""
 
 
 class Knowledge(BrokerMessage, frozen=True, gc=False):
     """A piece of a stream.
 
     ``answer_for`` is None for live data, which goes to every child; otherwise it repeats the
-    filter of the request that it answers.  ``more`` says that the answer stopped at a limit and
-    that what follows must be asked for again.
+    filter of the request that it answers.  ``more`` means that the answer stopped at a limit and
+    that the rest must be requested again.
     """
 
     pubend: Name
@@ -67,11 +67,11 @@ class Knowledge(BrokerMessage, frozen=True, gc=False):
 
 
 class Nack(BrokerMessage, frozen=True, gc=False):
-    """A request for unknown ticks, filtered as ``filter`` says.
+    """A request for unknown ticks, filtered by ``filter``.
 
-    ``max_bytes`` is what the source should read for each interval at most, if less than usual: the
-    one who asks cannot know how dense the past is.  Who says it reads the past, and is answered in
-    pieces of a bounded number of frames too.
+    ``max_bytes`` limits what the source reads for each interval, if it is less than usual: the
+    requester cannot know how dense the past is.  A request with ``max_bytes`` reads the past, and
+    is also answered in pieces of a bounded number of frames.
     """
 
     pubend: Name
@@ -81,7 +81,7 @@ class Nack(BrokerMessage, frozen=True, gc=False):
 
 
 class SubscriptionUpdate(BrokerMessage, frozen=True):
-    """What a child wants from a source; ``full`` replaces everything said before on this link."""
+    """A child's selectors for a source; ``full`` replaces all earlier updates on this link."""
 
     root: Name
     version: Sequence
@@ -91,10 +91,10 @@ class SubscriptionUpdate(BrokerMessage, frozen=True):
 
 
 class SubscriptionConfirmed(BrokerMessage, frozen=True):
-    """From these ticks on, what flows down the link is complete for the child's version.
+    """From these ticks on, the data on the link is complete for the child's version.
 
-    ``earliest`` is where each pubend's log begins at present, ``beginnings`` where its stream once
-    began: what lies between the two was published and is not kept any more.
+    ``earliest`` is the present start of each pubend's log, ``beginnings`` the start of its stream:
+    messages between the two were published and are no longer kept.
     """
 
     root: Name
@@ -105,24 +105,24 @@ class SubscriptionConfirmed(BrokerMessage, frozen=True):
 
 
 class Withdrawal(BrokerMessage, frozen=True):
-    """A child takes its data from another parent now."""
+    """A child receives its data from another parent now."""
 
     root: Name
 
 
 class DurableClaim(msgspec.Struct, frozen=True):
-    """From ``tick`` on a log must be kept; ``holder`` says for whom, in words for an operator."""
+    """A log must be kept from ``tick`` on; ``holder`` describes the claimant for an operator."""
 
     tick: TickLimited
     holder: Text
 
 
 class Acknowledgement(BrokerMessage, frozen=True):
-    """What an edge broker still needs of each log of one source.
+    """The parts of each log of one source that an edge broker still needs.
 
-    ``live`` is where its subscribers stand; such a claim expires when the edge is silent.
-    ``durable`` is what must be kept until the edge says otherwise.  Both are complete: a claim that
-    an earlier statement made and that is missing here is released.  ``epoch`` is the edge's start,
+    ``live`` holds the positions of its live subscribers; such a claim expires when the edge is
+    silent.  ``durable`` claims are kept until the edge releases them.  Both are complete: a claim
+    of an earlier statement that is missing here is released.  ``epoch`` is the edge's start,
     ``number`` counts its statements.  With ``confirm`` the source answers ``ClaimsSaved``.
     """
 
@@ -136,7 +136,7 @@ class Acknowledgement(BrokerMessage, frozen=True):
 
 
 class ClaimsSaved(BrokerMessage, frozen=True):
-    """The source has saved an edge's claims, up to this statement of it."""
+    """The source has saved an edge's claims, up to this statement of the edge."""
 
     root: Name
     edge: Name
@@ -159,8 +159,8 @@ class DownstreamCongestionQuery(BrokerMessage, frozen=True):
 
 
 class UpstreamCongestionAlert(BrokerMessage, frozen=True):
-    """Some edge does not keep up (UCA, Section 3.1): the slowest live one, the slowest recovering
-    one, and who they are.
+    """Some edge does not keep up (UCA, Section 3.1): readings of the slowest live edge and of the
+    slowest recovering edge, with their names.
     """
 
     pubend: Name
@@ -171,7 +171,7 @@ class UpstreamCongestionAlert(BrokerMessage, frozen=True):
 
 
 class ThrottleNotice(ClientReply, frozen=True):
-    """A pubend tells its publishers how fast they may go, and why; 0 means without limit.
+    """A pubend tells its publishers the allowed rate and its cause; 0 means without limit.
 
     ``rule`` and ``cause`` are sentences for people.  Programs read ``rule_code``, the broker that
     does not keep up (``bottleneck_broker``) and the fullest link on the way to it
@@ -193,11 +193,11 @@ class ThrottleNotice(ClientReply, frozen=True):
 
 
 class OpenProducer(ClientRequest, frozen=True):
-    """A client is about to publish under this name, which survives its reconnections.
+    """Opens a publisher under a name that survives reconnections.
 
-    ``instance`` is a number that the publisher chose at random when it was made.  A name has one
-    publisher at a time: the latest one made takes it over.  With ``resumes`` the publisher was open
-    before, and is refused if another has the name now.
+    ``instance`` is a number that the publisher chose at random when it was created.  A name has one
+    publisher at a time: the one created last takes it over.  With ``resumes`` the publisher was
+    open before, and is refused if another publisher has the name now.
     """
 
     producer: Name
@@ -207,7 +207,7 @@ class OpenProducer(ClientRequest, frozen=True):
 
 
 class ProducerOpened(ClientReply, frozen=True):
-    """Where the producer's messages go, and the first sequence number that is not stored yet."""
+    """The pubend of the producer, and its first sequence number that is not stored yet."""
 
     role: ClassVar[str] = PUBLISHER
     named_by: ClassVar[str] = "producer"
@@ -218,9 +218,9 @@ class ProducerOpened(ClientReply, frozen=True):
 
 
 class ProducerRefused(ClientReply, frozen=True):
-    """The client cannot publish here, and why.
+    """The client cannot publish here; with the reason.
 
-    ``taken_over`` says that another publisher of the same name has its place.
+    ``taken_over`` means that another publisher of the same name has replaced it.
     """
 
     role: ClassVar[str] = PUBLISHER
@@ -232,7 +232,7 @@ class ProducerRefused(ClientReply, frozen=True):
 
 
 class CloseProducer(ClientRequest, frozen=True):
-    """The client publishes no more under this name on this connection; nothing is answered."""
+    """The client stops publishing under this name on this connection; there is no answer."""
 
     producer: Name
 
@@ -247,7 +247,7 @@ class Publish(RowsRequest, frozen=True, gc=False):
     batch: Batch
 
     def refused(self, reason: str) -> PublishRefused:
-        """Nothing of the batch is stored."""
+        """Answer that no row of the batch is stored."""
         return PublishRefused(self.producer, self.first_sequence, len(self.batch), reason)
 
 
@@ -266,13 +266,13 @@ class PublishReceipt(ClientReply, frozen=True, gc=False):
     count: Count
     first_tick: TickLimited
     waited_ns: DurationLimited = 0
-    """How long the publication was held back by the rate that is allowed."""
+    """How long the allowed rate held the publication back."""
 
 
 class PublishRefused(ClientReply, frozen=True):
-    """These rows have no receipt, and why.
+    """These rows get no receipt; with the reason.
 
-    Nothing of them was stored, unless it is ``uncertain``: then the disk failed while they were
+    None of them was stored, unless ``uncertain`` is set: then the disk failed while they were
     being stored, and only a restart of the broker shows whether they are in the stream.
     """
 
@@ -300,7 +300,7 @@ class Subscribe(ClientRequest, frozen=True):
     it reads all that clients publish to, and of the brokers' own those that ``positions`` name.
 
     ``since`` repeats what ``Subscribed`` said when the subscription was first in force; 0 if it
-    never was.  Whatever a pubend without a position published since then is due.
+    never was.  All that a pubend without a position has published since then is delivered.
     """
 
     windowed: ClassVar[bool] = True
@@ -320,8 +320,8 @@ class Subscribe(ClientRequest, frozen=True):
 class Subscribed(ClientReply, frozen=True):
     """The subscription is in force: everything from these positions on will be delivered.
 
-    The positions are those at which it began on this connection, whatever was delivered since.
-    Pubends that turn up later are delivered from ``since`` on, by the clock of the broker.
+    The positions are those at which it began on this connection, regardless of later deliveries.
+    Pubends that appear later are delivered from ``since`` on, by the clock of the broker.
     ``ahead_ns`` names the pubends whose streams end in the future by that clock, and by how much.
     """
 
@@ -335,9 +335,9 @@ class Subscribed(ClientReply, frozen=True):
 
 
 class SubscribeRefused(ClientReply, frozen=True):
-    """The subscription was not made, and why.
+    """The subscription was not created; with the reason.
 
-    If it is ``uncertain``, it is not in force, and a durable one may exist all the same.
+    If ``uncertain``, it is not in force, but a durable one may exist nevertheless.
     """
 
     role: ClassVar[str] = SUBSCRIPTION
@@ -351,7 +351,7 @@ class SubscribeRefused(ClientReply, frozen=True):
 class Delivery(ClientReply, frozen=True, gc=False):
     """A piece of a stream for one subscriber: contiguous with the piece before it.
 
-    A final frame tells of ticks that the log no longer holds: a loss, said aloud.
+    A final frame covers ticks that the log no longer holds, and so reports a loss explicitly.
     """
 
     role: ClassVar[str] = SUBSCRIPTION
@@ -363,7 +363,7 @@ class Delivery(ClientReply, frozen=True, gc=False):
 
 
 class Taken(ClientRequest, frozen=True, gc=False):
-    """The application took so many bytes of deliveries: room for more."""
+    """The application took ``count_bytes`` of deliveries, which frees the window for more."""
 
     quick: ClassVar[bool] = True
 
@@ -383,7 +383,7 @@ class Consumed(ClientRequest, frozen=True, gc=False):
 class Unsubscribe(ClientRequest, frozen=True):
     """End a subscription; ``forget`` also deletes a durable one's position.
 
-    To delete one that is not connected here is administration: it may be anybody's.
+    Deleting one that is not connected here is administration: it may belong to another client.
     """
 
     right: ClassVar[Right] = Right.ADMINISTER
@@ -393,19 +393,19 @@ class Unsubscribe(ClientRequest, frozen=True):
 
     @property
     def needed_right(self) -> Right:
-        """Only deleting needs more than the use of the broker."""
+        """Only deleting needs more than ``Right.USE``."""
         return Right.ADMINISTER if self.forget else Right.USE
 
     def refused(self, reason: str) -> SubscribeRefused:
-        """The owner of the subscription needs no right to delete it."""
+        """Refuse, with the hint that the subscription's owner may delete it without the right."""
         hint = f"{reason}; or connect to the subscription and delete it from there"
         return SubscribeRefused(self.subscription, hint)
 
 
 class Unsubscribed(ClientReply, frozen=True):
-    """The subscription is over; ``problem`` if a durable one could not be deleted.
+    """The subscription has ended; ``problem`` is set if a durable one could not be deleted.
 
-    If that is ``uncertain``, it exists or not when the broker is started again.
+    If ``uncertain``, only a restart of the broker shows whether it still exists.
     """
 
     role: ClassVar[str] = SUBSCRIPTION
@@ -417,10 +417,10 @@ class Unsubscribed(ClientReply, frozen=True):
 
 
 class StreamBounds(msgspec.Struct, frozen=True):
-    """What a broker knows of one pubend's stream: everything in ``[earliest, head)`` can be read.
+    """The bounds of one pubend's stream: everything in ``[earliest, head)`` can be read.
 
-    At or behind ``rows_end`` there is only silence so far; where the broker does not host the
-    pubend it cannot know that, and ``rows_end`` is the head.
+    From ``rows_end`` on there is only silence so far; a broker that does not host the pubend cannot
+    know this, and sets ``rows_end`` to the head.
     """
 
     broker: Name
@@ -430,14 +430,14 @@ class StreamBounds(msgspec.Struct, frozen=True):
 
 
 class DescribeStreams(Request, frozen=True):
-    """Asks which pubends there are, and what of them can be read."""
+    """Asks for all pubends, and which part of each can be read."""
 
     answer: ClassVar[str] = "StreamsDescribed"
     repeatable: ClassVar[bool] = True
 
 
 class StreamsDescribed(Answer, frozen=True):
-    """The answer; ``problem`` if nobody on this broker has registered with the sources yet."""
+    """The answer; ``problem`` is set if this broker has not registered with the sources yet."""
 
     streams: Annotated[dict[Name, StreamBounds], msgspec.Meta(max_length=MOST_STREAMS)] = (
         msgspec.field(default_factory=dict)
@@ -456,9 +456,9 @@ class MoveCursor(Request, frozen=True):
 
 
 class CursorMoved(Answer, frozen=True):
-    """The cursor is saved there, or was refused with a reason.
+    """The cursor is saved at these ticks, or was refused with a reason.
 
-    If it is ``uncertain``, it may stand at either place when the broker is started again.
+    If ``uncertain``, it may be at the old or the new ticks after a restart of the broker.
     """
 
     cursor: Name = ""
@@ -466,7 +466,7 @@ class CursorMoved(Answer, frozen=True):
 
 
 class LogEntry(LogRecord, frozen=True, gc=False):
-    """What a pubend writes to its log: a frame, and whose rows they are.
+    """An entry of a pubend's log: a frame, and the producer of its rows.
 
     ``instance`` tells publishers of one name apart.
     """

@@ -1,4 +1,4 @@
-"""What the brokers say to each other about groups, prices and messages, and clients to brokers."""
+"""The messages of the multicast service: groups, prices and rows, of brokers and of clients."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from penstock.core.message import (
 )
 
 MEMBER: Final = "member"
-"""The participants of a client's session that this service answers."""
+"""The role of the participants of a client's session that this service answers."""
 
 MOST_MEMBERS: Final = 1 << 20
-"""Groups at one broker, and members of one group."""
+"""The most groups at one broker, and the most members of one group."""
 
 Members: TypeAlias = Annotated[tuple[Name, ...], msgspec.Meta(max_length=MOST_MEMBERS)]
 
@@ -71,11 +71,11 @@ class MembershipChange(BrokerMessage, frozen=True):
 
 
 class MembershipTold(BrokerMessage, frozen=True):
-    """After a link came up: everything that the neighbour knows of memberships has been told."""
+    """After a link came up: the neighbour has sent all memberships that it knows."""
 
 
 class MembershipWanted(BrokerMessage, frozen=True):
-    """A change came whose predecessor did not: tell the whole membership of this broker."""
+    """A change is missing before a received one: asks for the whole membership of this broker."""
 
     broker: Name
 
@@ -92,9 +92,9 @@ class PriceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Prices(BrokerMessage, frozen=True, gc=False):
-    """Prices that changed, or are told again; one record makes 64 bytes on the wire.
+    """Prices that changed or are repeated; a message with one record has 64 bytes on the wire.
 
-    Where a message goes the same way they ride on it instead (``Multicast.prices``).
+    If a multicast message goes the same way, it carries the prices instead (``Multicast.prices``).
     """
 
     records: Annotated[tuple[PriceRecord, ...], msgspec.Meta(max_length=MOST_STREAMS)]
@@ -104,19 +104,19 @@ class Prices(BrokerMessage, frozen=True, gc=False):
 
 
 class Destination(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One broker that a message is for, and where it stands in the stream from origin to there."""
+    """One destination broker of a message, and its position in the stream from origin to there."""
 
     broker: Name
     stamp: Stamp
-    """The last 32 bits of the receiver's incarnation: a broker that was started anew takes nothing
-    that was meant for its predecessor."""
+    """The last 32 bits of the receiver's incarnation: a restarted broker ignores messages for its
+    previous incarnation."""
     position: Sequence
     floor: Sequence
-    """Everything below was confirmed, or given up; a receiver that knows nothing begins here."""
+    """All positions below were confirmed or given up; a receiver without state begins here."""
 
 
 class Multicast(BrokerMessage, frozen=True, gc=False):
-    """Rows on their way from the broker of their sender to the brokers with members."""
+    """Rows from the broker of their sender to the brokers with members."""
 
     origin: Name
     incarnation: InstantLimited
@@ -127,11 +127,11 @@ class Multicast(BrokerMessage, frozen=True, gc=False):
     paid: Rate
     named_link: Hash
     named_price: Sequence
-    """The dearest link of the tree, and the price of it that the sender went by; 0 without one."""
+    """The most expensive link of the tree, and the price that the sender used; 0 without one."""
     hops: Count
     batch: Annotated[Batch, msgspec.Meta(extra={ROWS_MARK: True})]
     prices: Annotated[tuple[PriceRecord, ...], msgspec.Meta(max_length=MOST_STREAMS)] = ()
-    """For the neighbour, not for the receivers: prices that ride on this message over one link."""
+    """Prices for the neighbour, not for the receivers: carried by this message over one link."""
 
 
 class MulticastReceived(BrokerMessage, frozen=True, gc=False):
@@ -142,24 +142,24 @@ class MulticastReceived(BrokerMessage, frozen=True, gc=False):
     receiver: Name
     position: Sequence
     seen: Sequence
-    """The end of what has arrived; what lies between is missing if ``position`` is less."""
+    """The end of the received part; messages are missing in between if ``position`` is less."""
     held_ns: DurationLimited
-    """How long the newest message was here before this was said, so that a round trip is known."""
+    """How long the newest message was held before this was sent, for measuring the round trip."""
 
 
 # -- clients: sending ------------------------------------------------------------------------------
 
 
 class OpenGroupSender(ClientRequest, frozen=True):
-    """A client is about to send under this name, which survives its reconnections."""
+    """Opens a sender under a name that survives reconnections."""
 
     producer: Name
     weight: Rate = 1.0
-    """What its benefit is multiplied by; the broker cuts it to ``highest_weight``."""
+    """The factor of its benefit; the broker reduces it to ``highest_weight``."""
 
 
 class CloseGroupSender(ClientRequest, frozen=True):
-    """The client sends no more under this name; nothing is answered."""
+    """The client stops sending under this name; there is no answer."""
 
     producer: Name
 
@@ -175,9 +175,9 @@ class GroupSenderOpened(ClientReply, frozen=True):
 
 
 class SendToGroups(RowsRequest, frozen=True, gc=False):
-    """Rows for everybody in at least one of these groups, once each.
+    """Rows for every member of at least one of these groups, once each.
 
-    A group that begins with ``@`` is the one client of that name.
+    A group that begins with ``@`` is the single client of that name.
     """
 
     producer: Name
@@ -188,7 +188,7 @@ class SendToGroups(RowsRequest, frozen=True, gc=False):
     """Whether a group without members is an error."""
 
     def refused(self, reason: str) -> GroupSendRefused:
-        """The batch goes to no member."""
+        """Answer that no member receives the batch."""
         return GroupSendRefused(self.producer, self.first_sequence, len(self.batch), reason)
 
 
@@ -202,13 +202,13 @@ class GroupSendReceipt(ClientReply, frozen=True, gc=False):
     first_sequence: Sequence
     count: Count
     receivers: Count
-    """How many brokers those were."""
+    """The number of those brokers."""
     waited_ns: DurationLimited
     """How long the flow control held them back."""
 
 
 class GroupSendRefused(ClientReply, frozen=True):
-    """Nobody gets these rows."""
+    """No member receives these rows; with the reason."""
 
     role: ClassVar[str] = PUBLISHER
     named_by: ClassVar[str] = "producer"
@@ -223,7 +223,7 @@ class GroupSendRefused(ClientReply, frozen=True):
 
 
 class JoinGroup(ClientRequest, frozen=True):
-    """A client joins a group under its own name; ``window_bytes`` is what it takes in advance."""
+    """A client joins a group under its own name; ``window_bytes`` limits unread deliveries."""
 
     member: Name
     group: Name
@@ -257,11 +257,11 @@ class LeaveGroup(ClientRequest, frozen=True):
 
 
 class GroupLeft(MemberReply, frozen=True):
-    """Nothing for this group follows."""
+    """The client has left the group; no delivery for this group follows."""
 
 
 class GroupView(MemberReply, frozen=True):
-    """Who is in a group, as this broker knows it: ``name@broker``, in order."""
+    """The members of a group that this broker knows: ``name@broker``, sorted."""
 
     view: Sequence
     members: Annotated[tuple[Address, ...], msgspec.Meta(max_length=MOST_MEMBERS)]
@@ -284,7 +284,7 @@ class GroupDelivery(ClientReply, frozen=True, gc=False):
 
 
 class GroupTaken(ClientRequest, frozen=True, gc=False):
-    """The member's program has taken so many bytes of what was delivered."""
+    """The member's application has taken ``taken_bytes`` of its deliveries."""
 
     quick: ClassVar[bool] = True
 
@@ -304,6 +304,6 @@ class AskGroups(Request, frozen=True):
 
 
 class GroupsAnswer(Answer, frozen=True):
-    """The answer, as JSON; or why there is none."""
+    """The answer, as JSON; or the reason for a failure."""
 
     document: Document = b""

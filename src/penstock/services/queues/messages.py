@@ -1,7 +1,8 @@
-"""What the queue service's brokers say to each other and to their clients.
+"""The messages of the queue service, between brokers and between brokers and clients.
 
-Between brokers every message names the brokers at both ends (``source``, ``destination``): brokers
-on the way pass it on.  Rows of an alias queue are named by their position in its journal, for ever.
+Every message between brokers names the brokers at both ends (``source``, ``destination``): brokers
+on the path forward it.  Rows of an alias queue are identified permanently by their position in its
+journal.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ DEFAULT_PRIORITY = 4
 HIGHEST_PRIORITY = 9
 
 CONSUMER: Final = "consumer"
-"""The participants of a client's session that this service answers."""
+"""The role of the participants of a client's session that this service answers."""
 
 
 RowFrame: TypeAlias = Annotated[Frame, Meta(extra={ROWS_MARK: True})]
@@ -72,8 +73,8 @@ class Forward(Routed, frozen=True, gc=False):
     """Rows for a destination queue, in doubt until the alias queue decides.
 
     Every row below ``floor`` is decided: a row below it that arrives late is a repeat.
-    ``under_way`` rows, these included, were forwarded to this destination and are undecided or not
-    durably decided.
+    ``under_way`` is the number of rows, including these, that were forwarded to this destination
+    and are undecided or not durably decided.
     """
 
     floor: Sequence
@@ -94,14 +95,14 @@ class Stored(Routed, frozen=True, gc=False):
 
 
 class ForwardRefused(Routed, frozen=True):
-    """The destination could not store these rows, and why."""
+    """The destination could not store these rows; with the reason."""
 
     intervals: Intervals
     reason: Text
 
 
 class Decision(Routed, frozen=True, gc=False):
-    """Which of the rows in doubt are the destination's, and which went elsewhere."""
+    """Which rows in doubt belong to the destination, and which were sent elsewhere."""
 
     committed: Intervals
     withdrawn: Intervals
@@ -117,10 +118,10 @@ class Resolved(Routed, frozen=True, gc=False):
 
 
 class HandOver(LocalMessage, frozen=True, gc=False):
-    """Rows that an alias queue leaves to a queue of its own broker; never leaves it.
+    """Rows that an alias queue hands to a queue of its own broker; never sent to another broker.
 
-    ``low`` is the first row's position in the alias queue, ``producer`` and ``first_sequence`` are
-    whose rows they are (penstock.services.queues.alias.handover says why the queue has to know).
+    ``low`` is the first row's position in the alias queue; ``producer`` and ``first_sequence``
+    identify the rows (penstock.services.queues.alias.handover explains why the queue needs them).
     """
 
     alias: Name
@@ -134,9 +135,9 @@ class HandOver(LocalMessage, frozen=True, gc=False):
 
 
 class HandedOver(LocalMessage, frozen=True, gc=False):
-    """The queue holds these rows durably, and they are its own; or why it could not take them.
+    """The queue owns these rows and holds them durably; or the reason why it could not take them.
 
-    If it is ``uncertain``, it may hold them all the same when the broker is started again.
+    If ``uncertain``, the queue may hold them nevertheless after a restart of the broker.
     """
 
     alias: Name
@@ -148,7 +149,7 @@ class HandedOver(LocalMessage, frozen=True, gc=False):
 
 
 class Remembered(LocalMessage, frozen=True, gc=False):
-    """The alias queue's own save names the producers of all rows below this position of its."""
+    """The alias queue's saved state covers the producers of all its rows below this position."""
 
     alias: Name
     queue: Address
@@ -159,8 +160,8 @@ class Remembered(LocalMessage, frozen=True, gc=False):
 
 
 class Monitor(Routed, frozen=True):
-    """Asks a destination queue for its consumption and load: now, and then so many ``times`` at
-    every interval."""
+    """Asks a destination queue for its consumption and load: now, and then ``times`` more times at
+    intervals of ``every_ns``."""
 
     iteration: Sequence
     every_ns: DurationLimited = 0
@@ -168,11 +169,11 @@ class Monitor(Routed, frozen=True):
 
 
 class MonitorReport(Routed, frozen=True):
-    """A destination queue's account of itself; ``problem`` says why it can take nothing.
+    """A destination queue's consumption and load; ``problem`` says why it cannot take rows.
 
-    ``consumed`` and ``busy_ns`` count from the start of the broker (``epoch``): what was
-    acknowledged by consumers, and for how long there was something to consume.  ``watchers`` is
-    how many alias queues ask.  ``iteration`` is 0 when nobody asked.
+    ``consumed`` and ``busy_ns`` count from the start of the broker (``epoch``): the messages that
+    consumers acknowledged, and how long there were messages to consume.  ``watchers`` is the number
+    of alias queues that monitor it.  ``iteration`` is 0 for an unsolicited report.
     """
 
     iteration: Sequence
@@ -192,7 +193,7 @@ class MonitorReport(Routed, frozen=True):
 class SendToQueue(RowsRequest, frozen=True, gc=False):
     """Rows for a queue or an alias queue, numbered by the producer for this queue.
 
-    ``queue`` may be ``name@broker``: the broker passes the rows on without keeping them.
+    ``queue`` may be ``name@broker``: the broker forwards the rows without storing them.
     ``time_to_live_ns`` of 0 means that the rows do not expire.
     """
 
@@ -208,7 +209,7 @@ class SendToQueue(RowsRequest, frozen=True, gc=False):
     """Tells senders of one name apart (penstock.mechanisms.sequence_table)."""
 
     def refused(self, reason: str) -> SendRefused:
-        """Nothing of the batch is stored."""
+        """Answer that no row of the batch is stored."""
         count = len(self.batch)
         return SendRefused(self.producer, self.queue, self.first_sequence, count, reason)
 
@@ -227,11 +228,11 @@ class SendReceipt(ClientReply, frozen=True, gc=False):
 
 
 class SendRefused(ClientReply, frozen=True):
-    """These rows have no receipt, and why.
+    """These rows get no receipt; with the reason.
 
-    Nothing of them was stored, unless it is ``uncertain``: then the disk failed while they were
+    None of them was stored, unless ``uncertain`` is set: then the disk failed while they were
     being stored, and only a restart of the broker shows whether they are in the queue.
-    ``taken_over`` says that another sender of the same name has its place.
+    ``taken_over`` means that another sender of the same name has replaced it.
     """
 
     role: ClassVar[str] = PUBLISHER
@@ -247,10 +248,10 @@ class SendRefused(ClientReply, frozen=True):
 
 
 class OpenSender(ClientRequest, frozen=True):
-    """A client is about to send to this queue under a name that survives its reconnections.
+    """Opens a sender to this queue under a name that survives reconnections.
 
-    A name has one sender at a time: the latest one made takes it over.  With ``resumes`` the sender
-    was open before, and is refused if another has the name now.
+    A name has one sender at a time: the one created last takes it over.  With ``resumes`` the
+    sender was open before, and is refused if another sender has the name now.
     """
 
     producer: Name
@@ -273,7 +274,7 @@ class SenderOpened(ClientReply, frozen=True):
 
 
 class RelayedSend(BrokerMessage, frozen=True, gc=False):
-    """A client's rows, or its question where it stands, on their way to another broker."""
+    """A client's rows, or its request to open a sender, forwarded to another broker."""
 
     source: Name
     destination: Address
@@ -282,7 +283,7 @@ class RelayedSend(BrokerMessage, frozen=True, gc=False):
 
 
 class RelayedReply(BrokerMessage, frozen=True, gc=False):
-    """The answer on its way back to the client."""
+    """The answer to a ``RelayedSend``, forwarded back to the client's broker."""
 
     source: Name
     destination: Address
@@ -314,7 +315,7 @@ class Receiving(ClientReply, frozen=True):
 
 
 class Credit(ClientRequest, frozen=True, gc=False):
-    """The consumer can take so many messages more."""
+    """The consumer can take ``more`` further messages."""
 
     quick: ClassVar[bool] = True
 
@@ -325,10 +326,11 @@ class Credit(ClientRequest, frozen=True, gc=False):
 class Deliver(ClientReply, frozen=True, gc=False):
     """Messages for one consumer, at their positions in the queue.
 
-    ``attempts`` lists the rows that were handed out before and how often in vain; with 0 it is not
-    known whether the application was given them.  Before one of these is given, the broker is told
-    (``Given``), so that a message that kills its consumer is found.  ``recovered`` says that the
-    broker restarted since these rows arrived, so that any of them may have been handed out.
+    ``attempts`` lists the rows that were handed out before, with their number of failed attempts;
+    with 0 it is not known whether the application received them.  Before the client gives one of
+    these to the application, it sends ``Given``, so that a message that crashes its consumer is
+    found.  ``recovered`` means that the broker has restarted since these rows arrived, so that any
+    of them may have been handed out.
     """
 
     role: ClassVar[str] = CONSUMER
@@ -341,8 +343,8 @@ class Deliver(ClientReply, frozen=True, gc=False):
 
 
 class Given(ClientRequest, frozen=True, gc=False):
-    """The application has these messages in its hands: if the connection breaks before they are
-    settled, they were tried in vain.  What it has not been given counts as never handed out."""
+    """The application has received these messages: if the connection breaks before they are
+    settled, that is a failed attempt.  Other messages count as never handed out."""
 
     quick: ClassVar[bool] = True
 
@@ -351,7 +353,7 @@ class Given(ClientRequest, frozen=True, gc=False):
 
 
 class Settle(ClientRequest, frozen=True, gc=False):
-    """What became of messages: done, to be tried again, given back unseen, or hopeless."""
+    """The outcome of messages: accepted, to be retried, returned unseen, or rejected for good."""
 
     quick: ClassVar[bool] = True
 
@@ -364,7 +366,7 @@ class Settle(ClientRequest, frozen=True, gc=False):
 
 
 class Settled(ClientReply, frozen=True, gc=False):
-    """A settlement is durable; ``stale`` of its messages were not this consumer's any more."""
+    """A settlement is durable; ``stale`` of its messages no longer belonged to this consumer."""
 
     role: ClassVar[str] = CONSUMER
     named_by: ClassVar[str] = "consumer"
@@ -375,7 +377,7 @@ class Settled(ClientReply, frozen=True, gc=False):
 
 
 class StopReceiving(ClientRequest, frozen=True):
-    """The consumer leaves; what it holds returns to the queue, uncounted."""
+    """The consumer leaves; its messages return to the queue and do not count as attempts."""
 
     consumer: Name
 
@@ -404,7 +406,7 @@ class Browse(Request, frozen=True):
 
 
 class Browsed(Answer, frozen=True, gc=False):
-    """Some of the waiting messages, and where to look on (0: that was all)."""
+    """Some of the waiting messages, and the position at which to continue (0: no more)."""
 
     frames: Annotated[tuple[Frame, ...], Meta(max_length=MOST_STREAMS)] = ()
     next_position: Sequence = 0
@@ -441,14 +443,14 @@ class ChangeDestination(Request, frozen=True):
 class QueueAnswer(Answer, frozen=True):
     """The answer to a request about queues: a JSON document, or the problem.
 
-    If it is ``uncertain``, what was asked for holds now and may not outlive a restart.
+    If ``uncertain``, the change is in force now but may not survive a restart.
     """
 
     document: Document = b""
 
 
 class DeadLetter(LocalMessage, frozen=True, gc=False):
-    """Hopeless rows on their way from one queue of a broker to another; never leaves it."""
+    """Dead letters from one queue of a broker to another; never sent to another broker."""
 
     queue: Address
     target: Address
@@ -468,10 +470,10 @@ class LetterBuried(LocalMessage, frozen=True, gc=False):
 
 
 class RowsEntry(LogRecord, frozen=True, gc=False):
-    """Rows in a journal: whose they are, and how urgent and lasting.
+    """Rows in a journal, with their origin, priority and expiry.
 
-    Rows that an alias queue of the same broker handed over name its producer, too, and the number
-    that the first of them has there.
+    Rows that an alias queue of the same broker handed over also name their producer and the
+    sequence number of the first row there.
     """
 
     frame: Frame
@@ -493,8 +495,8 @@ class SenderEntry(LogRecord, frozen=True, gc=False):
 
 
 class SettlementEntry(LogRecord, frozen=True, gc=False):
-    """A note in a queue's journal: rows that are gone, that were tried in vain, or that the alias
-    queue left to this queue."""
+    """A note in a queue's journal: rows that are settled, that had failed attempts, or that the
+    alias queue committed to this queue."""
 
     frame: Frame
     settled: tuple[Interval, ...]
@@ -503,10 +505,10 @@ class SettlementEntry(LogRecord, frozen=True, gc=False):
 
 
 class DecisionEntry(LogRecord, frozen=True, gc=False):
-    """A note in an alias queue's journal: these rows are that destination's.
+    """A note in an alias queue's journal: these rows belong to that destination.
 
     ``origins`` are the producers, first numbers and counts of the rows among them that were never
-    stored in the journal, so that a repeat of them is known after a restart.
+    stored in the journal, so that a repeat of them is recognised after a restart.
     """
 
     frame: Frame

@@ -1,6 +1,6 @@
-"""What is said about staged rows: rows that are durable at a broker before they are published.
+"""The messages about staged rows: rows that are durable at a broker before they are published.
 
-A *sink* is somebody who publishes in numbered steps, its *epochs* (a Spark query and its batches).
+A *sink* is a client that publishes in numbered steps, its *epochs* (a Spark query and its batches).
 A *stage* is one writer's part of an epoch.
 """
 
@@ -28,7 +28,7 @@ class StageRows(RowsRequest, Request, frozen=True, gc=False):
     batch: Batch
 
     def refused(self, reason: str) -> RowsStaged:
-        """The stage is as it was."""
+        """Answer that the stage was not changed."""
         reply: RowsStaged = self.answered(
             self.sink, self.epoch, self.stage, self.first_row, problem=reason
         )
@@ -36,9 +36,9 @@ class StageRows(RowsRequest, Request, frozen=True, gc=False):
 
 
 class RowsStaged(Answer, frozen=True):
-    """The stage holds so many rows, all durable.
+    """The stage holds ``rows`` rows, all durable.
 
-    ``decided`` says that the epoch was committed before: its rows need not be staged again.
+    ``decided`` means that the epoch was committed before: its rows need not be staged again.
     """
 
     sink: Name = ""
@@ -63,9 +63,9 @@ class CommitStages(Request, frozen=True):
 
 
 class StagesCommitted(Answer, frozen=True):
-    """Every row of the epoch is published, once; or nothing was decided, and why.
+    """Every row of the epoch is published, once; or nothing was decided, with the reason.
 
-    If it is ``uncertain``, whether it was decided shows when the broker is started again.
+    If ``uncertain``, only a restart of the broker shows whether the commit was decided.
     """
 
     sink: Name = ""
@@ -74,7 +74,7 @@ class StagesCommitted(Answer, frozen=True):
 
 
 class DropStages(Request, frozen=True):
-    """Nobody will commit what was staged for this epoch."""
+    """Discards all stages of an epoch that will not be committed."""
 
     answer: ClassVar[str] = "StagesDropped"
 
@@ -83,7 +83,7 @@ class DropStages(Request, frozen=True):
 
 
 class StagesDropped(Answer, frozen=True):
-    """It is gone, or could not be looked for."""
+    """The stages are discarded, or the request failed with a reason."""
 
     sink: Name = ""
     epoch: Sequence = 0
