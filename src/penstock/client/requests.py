@@ -4,7 +4,7 @@
    the client cannot know whether the broker carried it out.  A request that was not sent yet, or
    for which asking twice is the same as asking once (``Request.repeatable``), is sent on the next
    connection instead.
-2. An answer that nobody waits for any more is dropped.
+2. An answer to a request whose caller has given up is dropped.
 3. An answer that nothing here asked for is a violation of the protocol.
 """
 

@@ -222,7 +222,7 @@ class BlockingBroker:
         return self._broker.now
 
     def advance(self, duration_s: float) -> None:
-        """Let so many virtual seconds pass, with everything that happens in them."""
+        """Let this many virtual seconds pass, and run everything that is due in them."""
         self._thread.call(self._broker.advance(duration_s))
 
     # -- what there is ----------------------------------------------------------------------
@@ -274,7 +274,7 @@ class BlockingBroker:
         self._thread.call(self._there(lambda: self._broker.fill_disk(full=full)))
 
     def fail_disk(self) -> None:
-        """Let the next sync fail: nobody knows what it stored, until the broker restarts."""
+        """Let the next sync fail: what it stored is unknown until the broker restarts."""
         self._thread.call(self._there(self._broker.fail_disk))
 
     @staticmethod

@@ -214,7 +214,7 @@ class Broker:
         return datetime.fromtimestamp(in_seconds(self._world.now_ns()), UTC)
 
     async def advance(self, duration_s: float) -> None:
-        """Let so many virtual seconds pass, with everything that happens in them."""
+        """Let this many virtual seconds pass, and run everything that is due in them."""
         await self._world.virtual.advance(duration_s)
 
     # -- what there is ----------------------------------------------------------------------
@@ -290,7 +290,7 @@ class Broker:
         self._disk.store.full = full
 
     def fail_disk(self) -> None:
-        """Let the next sync fail: nobody knows what it stored, until the broker restarts."""
+        """Let the next sync fail: what it stored is unknown until the broker restarts."""
         self._world  # noqa: B018 - says what is wrong if there is none
         self._disk.store.failing_sync = True
 

@@ -5,7 +5,7 @@
         async for message in group:
             print(message.sender, message.payload, group.members)
 
-1. Entering the block joins, leaving it leaves.  Whoever only sends need not join:
+1. Entering the block joins, leaving it leaves.  A client that only sends need not join:
    ``client.groups.sender("prices")``.
 2. ``send`` waits until every broker with members has the message.  A ``sender`` takes many messages
    at a high rate; its messages arrive in order, each once.
