@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from penstock.content.codec.malformed import MalformedMessage
 from penstock.content.codec.stream import encode
-from penstock.core.message import AUDIENCES, ClientReply, LogRecord, Message, messages_in
+from penstock.core.message import (
+    AUDIENCES,
+    Answer,
+    ClientReply,
+    LogRecord,
+    Message,
+    Request,
+    messages_in,
+)
 from penstock.overlay import messages as overlay
 from penstock.overlay.wire import (
     ON_CONNECTIONS,
@@ -42,6 +52,15 @@ def test_every_reply_names_its_addressee(kind: type[ClientReply]) -> None:
     assert kind.role
     if kind.named_by:
         assert kind.named_by in kind.__struct_fields__
+
+
+@pytest.mark.parametrize("kind", vocabulary(Request))
+def test_every_request_names_an_answer_that_can_refuse_it(kind: type[Request]) -> None:
+    answer = getattr(sys.modules[kind.__module__], kind.answer)
+    assert issubclass(answer, Answer)
+    assert answer in vocabulary(Answer)
+    refusal = answer(request=7, problem="why not")
+    assert (refusal.request, refusal.problem, refusal.uncertain) == (7, "why not", False)
 
 
 def test_what_stands_in_a_log_is_not_accepted_from_a_connection() -> None:

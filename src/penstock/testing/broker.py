@@ -85,7 +85,7 @@ def broker_config(
     tables = queues if isinstance(queues, Mapping) else {each: {} for each in queues}
     raw = {
         "pubends": pubends if isinstance(pubends, int) else tuple(pubends),
-        # Nobody reads the telemetry, and measuring would be most of what happens in an hour.
+        # The telemetry has no reader, and measuring would be most of the work of a virtual hour.
         "telemetry": {"interval_s": 0.0},
         "queues": {each: dict(table) for each, table in tables.items()},
         **settings,

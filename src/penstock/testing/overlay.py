@@ -119,7 +119,7 @@ class Overlay(Mapping[str, Broker]):
         return all(end.up for end in ends) or any(end.cut for end in ends)
 
     async def advance(self, duration_s: float) -> None:
-        """Let so many virtual seconds pass, for all brokers."""
+        """Let this many virtual seconds pass, for all brokers."""
         await next(iter(self._brokers.values())).advance(duration_s)
 
     def cut(self, here: str, there: str) -> None:

@@ -10,7 +10,7 @@
    may itself wait for a timer, so time passes in steps of that length.
 4. Sockets that the test has open may be about to bring something: before every jump the loop gives
    them ``PATIENCE_S`` of real time.
-5. Time that is held (``hold``) jumps only while somebody is inside ``passing``.
+5. Time that is held (``hold``) jumps only while a call is inside ``passing``.
 6. A test that has used ``limit_s`` of virtual time waits for what never comes:
    ``TimeLimitReached`` is raised out of the loop and says where every task waits.
 

@@ -80,6 +80,15 @@ import penstock
 from penstock.net.broker.config import NeighbourConfig, parse_config
 from penstock.net.broker.server import BrokerServer
 
+async def until_routed(greetings):
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return await greetings.greet("Ada", "far")
+            except penstock.PenstockError:
+                # The link between the brokers is not up yet.
+                await asyncio.sleep(0.05)
+
 async def main():
     directory = tempfile.mkdtemp()
     far = BrokerServer(parse_config({
@@ -94,7 +103,7 @@ async def main():
     await near.start()
     async with penstock.connect(f"penstock://{near.address}") as client:
         greetings = client.service("relayed_greeting")
-        print(await greetings.greet("Ada", "far"))
+        print(await until_routed(greetings))
         print((await client.status())["services"]["relayed_greeting"]["greeted"])
         why = await client.why("Ada")
         print(why["service"], why["name"])

@@ -291,10 +291,8 @@ class GuaranteedBroker(Service):
         return None if document is None else [asker.told(document)]
 
     def known_names(self) -> dict[str, list[str]]:
-        """Pubends and subscriptions."""
-        readers = {each.name for each in self.edge.subscriptions()}
-        readers.update(each.name for each in self.edge.durable_subscriptions())
-        return {"pubends": sorted(self.pubends), "subscriptions": sorted(readers)}
+        """The pubends; there may be very many subscriptions, and they belong to others."""
+        return {"pubends": sorted(self.pubends)}
 
     def problems(self, now: Instant) -> list[str]:
         """What the pubends report."""

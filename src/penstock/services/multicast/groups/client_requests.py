@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
-
 from penstock.core.clock import Instant
 from penstock.core.machine import Effect, LinkName, Priority, Send
 from penstock.core.open_request import OpenRequest
@@ -33,6 +31,9 @@ Out = list[Effect]
 
 MOST_NAMES: Final = 20
 """Names that an answer lists."""
+
+LISTED_GROUPS: Final = 1000
+"""Groups that the status lists; as many as it lists subscriptions."""
 
 
 class ClientRequests:
@@ -138,11 +139,17 @@ class ClientRequests:
         )
 
     def status(self) -> dict[str, Any]:
-        """Clients that send to groups, and the members of each group in the whole overlay."""
-        groups = msgspec.json.decode(explain_groups(self._groups, ""))
+        """Clients that send to groups, and how many members each group has in the overlay.
+
+        The first ``LISTED_GROUPS`` groups are listed and the others counted: clients make groups,
+        and the document must not grow with them.
+        """
+        names = self._groups.names()
+        listed = names[:LISTED_GROUPS]
         return {
             "sending_clients": self.sending_clients()[:MOST_NAMES],
-            "groups": {name: len(members) for name, members in groups.items()},
+            "groups": {name: len(self._groups.listed(name)) for name in listed},
+            "unlisted_groups": len(names) - len(listed),
         }
 
     def sending_clients(self) -> list[str]:
