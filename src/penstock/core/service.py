@@ -51,6 +51,11 @@ class BrokerContext(msgspec.Struct, frozen=True):
 class ServiceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A service's keys in BROKER.toml; they stand at the top of the file."""
 
+    @classmethod
+    def hosting_nothing(cls) -> dict[str, Any]:
+        """The keys that differ from their defaults at a broker that hosts nothing."""
+        return {}
+
     def settings_for(self, broker: str) -> Any:
         """What the service's machine at this broker is told."""
         raise NotImplementedError

@@ -1,17 +1,20 @@
-"""A scenario: a topology, a workload, the faults with their times, and the expected results.
+"""A scenario: brokers, links, clients of any services, faults with their times, expected results.
 
 One struct for each table of a scenario file (docs/reference/scenario.md).  Both worlds run the same
-scenario.  scenario/file.py reads and checks files.
+scenario.  scenario/file.py reads and checks files; scenario/numbering.py turns a table with a
+``count`` into as many single ones.
+
+The keys of a service are not known here: a broker's are those of BROKER.toml, and a client's are
+those of its role in its service (``penstock.lab.service``).
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from penstock.sim.message_source import Identity, SourceSpec
-from penstock.sim.workload import Pattern
+from penstock.overlay.drop_tail import LIMIT_MESSAGES
 
 Positive = Annotated[int, msgspec.Meta(gt=0)]
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
@@ -19,83 +22,120 @@ Seconds = Annotated[float, msgspec.Meta(ge=0)]
 PositiveSeconds = Annotated[float, msgspec.Meta(gt=0)]
 Rate = Annotated[float, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
-BatchRows = Annotated[int, msgspec.Meta(ge=1, le=4096)]
-Count = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 
-ParameterTable = dict[str, Any]
-"""Parameters of a service by name; checked against the service's own struct."""
+Keys = dict[str, Any]
+"""Keys of a service by name; checked against the service's own struct."""
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A table of a scenario file."""
 
 
-class Parameters(Table, frozen=True, kw_only=True):
-    """Parameters for every broker, by service."""
-
-    guaranteed: ParameterTable = {}
-
-
 class Broker(Table, frozen=True, kw_only=True):
-    """One broker: what it hosts, and where it differs from the others."""
+    """One broker, or several that differ only in their number."""
 
-    pubends: NotNegative | tuple[str, ...] = 0
-    guaranteed: ParameterTable = {}
+    name: str
+    count: Count = 1
     disk_sync_ms: PositiveSeconds = 1.0
     """Duration of a sync in the simulated world (0.25 to 4 ms on real machines)."""
     start_s: Seconds = 0.0
     """When the broker first starts: the other brokers do not know it before."""
+    keys: Keys = {}
+    """The services' own keys, which stand beside the others in the file."""
+
+
+class LinkChange(Table, frozen=True, kw_only=True):
+    """What changes about a link at a time; what is not given stays."""
+
+    at_s: Seconds
+    bandwidth_bytes_per_s: NotNegative | None = None
+    latency_ms: Seconds | None = None
+    jitter_ms: Seconds | None = None
+    loss: Share | None = None
 
 
 class Link(Table, frozen=True, kw_only=True):
-    """A link between two brokers, the same in both directions."""
+    """A link between two brokers, the same in both directions, or several of the kind."""
 
     between: tuple[str, str]
+    count: Count = 1
     bandwidth_bytes_per_s: NotNegative = 0
+    """0 means unlimited."""
     latency_ms: Seconds = 1.0
     jitter_ms: Seconds = 0.0
     queue_bytes: Positive = 5_000_000
     """Size of Gryphon's output queues (Pietzuch and Bhola, Section 5)."""
     loss: Share = 0.0
     cost: Positive = 1
+    window_bytes: NotNegative = 0
+    """Unacknowledged bytes that the link's own protocol takes before messages wait in the broker,
+    in the simulated world; real links have the window of their TCP connection."""
+    datagram_queue_messages: Positive = LIMIT_MESSAGES
+    """How many best-effort messages may wait; the next one is dropped."""
+    datagram_bytes: NotNegative = 0
+    """Size of every best-effort message in the simulated world; 0 means its encoded size."""
+    changes: tuple[LinkChange, ...] = ()
 
 
-class Publishers(Table, frozen=True, kw_only=True):
-    """One or several publishers that differ only in their number."""
+class PeerNetwork(Table, frozen=True, kw_only=True):
+    """The simulated network between clients that need no broker."""
+
+    latency_ms: Seconds = 2.0
+    jitter_ms: Seconds = 2.0
+    loss: Share = 0.0
+
+
+class Access(Table, frozen=True, kw_only=True):
+    """The simulated path between a client and its broker."""
+
+    latency_ms: Seconds = 0.1
+    jitter_ms: Seconds = 0.0
+
+
+class CrossTraffic(Table, frozen=True, kw_only=True):
+    """A TCP connection of other programs over a link, which sends as much as it can."""
 
     name: str
-    broker: str
-    count: Count = 1
-    pubend: str = ""
-    producer: str = ""
-    """The name under which it publishes (default: its own).  Two publishers that run at the same
-    time under one name model a rolling restart."""
-    rate_msgs_per_s: Rate = 0.0
-    pattern: Pattern = "even"
-    batch_rows: BatchRows = 1
-    messages: NotNegative = 0
-    max_in_flight: NotNegative = 0
+    between: tuple[str, str]
+    """From the first to the second."""
     start_s: Seconds = 0.0
     stop_s: Seconds | None = None
-    payload_bytes: NotNegative = 100
-    wire_bytes: NotNegative = 0
-    attributes: dict[str, str | int | float | bool] = {}
-    identity: Identity = "payload"
+    segment_bytes: Positive = 1460
 
 
-class Subscribers(Table, frozen=True, kw_only=True):
-    """One or several subscribers that differ only in their number."""
+class Client(Table, frozen=True, kw_only=True):
+    """A client of a service, or several that differ only in their number."""
 
+    service: str
+    role: str = ""
+    """What it does; may be left out where a service has one role."""
     name: str
-    broker: str
+    broker: str = ""
     count: Count = 1
-    selector: str = ""
-    durable: bool = False
-    start: Literal["now", "earliest"] = "now"
     start_s: Seconds = 0.0
+    start_every_s: Seconds = 0.0
+    """Of several clients each starts this much later than the one before."""
+    start_within_s: Seconds = 0.0
+    """Each starts at a random time within this interval after its start."""
     stop_s: Seconds | None = None
-    window_bytes: Positive = 4 << 20
-    read_msgs_per_s: Rate = 0.0
+    stop_every_s: Seconds = 0.0
+    """Of several clients each stops this much later than the one before."""
+    access: Access | None = None
+    """The simulated path to its broker; by default 0.1 ms, without jitter."""
+    group_of: str = ""
+    """The name of the table that it was counted from; set by numbering."""
+
+    needs_broker: ClassVar[bool] = True
+    ends_itself: ClassVar[bool] = False
+    """Whether it is told when to stop, and then finishes what it has begun."""
+    can_close: ClassVar[bool] = False
+    """Whether its application can close and open again (faults ``close`` and ``reopen``)."""
+
+    @property
+    def subjects(self) -> frozenset[str]:
+        """The names by which a measurement can choose it."""
+        return frozenset((self.name, self.group_of, self.broker)) - {""}
 
 
 class BandwidthChange(Table, frozen=True, kw_only=True):
@@ -103,6 +143,13 @@ class BandwidthChange(Table, frozen=True, kw_only=True):
 
     link: tuple[str, str]
     bytes_per_s: NotNegative
+
+
+class Reconfiguration(Table, frozen=True, kw_only=True):
+    """A broker is restarted with other values of its keys."""
+
+    broker: str
+    keys: Keys
 
 
 class Fault(Table, frozen=True, kw_only=True):
@@ -123,27 +170,59 @@ class Fault(Table, frozen=True, kw_only=True):
     come_back: str | None = None
     close: str | None = None
     reopen: str | None = None
-    add_pubend: str | None = None
+    reconfigure: Reconfiguration | None = None
 
     @property
     def kinds(self) -> list[str]:
         """The keys that are given."""
-        names = [name for name in self.__struct_fields__ if name != "at_s"]
-        return [name for name in names if getattr(self, name) is not None]
+        return [name for name in FAULT_KINDS if getattr(self, name) is not None]
+
+    @property
+    def subject(self) -> str:
+        """What it happens to: a link ``a-b``, a broker or a client."""
+        (kind,) = self.kinds
+        value = getattr(self, kind)
+        if isinstance(value, BandwidthChange):
+            value = value.link
+        elif isinstance(value, Reconfiguration):
+            value = value.broker
+        return value if isinstance(value, str) else "-".join(value)
 
 
-Aggregate = Literal["max", "min", "mean", "last", "first", "increase", "rate", "p50", "p99"]
+FAULT_KINDS = tuple(name for name in Fault.__struct_fields__ if name != "at_s")
+
+Aggregate = Literal[
+    "max",
+    "min",
+    "mean",
+    "last",
+    "first",
+    "increase",
+    "rate",
+    "p50",
+    "p99",
+    "count",
+    "last_at_s",
+    "until_at_most_s",
+    "until_at_least_s",
+    "jain",
+    "variation",
+]
 
 
 class Measurement(Table, frozen=True, kw_only=True):
     """A number to measure in a run; docs/reference/scenario.md lists the metrics."""
 
     metric: str
+    service: str = ""
+    """Needed where several services of the scenario have a metric of this name."""
     subject: str = ""
     node: str = ""
     from_s: Seconds = 0.0
     to_s: Seconds | None = None
     aggregate: Aggregate | None = None
+    threshold: float | None = None
+    """For ``until_at_most_s`` and ``until_at_least_s``."""
 
 
 class Expectation(Measurement, frozen=True, kw_only=True):
@@ -165,76 +244,24 @@ class Scenario(Table, frozen=True, kw_only=True):
     """How long the run waits at most, after its duration, for messages that are still due."""
 
     trace_interval_s: PositiveSeconds = 1.0
-    parameters: Parameters = Parameters()
-    brokers: dict[str, Broker]
+    """How often everything is measured, unless the command says otherwise."""
+    parameters: Keys = {}
+    """Keys for every broker, and parameters of clients by service; a broker's or a client's own
+    values go before them."""
+    brokers: tuple[Broker, ...] = ()
     links: tuple[Link, ...] = ()
-    publishers: tuple[Publishers, ...] = ()
-    subscribers: tuple[Subscribers, ...] = ()
+    peer_network: PeerNetwork = PeerNetwork()
+    clients: tuple[Any, ...] = ()
+    """Each an instance of its role's own struct, which is a ``Client``."""
+    cross_traffic: tuple[CrossTraffic, ...] = ()
     faults: tuple[Fault, ...] = ()
     expect: tuple[Expectation, ...] = ()
 
-    def pubends_of(self, broker: str) -> tuple[str, ...]:
-        """The initial pubends of a broker: as given, or numbered after it."""
-        given = self.brokers[broker].pubends
-        if isinstance(given, int):
-            return tuple(f"{broker}.{number}" for number in range(1, given + 1))
-        return given
+    def broker(self, name: str) -> Broker:
+        """One broker by its name."""
+        return next(each for each in self.brokers if each.name == name)
 
-    def all_pubends_of(self, broker: str) -> tuple[str, ...]:
-        """The initial pubends and those that are added during the scenario."""
-        pubends = self.pubends_of(broker)
-        for fault in self.faults:
-            if fault.add_pubend == broker:
-                pubends = grown(broker, pubends)
-        return pubends
-
-
-def grown(broker: str, pubends: tuple[str, ...]) -> tuple[str, ...]:
-    """The pubends with one more."""
-    return (*pubends, f"{broker}.{len(pubends) + 1}")
-
-
-def each_publisher(scenario: Scenario) -> list[Publishers]:
-    """All publishers one by one, with ``{i}`` replaced by their number."""
-    return [single for group in scenario.publishers for single in _singles(group)]
-
-
-def each_subscriber(scenario: Scenario) -> list[Subscribers]:
-    """All subscribers one by one, with ``{i}`` replaced by their number."""
-    return [single for group in scenario.subscribers for single in _singles(group)]
-
-
-NUMBERED = ("broker", "pubend", "selector")
-"""The keys in which ``{i}`` is replaced by the number of one of several publishers or subscribers.
-
-Numbers start at 0.  In the name of a pubend, ``{i+1}`` starts at 1, as pubends do when they are
-given as a number.
-"""
-
-
-def _singles(group: Any) -> list[Any]:
-    singles = []
-    for number in range(group.count):
-        changes: dict[str, Any] = {"count": 1}
-        if group.count > 1:
-            changes["name"] = f"{group.name}{number}"
-        for key in NUMBERED:
-            text = getattr(group, key, None)
-            if text is not None:
-                changes[key] = text.replace("{i}", str(number)).replace("{i+1}", str(number + 1))
-        singles.append(msgspec.structs.replace(group, **changes))
-    return singles
-
-
-def source_spec(scenario: Scenario, publisher: Publishers) -> SourceSpec:
-    """What a publisher publishes."""
-    hosted = scenario.all_pubends_of(publisher.broker)
-    return SourceSpec(
-        publisher.name,
-        publisher.pubend or (hosted[0] if len(hosted) == 1 else ""),
-        dict(publisher.attributes),
-        publisher.payload_bytes,
-        publisher.wire_bytes,
-        publisher.batch_rows,
-        publisher.identity,
-    )
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The services that have clients, in the order of the file."""
+        return tuple(dict.fromkeys(each.service for each in self.clients))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -24,6 +24,11 @@ class GuaranteedTable(ServiceTable, frozen=True, forbid_unknown_fields=True):
 
     pubends: Annotated[int, msgspec.Meta(ge=0)] | tuple[str, ...] = 1
     guaranteed: GuaranteedParameters = GuaranteedParameters()
+
+    @classmethod
+    def hosting_nothing(cls) -> dict[str, Any]:
+        """A broker of its own has one pubend."""
+        return {"pubends": 0}
 
     def settings_for(self, broker: str) -> GuaranteedSettings:
         """Pubends that are only counted are named after the broker."""
