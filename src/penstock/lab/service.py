@@ -6,9 +6,10 @@ else in ``lab`` reads the registry and names no service, so that a scenario may 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, Protocol, TypeVar
+from random import Random
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 
@@ -19,9 +20,13 @@ from penstock.core.machine import Effect, Machine
 from penstock.core.trace import TraceRecord
 from penstock.lab.oracle.history import History, Metric
 from penstock.lab.scenario.error import ScenarioError
-from penstock.lab.scenario.model import Client, Scenario
+from penstock.lab.scenario.model import Client, Keys, Scenario
+from penstock.lab.telemetry.telemetry import Telemetry
 from penstock.services.description import load
 from penstock.services.registry import descriptions
+
+if TYPE_CHECKING:
+    from penstock.lab.worlds.world import World
 
 Parameters = TypeVar("Parameters", bound=msgspec.Struct)
 
@@ -51,6 +56,15 @@ class NetStage(Stage, frozen=True):
     """Whatever the clients of one service tell each other outside the protocol."""
     record: Callable[[TraceRecord], None]
     """Takes the telemetry of the client itself."""
+
+
+class RandomPart(msgspec.Struct, frozen=True):
+    """A service's part of a random scenario."""
+
+    parameters: Keys = {}
+    broker_keys: dict[str, Keys] = {}
+    """Keys of single brokers, by broker."""
+    clients: tuple[Any, ...] = ()
 
 
 class PeerMachine(Machine, Protocol):
@@ -106,6 +120,19 @@ class LabService:
     def application(self, client: Any, history: Any, stage: NetStage) -> Application:
         """A client for the network world; it writes into the history."""
         raise NotImplementedError
+
+    def random_part(self, random: Random, brokers: Sequence[str]) -> RandomPart:
+        """A random workload on these brokers, whose history must break no rule."""
+        raise NotImplementedError
+
+    def arrays(self, scenario: Scenario, seed: int, telemetry: Telemetry) -> World:
+        """A world that runs the service as arrays over all clients, without its machines.
+
+        Raises ``ScenarioError`` if the service offers none, or not for this scenario.
+        """
+        raise ScenarioError(
+            f"the service {self.name!r} does not run as arrays; use --world sim or --world net"
+        )
 
     def stopped(self, client: Any, history: Any, now: Instant) -> None:
         """A client was stopped for the rest of the run."""
