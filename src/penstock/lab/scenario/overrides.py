@@ -24,16 +24,12 @@ SHORT: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def overridden(
-    raw: Mapping[str, Any],
-    values: Mapping[str, Any],
-    short: Mapping[str, tuple[str, ...]] = SHORT,
-) -> dict[str, Any]:
+def overridden(raw: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """The tables of a file with these values by path; raises ``ScenarioError``."""
     changed = copy.deepcopy(dict(raw))
     for path, value in values.items():
         first, *rest = path.split(".")
-        _put(changed, [*short.get(first, (first,)), *rest], path, value)
+        _put(changed, [*SHORT.get(first, (first,)), *rest], path, value)
     return changed
 
 
