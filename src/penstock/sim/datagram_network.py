@@ -68,6 +68,10 @@ class DatagramNetwork:
             machine.check_invariants()
         self._arm(address, machine)
 
+    def order(self, address: Address, effects: Iterable[Effect]) -> None:
+        """Carry out effects that a machine ordered outside ``handle``."""
+        self._carry_out(address, effects)
+
     def _carry_out(self, address: Address, effects: Iterable[Effect]) -> None:
         now = self.scheduler.now
         for effect in effects:

@@ -11,18 +11,17 @@ from rich.console import Console
 
 from penstock.cli.errors import EXPECTATION_FAILED, MISUSED, told_in_one_line
 from penstock.cli.laboratory.run_display import verdict_table, with_progress
-from penstock.cli.laboratory.run_service import Wish, run_service
 from penstock.lab.result import RunResult
-from penstock.lab.run import UnsupportedFault, World
 from penstock.lab.run import run as run_scenario
+from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.expectations import Verdict, judge_expectations
-from penstock.lab.scenario.file import ScenarioError, load_scenario
+from penstock.lab.scenario.file import load_scenario
 from penstock.lab.scenario.model import Scenario
-from penstock.lab.service_runs import service_of
 from penstock.lab.telemetry.run_records import run_name, run_records
 from penstock.lab.telemetry.telemetry import RecordSink, Telemetry, TelemetryFile
 from penstock.lab.worlds.net import NetRun
 from penstock.lab.worlds.sim import SimRun
+from penstock.lab.worlds.world import UnsupportedHere, World
 from penstock.net.process import BrokerFailed
 from penstock.spark.lake.lake import LakeError, create_lake
 from penstock.spark.lake.writer import RunLanding
@@ -55,13 +54,10 @@ def run(
     json
         Print the outcome as JSON.
     """
-    service = service_of(scenario)
-    if service is not None:
-        return run_service(service, scenario, Wish(world, seed, out, lake, json))
     with told_in_one_line(ScenarioError, status=MISUSED):
         plan = load_scenario(scenario)
     name = run_name(plan.name, world, seed)
-    with told_in_one_line(UnsupportedFault, BrokerFailed, LakeError, OSError), ExitStack() as stack:
+    with told_in_one_line(UnsupportedHere, BrokerFailed, LakeError, OSError), ExitStack() as stack:
         sinks: list[RecordSink] = []
         if out is not None:
             facts = {"scenario": plan.name, "world": world, "seed": str(seed)}
@@ -85,9 +81,7 @@ def run(
 
 def _run(plan: Scenario, world: str, seed: int, telemetry: Telemetry) -> RunResult:
     made: World = SimRun(plan, seed, telemetry) if world == "sim" else NetRun(plan, seed, telemetry)
-    return with_progress(
-        plan.name, plan.duration_s, lambda progress: run_scenario(plan, made, progress)
-    )
+    return with_progress(plan.name, plan.duration_s, lambda progress: run_scenario(made, progress))
 
 
 def _document(result: RunResult, verdicts: list[Verdict]) -> dict[str, Any]:
@@ -96,21 +90,41 @@ def _document(result: RunResult, verdicts: list[Verdict]) -> dict[str, Any]:
         "world": result.world,
         "seed": result.seed,
         "held": all(verdict.held for verdict in verdicts),
-        "delivered": result.history.delivered,
+        "services": {
+            name: {
+                "delivered": history.delivered,
+                "rules": result.judgements[name].broken,
+                "noted": result.judgements[name].noted,
+            }
+            for name, history in result.histories.items()
+        },
         "violations": result.judgement.violations,
+        "examples": result.judgement.examples,
         "expectations": verdicts,
     }
 
 
 def _show(result: RunResult, verdicts: list[Verdict], out: Path | None) -> None:
     console = Console()
-    judgement = result.judgement
-    console.print(
-        f"[bold]{result.scenario.name}[/] in the {result.world} world, seed {result.seed}: "
-        f"{result.history.delivered} messages delivered, {judgement.lost} lost, "
-        f"{judgement.duplicated} duplicated, {judgement.out_of_order} out of order"
-    )
+    title = f"[bold]{result.scenario.name}[/] in the {result.world} world, seed {result.seed}"
+    for service, history in result.histories.items():
+        console.print(f"{title}: {history.delivered} messages delivered by {service}")
+    _show_judgement(console, result)
     if verdicts:
         console.print(verdict_table(verdicts))
     if out is not None:
         console.print(f"telemetry in {out}")
+
+
+def _show_judgement(console: Console, result: RunResult) -> None:
+    judgement = result.judgement
+    noted = [f"{count} {name}" for name, count in judgement.noted.items() if count]
+    broken = [f"{count} {name}" for name, count in judgement.broken.items() if count]
+    if broken:
+        console.print(f"[red]broken rules: {', '.join(broken)}[/]")
+        for example in judgement.examples:
+            console.print(f"  {example}")
+    else:
+        console.print("[green]no rule was broken[/]")
+    if noted:
+        console.print(f"[dim]noted: {', '.join(noted)}[/]")

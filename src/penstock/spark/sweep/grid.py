@@ -23,9 +23,10 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from penstock.lab.scenario.file import NAME, ScenarioError, load_scenario, parse_scenario
+from penstock.lab.scenario.error import ScenarioError
+from penstock.lab.scenario.expectations import title_of
+from penstock.lab.scenario.file import NAME, load_scenario, parse_scenario
 from penstock.lab.scenario.model import Scenario
-from penstock.lab.service_runs import ServiceRun, prepare, service_of
 from penstock.spark.sweep.measures import MEASURES
 
 Value: TypeAlias = str | int | float | bool
@@ -53,26 +54,26 @@ class Grid(msgspec.Struct, frozen=True):
     points: list[Point]
     name: str
     """The scenario's name, or the file's if that cannot name files and runs."""
-    service: str | None = None
-    """The service whose format the file has; None for a scenario of brokers."""
 
     def scenario(self, point: Mapping[str, Value]) -> Scenario:
         return scenario_at(self.raw, point)
 
     def measures(self) -> dict[str, str]:
         """The measures of its runs with their descriptions; the first is the default."""
-        if self.service is None:
-            return MEASURES
-        return {**service_run_at(self.service, self.raw, self.points[0], 1).measures, **MEASURES}
+        expected = {title_of(each): each.why for each in self.scenario(self.points[0]).expect}
+        if "guaranteed" in self.services:
+            return MEASURES | expected
+        return expected | MEASURES
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The services that have clients."""
+        return self.scenario(self.points[0]).services
 
 
 def build_grid(path: Path, texts: Sequence[str]) -> Grid:
     """Read and check everything; raises ``ScenarioError`` or ``SweepError``."""
-    service = service_of(path)
-    if service is None:
-        load_scenario(path)
-    else:
-        prepare(service, path, "sim", 1)
+    load_scenario(path)
     raw = tomllib.loads(path.read_text(encoding="utf-8"))
     parameters: dict[str, list[Value]] = {}
     for text in texts:
@@ -84,20 +85,12 @@ def build_grid(path: Path, texts: Sequence[str]) -> Grid:
     points = [dict(zip(parameters, values, strict=True)) for values in combinations]
     for point in points:
         try:
-            check_at(service, raw, point)
+            scenario_at(raw, point)
         except ScenarioError as error:
             at = ", ".join(f"{name}={value}" for name, value in point.items())
             raise SweepError(f"--param {at}: {error}") from None
     own = str(raw["name"])
-    return Grid(raw, parameters, points, own if NAME.fullmatch(own) else path.stem, service)
-
-
-def check_at(service: str | None, raw: Mapping[str, Any], point: Mapping[str, Value]) -> None:
-    """Read the scenario at a point as a run would; raises ``ScenarioError``."""
-    if service is None:
-        scenario_at(raw, point)
-    else:
-        service_run_at(service, raw, point, 1)
+    return Grid(raw, parameters, points, own if NAME.fullmatch(own) else path.stem)
 
 
 def parse_parameter(text: str) -> tuple[str, list[Value]]:
@@ -146,13 +139,6 @@ def _value(text: str) -> Value:
 def scenario_at(raw: Mapping[str, Any], point: Mapping[str, Value]) -> Scenario:
     """A scenario file with substituted values, checked; raises ``ScenarioError``."""
     return parse_scenario(_changed(raw, point, SHORT))
-
-
-def service_run_at(
-    service: str, raw: Mapping[str, Any], point: Mapping[str, Value], seed: int
-) -> ServiceRun:
-    """The same for a service with its own scenario format, for the simulator."""
-    return prepare(service, _changed(raw, point, {}), "sim", seed)
 
 
 def _changed(
