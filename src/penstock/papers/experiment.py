@@ -14,7 +14,12 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from penstock.lab.result import RunResult
+from penstock.lab.run import run
+from penstock.lab.scenario.file import parse_scenario
 from penstock.lab.scenario.model import Measurement, Scenario
+from penstock.lab.scenario.overrides import overridden
+from penstock.lab.scenario.shortened import shortened
+from penstock.lab.worlds.choice import world_of
 
 PAPERS: Final = Path(__file__).parent
 
@@ -69,24 +74,14 @@ def scenario_path(name: str) -> Path:
 
 def scenario_of(experiment: Experiment) -> Scenario:
     """The scenario with the experiment's values; raises ``ScenarioError``."""
-    from penstock.lab.scenario.file import parse_scenario
-    from penstock.lab.scenario.overrides import overridden
-
     raw = tomllib.loads(scenario_path(experiment.scenario).read_text(encoding="utf-8"))
     scenario = parse_scenario(overridden(raw, experiment.overrides))
     if experiment.shorten == 1:
         return scenario
-    from penstock.lab.scenario.shortened import shortened
-
     return shortened(scenario, experiment.shorten)
 
 
 def run_experiment(experiment: Experiment, seed: int) -> RunResult:
     """Run it from beginning to end."""
-    from penstock.lab.run import run
-    from penstock.lab.worlds.build import build_world
-
-    world = build_world(
-        scenario_of(experiment), experiment.world, seed, namespaces=experiment.namespaces
-    )
-    return run(world)
+    scenario = scenario_of(experiment)
+    return run(world_of(experiment.world, scenario, seed, namespaces=experiment.namespaces))

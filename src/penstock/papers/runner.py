@@ -173,13 +173,13 @@ def _measured(job: Job, experiment: Experiment) -> Measured:
         numbers.append(number)
         missing.append(why)
     curves = tuple(
-        each.what(result) if callable(each.what) else curve(result, each.what, each.how, each.step_s)
+        each.what(result)
+        if callable(each.what)
+        else curve(result, each.what, each.how, each.step_s)
         for each in job.curves
     )
     scenario = result.scenario
-    return Measured(
-        tuple(numbers), tuple(missing), curves, marks_of(scenario), scenario.duration_s
-    )
+    return Measured(tuple(numbers), tuple(missing), curves, marks_of(scenario), scenario.duration_s)
 
 
 def _keep(results: Results, job: Job, gave: Measured) -> None:
