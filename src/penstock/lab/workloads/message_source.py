@@ -23,7 +23,7 @@ from penstock.content.rows.columns import AttributeValue, Buffer
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import SECOND
 from penstock.services.guaranteed.messages import Knowledge
-from penstock.sim.attribute_values import value_function
+from penstock.lab.workloads.attribute_values import value_function
 
 Identity: TypeAlias = Literal["payload", "tick"]
 
