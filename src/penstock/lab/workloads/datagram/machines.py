@@ -12,9 +12,9 @@ from penstock.core.datagrams import SendBestEffort
 from penstock.core.machine import DeadlineReached, Effect, Fact, LinkDown, Trace
 from penstock.lab.oracle.datagram.participants import PublisherHistory, SubscriberHistory
 from penstock.lab.workloads.datagram.messages import DatagramSource
-from penstock.lab.workloads.datagram.pace import CurvePace
 from penstock.lab.workloads.datagram.telemetry import PublisherState, publisher_records
 from penstock.lab.workloads.message_source import IDENTITY
+from penstock.lab.workloads.pace import PacedSlots
 from penstock.services.datagram.messages import Publication
 from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.datagram.peer import (
@@ -34,7 +34,7 @@ class SimDatagramPublisher:
         history: PublisherHistory,
         source: DatagramSource,
         parameters: DatagramParameters,
-        pace: CurvePace,
+        slots: PacedSlots,
         *,
         stop_at: Instant,
         traces_at: Instant,
@@ -44,7 +44,7 @@ class SimDatagramPublisher:
         self.peer = DatagramPeer(history.name, parameters, publishes=True)
         self.history = history
         self._source = source
-        self._pace = pace
+        self._slots = slots
         self._stop_at = stop_at
         self._traces_at = traces_at
         self._trace_interval = trace_interval
@@ -57,9 +57,9 @@ class SimDatagramPublisher:
         due = self._peer_due
         if type(fact) is not DeadlineReached or (due is not None and due <= now):
             out = self.peer.handle(fact, now=now)
-        while self._pace.next_at <= now < self._stop_at:
+        while self._slots.next_at <= now < self._stop_at:
             out += self._publish(now)
-            self._pace.advance()
+            self._slots.advance()
         for effect in out:
             if type(effect) is SendBestEffort and type(effect.message) is Publication:
                 _, number = IDENTITY.unpack_from(effect.message.payload)
@@ -96,7 +96,7 @@ class SimDatagramPublisher:
     def next_deadline(self) -> Instant | None:
         """The next message, the peer's deadline or the next record, whichever is the earliest."""
         due = self._peer_due = self.peer.next_deadline()
-        slot = self._pace.next_at
+        slot = self._slots.next_at
         return earliest(due, self._traces_at, slot if slot < self._stop_at else None)
 
     def check_invariants(self) -> None:

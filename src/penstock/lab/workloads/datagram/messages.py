@@ -15,7 +15,6 @@ from typing import Final
 from xxhash import xxh3_64_intdigest
 
 from penstock.content.codec.datagram import datagram_of, encode_message
-from penstock.content.rows.columns import AttributeValue
 from penstock.core.clock import SECOND, Instant
 from penstock.lab.workloads.attribute_values import value_function
 from penstock.lab.workloads.message_source import IDENTITY
@@ -93,7 +92,7 @@ class DatagramSource:
             )
         return size
 
-    def _length_without_payload(self, attributes: dict[str, AttributeValue]) -> int:
+    def _length_without_payload(self, attributes: dict[str, Attribute]) -> int:
         """The length of a datagram with one message."""
         tag = FlowTag(self._address, 1, USUAL_SEQUENCE, USUAL_DELAY_NS)
         sample = Publication(

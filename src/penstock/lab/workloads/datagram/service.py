@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from random import Random
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ from penstock.lab.oracle.datagram.history import DatagramHistory
 from penstock.lab.oracle.datagram.judge import RULES
 from penstock.lab.oracle.datagram.participants import PublisherHistory, SubscriberHistory
 from penstock.lab.oracle.history import Metric
-from penstock.lab.scenario.curve import NotACurve, points_of
+from penstock.lab.scenario.curve import NotACurve, is_zero
 from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.model import Client, Scenario
 from penstock.lab.service import (
@@ -32,8 +32,7 @@ from penstock.lab.workloads.attribute_values import InvalidAttributeSpec, Popula
 from penstock.lab.workloads.datagram.applications import NetDatagramPublisher, NetDatagramSubscriber
 from penstock.lab.workloads.datagram.machines import SimDatagramPublisher, SimDatagramSubscriber
 from penstock.lab.workloads.datagram.messages import DatagramSource, UnreachableSize
-from penstock.lab.workloads.datagram.pace import CurvePace
-from penstock.lab.workloads.datagram.random import random_part
+from penstock.lab.workloads.datagram.random_part import random_part
 from penstock.lab.workloads.datagram.tables import (
     DatagramClient,
     DatagramPublisher,
@@ -41,6 +40,7 @@ from penstock.lab.workloads.datagram.tables import (
     RandomSelector,
 )
 from penstock.lab.workloads.datagram.telemetry import PublisherState
+from penstock.lab.workloads.pace import Pace, PacedSlots
 from penstock.services.datagram.messages import address_of
 from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.datagram.publisher.control import PublishingControl, TooLarge
@@ -100,7 +100,7 @@ class DatagramLab(LabService):
             publisher,
             source,
             parameters,
-            _pace(client, stage),
+            _slots(client, stage),
             stop_at=stage.stop_at,
             traces_at=stage.began_at + passed * interval,
             trace_interval=interval,
@@ -116,11 +116,11 @@ class DatagramLab(LabService):
             return NetDatagramSubscriber(subscriber, parameters, stage.url)
         assert isinstance(client, DatagramPublisher)
         publisher, source = _publisher(client, history, stage, parameters)
-        return NetDatagramPublisher(publisher, source, parameters, _pace(client, stage), stage)
+        return NetDatagramPublisher(publisher, source, parameters, _slots(client, stage), stage)
 
-    def random_part(self, random: Random, brokers: Sequence[str]) -> RandomPart:
+    def random_part(self, random: Random, starts_s: Mapping[str, float]) -> RandomPart:
         """Publishers and subscribers at random brokers."""
-        return random_part(random, brokers)
+        return random_part(random, starts_s)
 
     def stopped(self, client: Any, history: DatagramHistory, now: Instant) -> None:
         """A subscriber that has stopped wants nothing more."""
@@ -143,18 +143,20 @@ def _publisher(
     return history.add_publisher(PublisherHistory(client.name, source)), source
 
 
-def _source(
-    client: DatagramPublisher, parameters: DatagramParameters, seed: int
-) -> DatagramSource:
+def _source(client: DatagramPublisher, parameters: DatagramParameters, seed: int) -> DatagramSource:
     return DatagramSource(
         client.name, client.broker, client.attributes, client.message_bytes, parameters, seed
     )
 
 
-def _pace(client: DatagramPublisher, stage: Stage) -> CurvePace:
-    start_at = stage.now + seconds(client.settle_s)
-    phase = random_stream(stage.seed, client.name, "pace").random()
-    return CurvePace(client.rate_msgs_per_s, stage.began_at, start_at, phase)
+def _slots(client: DatagramPublisher, stage: Stage) -> PacedSlots:
+    pace = Pace(
+        stage.now + seconds(client.settle_s),
+        stage.stop_at,
+        client.rate_msgs_per_s,
+        began_at=stage.began_at,
+    )
+    return PacedSlots(pace, random_stream(stage.seed, client.name, "pace"))
 
 
 def _subscriber(
@@ -179,12 +181,14 @@ _popularity = lru_cache(maxsize=16)(Popularity)
 
 
 def _check_publisher(scenario: Scenario, client: DatagramPublisher) -> None:
-    where = f"clients.{client.name}"
+    where = f"clients {client.name!r}"
     parameters = _parameters(scenario, client)
     try:
-        points_of(client.rate_msgs_per_s)
+        idle = is_zero(client.rate_msgs_per_s)
     except NotACurve as problem:
         raise ScenarioError(f"{where}.rate_msgs_per_s: {problem}") from None
+    if idle:
+        raise ScenarioError(f"{where}.rate_msgs_per_s: must not be 0 throughout")
     try:
         source = _source(client, parameters, 0)
         control = PublishingControl(address_of(client.name, client.broker), parameters, now=0)
@@ -196,7 +200,7 @@ def _check_publisher(scenario: Scenario, client: DatagramPublisher) -> None:
 
 
 def _check_subscriber(scenario: Scenario, client: DatagramSubscriber) -> None:
-    where = f"clients.{client.name}"
+    where = f"clients {client.name!r}"
     _parameters(scenario, client)
     wish = client.random_selector
     if wish is None:

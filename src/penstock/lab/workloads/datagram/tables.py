@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import msgspec
+
 from penstock.lab.scenario.curve import Curve
 from penstock.lab.scenario.model import Client, Keys, NotNegative, Positive, Rate, Seconds, Table
 
@@ -11,7 +13,7 @@ from penstock.lab.scenario.model import Client, Keys, NotNegative, Positive, Rat
 class DatagramClient(Client, frozen=True, kw_only=True):
     """What publishers and subscribers have in common."""
 
-    parameters: Keys = {}
+    parameters: Keys = msgspec.field(default_factory=dict)
     """Its own values of ``parameters.datagram``."""
 
 
@@ -22,7 +24,7 @@ class DatagramPublisher(DatagramClient, frozen=True, kw_only=True):
 
     rate_msgs_per_s: Curve
     """Linear between its points; in seconds of the scenario."""
-    attributes: dict[str, str | int | float | bool] = {}
+    attributes: dict[str, str | int | float | bool] = msgspec.field(default_factory=dict)
     """Constants, or how the values vary (``lab/workloads/attribute_values``)."""
     message_bytes: NotNegative = 0
     """The length of a datagram with one message; 0 means the shortest."""

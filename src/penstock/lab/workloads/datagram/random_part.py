@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from random import Random
 from typing import Final
 
@@ -18,9 +18,10 @@ ATTRIBUTES: Final[dict[str, str | int | float | bool]] = {
 SELECTORS: Final = ("", "topic = 'a'", "topic IN ('a', 'b') AND n < 3", "n = 1 OR price > 50.0")
 
 
-def random_part(random: Random, brokers: Sequence[str]) -> RandomPart:
+def random_part(random: Random, starts_s: Mapping[str, float]) -> RandomPart:
     """One or two publishers and one to four subscribers; limits are often so small that messages
     wait, are refused, and reports are left out."""
+    brokers = list(starts_s)
     parameters = {
         "law": random.choice(("paper", "improved", "improved", "none")),
         "detection": random.choice(("record", "flow")),
