@@ -14,11 +14,21 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from penstock.lab.result import RunResult
+from penstock.lab.run import run
+from penstock.lab.scenario.file import parse_scenario
 from penstock.lab.scenario.model import Measurement, Scenario
+from penstock.lab.scenario.overrides import overridden
+from penstock.lab.scenario.shortened import shortened
+from penstock.lab.service import lab_services
+from penstock.lab.telemetry.telemetry import Telemetry
+from penstock.lab.worlds.namespaces import Namespaces
+from penstock.lab.worlds.net import NetRun
+from penstock.lab.worlds.sim import SimRun
+from penstock.lab.worlds.world import World
 
 PAPERS: Final = Path(__file__).parent
 
-World: TypeAlias = Literal["sim", "net", "arrays"]
+WorldName: TypeAlias = Literal["sim", "net", "arrays"]
 
 
 class Experiment(msgspec.Struct, frozen=True):
@@ -29,7 +39,7 @@ class Experiment(msgspec.Struct, frozen=True):
     overrides: dict[str, Any] = {}
     """Values by path into the file, as ``penstock sweep --param`` has them, such as
     ``links.pb-ib.bandwidth_bytes_per_s`` or ``parameters.guaranteed.congestion.law``."""
-    world: World = "sim"
+    world: WorldName = "sim"
     shorten: float = 1.0
     """All times of the scenario are divided by this."""
     namespaces: bool = False
@@ -69,24 +79,21 @@ def scenario_path(name: str) -> Path:
 
 def scenario_of(experiment: Experiment) -> Scenario:
     """The scenario with the experiment's values; raises ``ScenarioError``."""
-    from penstock.lab.scenario.file import parse_scenario
-    from penstock.lab.scenario.overrides import overridden
-
     raw = tomllib.loads(scenario_path(experiment.scenario).read_text(encoding="utf-8"))
     scenario = parse_scenario(overridden(raw, experiment.overrides))
-    if experiment.shorten == 1:
-        return scenario
-    from penstock.lab.scenario.shortened import shortened
-
     return shortened(scenario, experiment.shorten)
 
 
 def run_experiment(experiment: Experiment, seed: int) -> RunResult:
     """Run it from beginning to end."""
-    from penstock.lab.run import run
-    from penstock.lab.worlds.build import build_world
+    return run(_world(experiment, seed))
 
-    world = build_world(
-        scenario_of(experiment), experiment.world, seed, namespaces=experiment.namespaces
-    )
-    return run(world)
+
+def _world(experiment: Experiment, seed: int) -> World:
+    scenario = scenario_of(experiment)
+    if experiment.world == "sim":
+        return SimRun(scenario, seed)
+    if experiment.world == "net":
+        return NetRun(scenario, seed, layout=Namespaces() if experiment.namespaces else None)
+    (service,) = scenario.services
+    return lab_services()[service].arrays(scenario, seed, Telemetry())

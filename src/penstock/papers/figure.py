@@ -167,7 +167,12 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 def both_laws(
-    experiment: str, what: Measurement, how: How = "rate", *, step_s: float = 1.0, scale: float = 1.0
+    experiment: str,
+    what: Measurement,
+    how: How = "rate",
+    *,
+    step_s: float = 1.0,
+    scale: float = 1.0,
 ) -> tuple[Line, ...]:
     """One line for each law, of the experiments called ``NAME paper`` and ``NAME improved``."""
     return tuple(

@@ -79,7 +79,9 @@ class Row(_Quantity, frozen=True, kw_only=True):
         )
         assert bar is not None
         note = self.note(results) if callable(self.note) else self.note
-        missing = "; ".join(f"nothing measured in {each}" for each in results.missing(self.needed()))
+        missing = "; ".join(
+            f"nothing measured in {each}" for each in results.missing(self.needed())
+        )
         return row(
             service,
             self.run,

@@ -13,6 +13,4 @@ HINT: Final = "pip install 'penstock[lab]'"
 def need_matplotlib(command: str) -> None:
     """Raise ``UserError`` with the install command if matplotlib is missing."""
     if find_spec("matplotlib") is None:
-        raise UserError(
-            f"penstock {command} draws with matplotlib, which is not installed: {HINT}"
-        )
+        raise UserError(f"penstock {command} draws with matplotlib, which is not installed: {HINT}")

@@ -60,7 +60,7 @@ def papers(
         raise UserError(f"--seeds {seeds}: must be at least 1", MISUSED)
     need_matplotlib("papers")
     chosen = [service] if service else services
-    parts = _parts(chosen, run) if run else {each: None for each in chosen}
+    parts = _parts(chosen, run) if run else dict.fromkeys(chosen)
     rows: list[PaperRow] = []
     for name, part in parts.items():
         rows += _run(name, part, world, seeds, out)
@@ -92,9 +92,7 @@ def _parts(services: list[str], run: str) -> dict[str, Selection | None]:
     return found
 
 
-def _run(
-    service: str, part: Selection | None, world: str, seeds: int, out: Path
-) -> list[PaperRow]:
+def _run(service: str, part: Selection | None, world: str, seeds: int, out: Path) -> list[PaperRow]:
     paper = paper_of(service)
     with _bar(service) as (tell, say):
         if not isinstance(paper, Paper):
@@ -122,8 +120,6 @@ def _bar(service: str) -> Iterator[tuple[Told, Callable[[str], None]]]:
         task = progress.add_task(service, total=None)
 
         def tell(done: int, total: int | None, current: str) -> None:
-            progress.update(
-                task, completed=done, total=total, description=f"{service}: {current}"
-            )
+            progress.update(task, completed=done, total=total, description=f"{service}: {current}")
 
         yield tell, console.print
