@@ -35,7 +35,7 @@ class Row(_Quantity, frozen=True, kw_only=True):
 
     measure: Measure
     paper_law: Sources = ""
-    """The experiment with the paper's law; of several, ``combine`` makes one value for each seed."""
+    """The experiment with the paper's law, or several of which ``combine`` makes the values."""
     improved_law: Sources = ""
     stretch: JudgedBy | None = None
     note: Words = ""
@@ -79,9 +79,7 @@ class Row(_Quantity, frozen=True, kw_only=True):
         )
         assert bar is not None
         note = self.note(results) if callable(self.note) else self.note
-        missing = "; ".join(
-            f"nothing measured in {each}" for each in results.missing(self.needed())
-        )
+        missing = [f"nothing measured in {each}" for each in results.missing(self.needed())]
         return row(
             service,
             self.run,
@@ -92,7 +90,7 @@ class Row(_Quantity, frozen=True, kw_only=True):
             stretch=stretch,
             paper_law=self.values(results, self.paper_law),
             improved_law=self.values(results, self.improved_law),
-            note="; ".join(each for each in (note, missing) if each),
+            note="; ".join(each for each in (note, *missing) if each),
         )
 
     def values(self, results: Results, law: Sources) -> list[float]:
