@@ -37,6 +37,8 @@ class Row(_Quantity, frozen=True, kw_only=True):
     paper_law: Sources = ""
     """The experiment with the paper's law, or several of which ``combine`` makes the values."""
     improved_law: Sources = ""
+    laws: str = ""
+    """Short for both, where the experiments are called ``NAME paper`` and ``NAME improved``."""
     stretch: JudgedBy | None = None
     note: Words = ""
     against: Sources = ""
@@ -49,6 +51,13 @@ class Row(_Quantity, frozen=True, kw_only=True):
     """Whether the mean over the seeds is judged instead of the median."""
     needs: tuple[Of, ...] = ()
     """What ``bar``, ``stretch`` and ``note`` read of the results, beside the row's own values."""
+
+    def __post_init__(self) -> None:
+        """Resolve ``laws``."""
+        if self.laws:
+            for law in ("paper", "improved"):
+                msgspec.structs.force_setattr(self, f"{law}_law", f"{self.laws} {law}")
+            msgspec.structs.force_setattr(self, "laws", "")
 
     def needed(self) -> tuple[Of, ...]:
         """Everything that must be measured for the row."""
