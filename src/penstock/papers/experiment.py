@@ -19,16 +19,11 @@ from penstock.lab.scenario.file import parse_scenario
 from penstock.lab.scenario.model import Measurement, Scenario
 from penstock.lab.scenario.overrides import overridden
 from penstock.lab.scenario.shortened import shortened
-from penstock.lab.service import lab_services
-from penstock.lab.telemetry.telemetry import Telemetry
-from penstock.lab.worlds.namespaces import Namespaces
-from penstock.lab.worlds.net import NetRun
-from penstock.lab.worlds.sim import SimRun
-from penstock.lab.worlds.world import World
+from penstock.lab.worlds.choice import world_of
 
 PAPERS: Final = Path(__file__).parent
 
-WorldName: TypeAlias = Literal["sim", "net", "arrays"]
+World: TypeAlias = Literal["sim", "net", "arrays"]
 
 
 class Experiment(msgspec.Struct, frozen=True):
@@ -39,7 +34,7 @@ class Experiment(msgspec.Struct, frozen=True):
     overrides: dict[str, Any] = {}
     """Values by path into the file, as ``penstock sweep --param`` has them, such as
     ``links.pb-ib.bandwidth_bytes_per_s`` or ``parameters.guaranteed.congestion.law``."""
-    world: WorldName = "sim"
+    world: World = "sim"
     shorten: float = 1.0
     """All times of the scenario are divided by this."""
     namespaces: bool = False
@@ -86,14 +81,5 @@ def scenario_of(experiment: Experiment) -> Scenario:
 
 def run_experiment(experiment: Experiment, seed: int) -> RunResult:
     """Run it from beginning to end."""
-    return run(_world(experiment, seed))
-
-
-def _world(experiment: Experiment, seed: int) -> World:
     scenario = scenario_of(experiment)
-    if experiment.world == "sim":
-        return SimRun(scenario, seed)
-    if experiment.world == "net":
-        return NetRun(scenario, seed, layout=Namespaces() if experiment.namespaces else None)
-    (service,) = scenario.services
-    return lab_services()[service].arrays(scenario, seed, Telemetry())
+    return run(world_of(experiment.world, scenario, seed, namespaces=experiment.namespaces))

@@ -52,8 +52,7 @@ def _table(value: msgspec.Struct) -> dict[str, Any]:
     return {
         field.encode_name: _number(_plain(getattr(value, field.name)))
         for field in msgspec.structs.fields(value)
-        if field.name not in SET_BY_NUMBERING
-        and getattr(value, field.name) != default_of(field)
+        if field.name not in SET_BY_NUMBERING and getattr(value, field.name) != default_of(field)
     }
 
 
