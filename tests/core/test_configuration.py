@@ -13,6 +13,7 @@ from penstock.core.configuration import (
     ConfigurationError,
     parse_toml,
     raised_as,
+    read_file,
     read_table,
     suggestion,
 )
@@ -120,24 +121,39 @@ def test_a_text_that_is_not_toml_is_told_with_line_and_column() -> None:
         parse_toml("a = 1\nname = \n")
 
 
-def test_the_file_and_the_type_of_the_reader_are_in_every_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("name = ", ":1: not TOML"),
+        ("name = 'a'\n\ninner = [", ":3: not TOML"),
+        ("name = 'a'\ninner = ]\n", ":2: not TOML"),
+        ("name = 3", ":1: name: expected str"),
+        ("", ": name: missing; add it"),
+        ("name = 'a'\nnmae = 1", ":2: nmae: unknown key; did you mean 'name'?"),
+        ("name = 'a'\n[inner]\ncots = 1", ":3: inner.cots: unknown key; did you mean 'cost'?"),
+        ("name = 'a'\n[[several]]\n[[several]]\ncost = 0", ":4: several[1].cost: expected int"),
+        ("name = 'a'\nseveral = [\n{},\n{ cost = 0 }]", ":4: several[1].cost: expected int"),
+        ("name = 'a'\n[named.b]\n\ncost = 'x'", ":4: named.b.cost: expected int, got str"),
+        ("name = 'a'\npoints = [\n[0, 1],\n[1, '']]", ":4: points[1][1]: expected float"),
+    ],
+)
+def test_an_error_about_a_file_begins_with_its_name_and_the_line(
+    tmp_path: Path, text: str, told: str
+) -> None:
     path = tmp_path / "broken.toml"
+    path.write_text(text)
+    with pytest.raises(ReadError) as raised:
+        read_file(path, ReadError, lambda raw: read_table(Outer, raw))
+    assert str(raised.value).startswith(f"{path}{told}")
 
-    def read() -> None:
-        with raised_as(ReadError, path):
-            read_table(Outer, parse_toml(path.read_text(encoding="utf-8")))
 
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
     with pytest.raises(ReadError, match=r"broken\.toml: cannot be read: No such file"):
-        read()
+        read_file(path, ReadError, dict)
     path.write_bytes(b"\xff")
     with pytest.raises(ReadError, match=r"broken\.toml: cannot be read: .*utf-8"):
-        read()
-    path.write_text("name = ")
-    with pytest.raises(ReadError, match=r"broken\.toml: not TOML"):
-        read()
-    path.write_text("name = 3")
-    with pytest.raises(ReadError, match=r"broken\.toml: name: expected str"):
-        read()
+        read_file(path, ReadError, dict)
 
 
 def test_without_a_file_an_error_only_changes_its_type() -> None:

@@ -8,9 +8,8 @@
 3. ``msgspec`` converts a file in one step.  It does not tell the name of a table in a dictionary,
    nor which keys are known, so after a refusal the tables are checked one by one to find the
    mistake.
-4. ``tomllib`` tells the line and column of a mistake in the syntax; it does not tell where a key
-   stands, so other errors have the key alone.
-5. Reading the file is left to the caller; ``raised_as`` adds the name of the file to every error.
+4. An error about a file begins with the file and the line on which the key stands, if it stands
+   there: ``read_file`` adds both (core/toml_lines.py).
 """
 
 from __future__ import annotations
@@ -18,18 +17,25 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 
+from penstock.core.toml_lines import line_of
+
 Table = TypeVar("Table", bound=msgspec.Struct)
+Read = TypeVar("Read")
 
 UNKNOWN: Final = re.compile(r"unknown field `(.+)`")
 MISSING: Final = re.compile(r"missing required field `(.+)`")
 """The two errors of ``msgspec`` that name a key in their text instead of their path."""
 
+NOT_TOML: Final = "not TOML: "
+LINE: Final = re.compile(r"\(at line (\d+), column \d+\)")
+"""How ``tomllib`` tells the place of a mistake in the syntax, unless it is the end of the text."""
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """Names stand in log file names, on the command line and in telemetry; "/" and "@" mark the names
@@ -38,6 +44,30 @@ that a broker makes up itself (sessions, internal links)."""
 
 class ConfigurationError(ValueError):
     """A configuration cannot be used; the message names the key and what to do."""
+
+
+def read_file(
+    path: Path, error: type[ConfigurationError], read: Callable[[dict[str, Any]], Read]
+) -> Read:
+    """What ``read`` makes of the tables of a file; every problem is raised as ``error``.
+
+    The error begins with the file and the line that it is about.
+    """
+    with raised_as(error, path):
+        text = path.read_text(encoding="utf-8")
+    try:
+        return read(parse_toml(text))
+    except ConfigurationError as problem:
+        raise error(f"{path}{_line_in(text, str(problem))}: {problem}") from None
+
+
+def _line_in(text: str, problem: str) -> str:
+    """``:LINE`` of an error, if it is about a line."""
+    if problem.startswith(NOT_TOML):
+        place = LINE.search(problem)
+        return f":{place[1]}" if place else f":{max(1, len(text.splitlines()))}"
+    line = line_of(text, problem)
+    return "" if line is None else f":{line}"
 
 
 @contextmanager
@@ -59,7 +89,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"not TOML: {error}") from None
+        raise ConfigurationError(f"{NOT_TOML}{error}") from None
 
 
 def read_table(

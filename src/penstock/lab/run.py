@@ -1,29 +1,22 @@
-"""Runs a scenario: the timeline, the same for both worlds.
+"""Runs a scenario: the timeline, the same for every world.
 
 1. A world is opened: its brokers and links are up.
-2. Clients start and stop, and faults are injected, at the seconds that the scenario names.  Within
-   one second, clients start first, then faults happen in the order of the file, then clients stop.
-3. At the end of the duration the publishers stop.  In-flight messages may arrive during ``drain_s``
-   more; the run ends earlier if nothing is missing.
-4. The history is judged, in either world.
+2. Clients start and stop, links change, and faults are injected, at the seconds that the scenario
+   names.  Within one second, brokers and clients start first, then links change, then faults happen
+   in the order of the file, then clients stop.
+3. At the end of the duration the sending clients stop.  In-flight messages may arrive during
+   ``drain_s`` more; the run ends earlier if nothing is missing.
+4. The history of every service is judged, in every world.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
+from penstock.lab.oracle.judgement import Judgement
 from penstock.lab.result import RunResult
-from penstock.lab.scenario.model import (
-    Fault,
-    Publishers,
-    Scenario,
-    Subscribers,
-    each_publisher,
-    each_subscriber,
-)
-from penstock.sim.history import History, Outcome
-from penstock.sim.judgement import Judgement, judge
+from penstock.lab.scenario.model import Scenario
+from penstock.lab.worlds.world import World
 
 PROGRESS_STEP_S = 1.0
 """How often progress is reported during a long interval."""
@@ -31,69 +24,17 @@ PROGRESS_STEP_S = 1.0
 DRAIN_STEP_S = 0.5
 """How often the drain checks whether everything has arrived."""
 
-
-class UnsupportedFault(ValueError):
-    """A fault that this world cannot inject."""
-
-
-class World(Protocol):
-    """What a scenario runs in; seconds count from its opening."""
-
-    @property
-    def history(self) -> History:
-        """What the applications have seen so far."""
-        ...
-
-    def open(self) -> None:
-        """Start the brokers that exist from the beginning, and bring up their links."""
-        ...
-
-    def run_until(self, at_s: float) -> None:
-        """Advance time."""
-        ...
-
-    def start_broker(self, broker: str) -> None:
-        """Start a broker that was not there at the opening."""
-        ...
-
-    def start_publisher(self, publisher: Publishers, stop_s: float) -> None:
-        """Connect a publisher, which publishes until ``stop_s``."""
-        ...
-
-    def start_subscriber(self, subscriber: Subscribers) -> None:
-        """Connect a subscriber."""
-        ...
-
-    def stop_client(self, name: str) -> None:
-        """Stop a client for the rest of the run."""
-        ...
-
-    def strike(self, fault: Fault) -> None:
-        """Inject a fault; raises ``UnsupportedFault`` if this world does not support it."""
-        ...
-
-    def close(self) -> None:
-        """Stop everything and release resources."""
-        ...
-
-    def result(self, judged: Judgement | None) -> RunResult:
-        """The result, after the world was closed.
-
-        ``judged`` is the judgement of the whole history, if it has been made already.
-        """
-        ...
-
-
 Progress = Callable[[float], None]
 """Receives the current second of the scenario."""
 
 Step = tuple[float, int, Callable[[], None]]
 
-COMING, STRIKING, GOING = range(3)
+COMING, CHANGING, STRIKING, GOING = range(4)
 
 
-def run(scenario: Scenario, world: World, progress: Progress = lambda at_s: None) -> RunResult:
-    """Run a scenario from beginning to end in a world that was created for it."""
+def run(world: World, progress: Progress = lambda at_s: None) -> RunResult:
+    """Run a world's scenario from beginning to end."""
+    scenario = world.scenario
     try:
         world.open()
         now_s = 0.0
@@ -104,26 +45,30 @@ def run(scenario: Scenario, world: World, progress: Progress = lambda at_s: None
             now_s = at_s
             act()
         _advance(world, now_s, scenario.duration_s, progress)
-        judged = _drain(scenario, world, progress)
+        judgements = _drain(scenario, world, progress)
     finally:
         world.close()
-    return world.result(judged)
+    return world.result(judgements)
 
 
 def _steps(scenario: Scenario, world: World) -> list[Step]:
-    steps: list[Step] = []
-    for name, broker in scenario.brokers.items():
-        if broker.start_s:
-            steps.append((broker.start_s, COMING, _bound(world.start_broker, name)))
-    for subscriber in each_subscriber(scenario):
-        act = _bound(world.start_subscriber, subscriber)
-        steps.append((subscriber.start_s, COMING, act))
-        if subscriber.stop_s is not None:
-            steps.append((subscriber.stop_s, GOING, _bound(world.stop_client, subscriber.name)))
-    for publisher in each_publisher(scenario):
-        stop_s = min(scenario.duration_s, publisher.stop_s or scenario.duration_s)
-        act = _bound(world.start_publisher, publisher, stop_s)
-        steps.append((publisher.start_s, COMING, act))
+    steps: list[Step] = [
+        (broker.start_s, COMING, _bound(world.start_broker, broker.name))
+        for broker in scenario.brokers
+        if broker.start_s
+    ]
+    for client in scenario.clients:
+        stop_s = scenario.duration_s
+        if client.stop_s is not None and client.stop_s < stop_s:
+            stop_s = client.stop_s
+            if not client.ends_itself:
+                steps.append((stop_s, GOING, _bound(world.stop_client, client)))
+        steps.append((client.start_s, COMING, _bound(world.start_client, client, stop_s)))
+    steps += [
+        (change.at_s, CHANGING, _bound(world.change_link, link, change))
+        for link in scenario.links
+        for change in link.changes
+    ]
     steps += [(fault.at_s, STRIKING, _bound(world.strike, fault)) for fault in scenario.faults]
     return steps
 
@@ -140,22 +85,23 @@ def _advance(world: World, from_s: float, to_s: float, progress: Progress) -> No
         progress(from_s)
 
 
-def _drain(scenario: Scenario, world: World, progress: Progress) -> Judgement | None:
+def _drain(scenario: Scenario, world: World, progress: Progress) -> Mapping[str, Judgement] | None:
     """Wait until no message is in flight, as far as the applications can tell.
 
-    Returns the judgement of the final history, or None if ``drain_s`` passed first.
+    Returns the judgements of the final histories, or None if ``drain_s`` passed first.
     """
     at_s, end_s = scenario.duration_s, scenario.duration_s + scenario.drain_s
-    before = judged = (-1, -1)
+    before: object = None
+    judged: object = None
     while at_s < end_s:
-        unsettled = world.history.count(Outcome.PENDING)
-        seen = (world.history.delivered, unsettled)
+        histories = world.histories
+        seen = [(each.delivered, each.pending) for each in histories.values()]
+        unsettled = any(each.pending for each in histories.values())
         # Judging a history is expensive: do it only when the history has stopped changing.
         if seen == before != judged and not unsettled:
             judged = seen
-            judgement = judge(world.history)
-            if not judgement.lost:
-                return judgement
+            if all(each.complete() for each in histories.values()):
+                return {name: each.judge() for name, each in histories.items()}
         before = seen
         at_s = min(end_s, at_s + DRAIN_STEP_S)
         world.run_until(at_s)

@@ -6,7 +6,7 @@ else in ``lab`` reads the registry and names no service, so that a scenario may 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
@@ -20,7 +20,7 @@ from penstock.core.machine import Effect, Machine
 from penstock.core.trace import TraceRecord
 from penstock.lab.oracle.history import History, Metric
 from penstock.lab.scenario.error import ScenarioError
-from penstock.lab.scenario.model import Client, Keys, Scenario
+from penstock.lab.scenario.model import Client, Fault, Keys, Scenario
 from penstock.lab.telemetry.telemetry import Telemetry
 from penstock.services.description import load
 from penstock.services.registry import descriptions
@@ -65,6 +65,8 @@ class RandomPart(msgspec.Struct, frozen=True):
     broker_keys: dict[str, Keys] = {}
     """Keys of single brokers, by broker."""
     clients: tuple[Any, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    """Faults that only this service knows, beside those that happen to all of them."""
 
 
 class PeerMachine(Machine, Protocol):
@@ -121,8 +123,11 @@ class LabService:
         """A client for the network world; it writes into the history."""
         raise NotImplementedError
 
-    def random_part(self, random: Random, brokers: Sequence[str]) -> RandomPart:
-        """A random workload on these brokers, whose history must break no rule."""
+    def random_part(self, random: Random, starts_s: Mapping[str, float]) -> RandomPart:
+        """A random workload on these brokers, given with the seconds at which they start.
+
+        Its history must break no rule, whatever happens to brokers, links, disks and connections.
+        """
         raise NotImplementedError
 
     def arrays(self, scenario: Scenario, seed: int, telemetry: Telemetry) -> World:

@@ -41,8 +41,8 @@ class ServiceDescription:
         without one runs in clients alone.  ``settings`` is the struct of what that machine is told,
         ``table``  the struct of its keys in BROKER.toml, with ``settings_for(broker)`` and
         ``check(broker)``.  ``why_text`` turns its answers to ``penstock
-        why`` into text.  ``client`` is its facade, built from a client.  ``scenario`` reads a
-        scenario file of the service; ``papers`` runs the experiments of its paper.
+        why`` into text.  ``client`` is its facade, built from a client.  ``scenario`` is its
+        part of the laboratory (``LabService``); ``papers`` are the experiments of its paper.
         ``telemetry_publisher`` publishes a broker's own telemetry on a stream of the service.
         ``commands`` are its commands: entry point and one line of help, by name.
         """

@@ -18,7 +18,9 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from penstock.core.clock import NEVER, SECOND, Instant
+import msgspec
+
+from penstock.core.clock import NEVER, SECOND, Duration, Instant
 from penstock.core.machine import Priority
 from penstock.overlay.drop_tail import DropTail
 from penstock.overlay.link_queue import LinkQueue
@@ -141,6 +143,23 @@ class SimLink:
         """Change the limit; the current transmission finishes at the old one."""
         self._bandwidth = bytes_per_s
 
+    def set_path(
+        self, latency_ns: Duration | None, jitter_ns: Duration | None, loss: float | None
+    ) -> None:
+        """Change the latency, jitter and loss of messages sent from now on; None keeps a value."""
+        model = self.model
+        self.model = msgspec.structs.replace(
+            model,
+            latency_ns=model.latency_ns if latency_ns is None else latency_ns,
+            jitter_ns=model.jitter_ns if jitter_ns is None else jitter_ns,
+            loss=model.loss if loss is None else loss,
+        )
+        # Messages under way arrive at the old latency, and no later one may overtake them.
+        under_way = max(self._scheduler.now, self._busy_until) + self._latency_ns
+        self._last_arrival = max(self._last_arrival, under_way)
+        self._latency_ns = self.model.latency_ns
+        self._may_stray = True
+
     def send(self, message: Any, size: int, priority: Priority, flow: str = "") -> None:
         """Queue a message, or transmit it immediately if the link is idle."""
         if not self.up:
@@ -221,7 +240,7 @@ class SimLink:
             return LOST
         if model.jitter_ns:
             arrival += int(self._random.random() * model.jitter_ns)
-            arrival = self._last_arrival = max(arrival, self._last_arrival)
+        arrival = self._last_arrival = max(arrival, self._last_arrival)
         return arrival
 
     def _arrive(self, message: Any, generation: int) -> None:

@@ -145,7 +145,7 @@ class SimWorld:
         self._sessions: dict[LinkName, SimClient] = {}
         self._meter = SizeMeter()
         self._on_trace = on_trace
-        self._checked = checked
+        self.checked = checked
         self._digest = xxhash.xxh3_64() if digested else None
         self._reconnect_ns = reconnect_ns
         self._cut: set[frozenset[str]] = set()
@@ -266,6 +266,19 @@ class SimWorld:
         self.links[first, second].set_bandwidth(bytes_per_s)
         self.links[second, first].set_bandwidth(bytes_per_s)
 
+    def set_path(
+        self,
+        first: str,
+        second: str,
+        *,
+        latency_ns: Duration | None = None,
+        jitter_ns: Duration | None = None,
+        loss: float | None = None,
+    ) -> None:
+        """Change what a link does to messages, in both directions; None keeps a value."""
+        for link in (self.links[first, second], self.links[second, first]):
+            link.set_path(latency_ns, jitter_ns, loss)
+
     def fill_disk(self, name: str, *, full: bool) -> None:
         """Make a broker's disk full, or give it space again."""
         self.brokers[name].disk.store.full = full
@@ -274,14 +287,14 @@ class SimWorld:
         """Make the next sync of a broker's disk fail; the disk works again after a crash."""
         self.brokers[name].disk.store.failing_sync = True
 
-    def damage_log(self, name: str) -> tuple[str, Interval] | None:
-        """Make one durable record of one of the pubends unreadable; returns which, if any."""
+    def damage_log(self, name: str, prefix: str) -> tuple[str, Interval] | None:
+        """Make one durable record of a log with this prefix unreadable; returns which, if any."""
         store = self.brokers[name].disk.store
         random = random_stream(self.seed, name, "damage", str(self.now))
-        logs = [log for log in store.log_names() if log.startswith("pubend/")]
+        logs = [log for log in store.log_names() if log.startswith(prefix)]
         log = random.choice(logs) if logs else ""
         lost = store.damage(log, random)
-        return None if lost is None else (log.removeprefix("pubend/"), lost)
+        return None if lost is None else (log.removeprefix(prefix), lost)
 
     def drop_client(self, name: str) -> None:
         """Break a client's connection; the client reconnects."""
@@ -374,8 +387,8 @@ class SimWorld:
         node = self.brokers[name].node
         if node is None:
             return
-        self._note(name, fact)
-        if self._checked and isinstance(fact, Received):
+        self.note(name, fact)
+        if self.checked and isinstance(fact, Received):
             self._check_limits(fact.message)
         try:
             effects = node.handle(fact, now=self.scheduler.now)
@@ -383,7 +396,7 @@ class SimWorld:
             self._fail(name, MachineFailed(name, fact, error))
             return
         self._carry_out(name, effects)
-        if self._checked:
+        if self.checked:
             node.check_invariants()
         self._arm(name)
 
@@ -394,7 +407,7 @@ class SimWorld:
             raise LimitBroken(f"{problem}, in a simulated run with seed {self.seed}")
 
     def _fail(self, name: str, failure: MachineFailed) -> None:
-        if self._checked:
+        if self.checked:
             failure.add_note(f"in a simulated run with seed {self.seed}")
             raise failure
         self.failures.append(str(failure))
@@ -475,7 +488,7 @@ class SimWorld:
             self.scheduler.at(self.now, self._tell_broker, client.broker, closed)
 
     def _tell_client(self, client: SimClient, fact: Fact) -> None:
-        self._note(client.name, fact)
+        self.note(client.name, fact)
         now = self.scheduler.now
         for effect in client.machine.handle(fact, now=now):
             if isinstance(effect, Send):
@@ -496,7 +509,8 @@ class SimWorld:
             client.wake_at = None
             self._tell_client(client, DeadlineReached())
 
-    def _note(self, name: str, fact: Any) -> None:
+    def note(self, name: str, fact: Any) -> None:
+        """Add a fact to the digest, if there is one."""
         if self._digest is not None:
             what = type(fact).__name__
             if isinstance(fact, Received):

@@ -119,16 +119,35 @@ def test_a_missing_key_is_named(key: str) -> None:
         parse_config({known: value for known, value in LEAST.items() if known != key})
 
 
-def test_errors_name_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("name = ", ":1: not TOML"),
+        ("name = 3", ":1: name: expected str"),
+        ('data_dir = "d"', ": name: missing; add it"),
+        ('name = "b1"\ndata_dir = "d"\nlisten = "here"\n', ":3: listen: 'here' is not an address"),
+        (
+            'name = "b1"\ndata_dir = "d"\n[neighbours.b2]\n\ncots = 3\n',
+            ":5: neighbours.b2.cots: unknown key; did you mean 'cost'?",
+        ),
+        (
+            'name = "b1"\ndata_dir = "d"\n\n[guaranteed.congestion]\nlax = 1\n',
+            ":5: guaranteed.congestion.lax: unknown key; did you mean 'law'?",
+        ),
+        ('name = "b1"\ndata_dir = "d"\npubends = ["a",\n"a"]\n', ":3: pubends: a name stands"),
+    ],
+)
+def test_errors_name_the_file_and_the_line(tmp_path: Path, text: str, told: str) -> None:
     path = tmp_path / "broken.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as raised:
+        load_config(path)
+    assert str(raised.value).startswith(f"{path}{told}")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"broken\.toml: cannot be read"):
-        load_config(path)
-    path.write_text("name = ")
-    with pytest.raises(ConfigError, match=r"broken\.toml: not TOML"):
-        load_config(path)
-    path.write_text("name = 3")
-    with pytest.raises(ConfigError, match=r"broken\.toml: name: expected str"):
-        load_config(path)
+        load_config(tmp_path / "broken.toml")
 
 
 @pytest.mark.parametrize("text", ["127.0.0.1:80", "[::1]:80", "host.example:0"])

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from penstock.cli.errors import MISUSED, UserError, told_in_one_line
 from penstock.cli.laboratory.spark_session import need_spark, spark_session, spark_told_in_one_line
-from penstock.lab.scenario.file import NAME, ScenarioError
+from penstock.lab.scenario.error import ScenarioError
+from penstock.lab.scenario.file import NAME
 from penstock.spark.lake.lake import Lake, LakeError, create_lake
 from penstock.spark.sweep.grid import MAX_RUNS, Grid, SweepError, build_grid
 from penstock.spark.sweep.measures import MEASURES
@@ -139,7 +140,7 @@ def _show(summary: SweepSummary, grid: Grid, figures: list[Path]) -> None:
     console = Console()
     console = Console(width=None if console.is_terminal else 160)
     found = {each.measure for each in summary.estimates}
-    shown = SHOWN if grid.service is None else set(grid.measures()) - set(MEASURES)
+    shown = SHOWN if "guaranteed" in grid.services else set(grid.measures()) - set(MEASURES)
     measures = [measure for measure in grid.measures() if measure in shown and measure in found]
     varied = [path for path, values in grid.parameters.items() if len(values) > 1]
     fixed = [

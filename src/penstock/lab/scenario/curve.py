@@ -7,6 +7,7 @@ first and after the last point both stay.
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -32,7 +33,7 @@ def points_of(curve: Curve) -> tuple[CurvePoint, ...]:
         return (CurvePoint(0.0, float(curve)),)
     if not curve:
         raise NotACurve("a curve needs at least one point, such as [[0, 100]]")
-    if any(after.at_s <= before.at_s for before, after in zip(curve, curve[1:], strict=False)):
+    if any(after.at_s <= before.at_s for before, after in pairwise(curve)):
         raise NotACurve("the points of a curve must be in the order of time")
     return curve
 

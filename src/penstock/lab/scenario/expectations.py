@@ -24,10 +24,15 @@ def judge_expectations(result: RunResult) -> list[Verdict]:
     return [_judge(result, expectation) for expectation in result.scenario.expect]
 
 
+def title_of(expectation: Expectation) -> str:
+    """Its name, or what it measures in words."""
+    if expectation.name or expectation.divided_by is None:
+        return expectation.name or _in_words(expectation)
+    return f"{_in_words(expectation)} / {_in_words(expectation.divided_by)}"
+
+
 def _judge(result: RunResult, expectation: Expectation) -> Verdict:
-    what = _in_words(expectation)
-    if expectation.divided_by is not None:
-        what += f" / {_in_words(expectation.divided_by)}"
+    what = title_of(expectation)
     bound = _bound(expectation)
     try:
         value = measure(result, expectation)
@@ -47,6 +52,10 @@ def _in_words(measurement: Measurement) -> str:
     words = measurement.metric
     if measurement.aggregate is not None:
         words = f"{measurement.aggregate} {words}"
+    if measurement.threshold is not None:
+        words += f" ({measurement.threshold:g})"
+    if measurement.service:
+        words = f"{measurement.service} {words}"
     if measurement.subject:
         words += f" of {measurement.subject}"
     if measurement.node:

@@ -214,6 +214,8 @@ class Measurement(Table, frozen=True, kw_only=True):
     """A number to measure in a run; docs/reference/scenario.md lists the metrics."""
 
     metric: str
+    name: str = ""
+    """What tables and sweeps call it; by default its description in words."""
     service: str = ""
     """Needed where several services of the scenario have a metric of this name."""
     subject: str = ""

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from penstock.core.randomness import random_stream
-from penstock.lab.scenario.model import Broker, Client, Link, Scenario
+from penstock.lab.scenario.model import Broker, Client, Scenario
 
 NUMBER: Final = re.compile(r"\{i([+-]\d+)?(?:%(\d+))?\}")
 
@@ -54,10 +54,7 @@ def _singles(table: Numbered) -> list[Numbered]:
     fields = {name: getattr(table, name) for name in table.__struct_fields__}
     if count == 1 and not NUMBER.search(repr(fields)):
         return [table]
-    return [
-        type(table)(**{**replaced(fields, number), "count": 1})  # type: ignore[call-arg]
-        for number in range(count)
-    ]
+    return [type(table)(**{**replaced(fields, number), "count": 1}) for number in range(count)]
 
 
 def _named(table: Broker) -> list[Broker]:

@@ -1,7 +1,7 @@
 """Measures numbers of a run.
 
-1. What the applications saw comes from the history: violations of each rule of
-   penstock.sim.judgement, messages acknowledged, refused and delivered, their rate and their delay.
+1. What the applications saw comes from the histories of the services: violations of each rule,
+   counts of messages, and samples such as delays.
 2. Everything else is a telemetry metric: values over time, by node and subject, which an aggregate
    reduces to one number.  Counters may start again from zero when a broker restarts; an increase is
    therefore the sum of all upward steps.
@@ -9,43 +9,24 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left
 from itertools import pairwise
-from typing import Final
+from typing import TypeAlias
 
 import numpy as np
 
 from penstock.core.clock import Instant, in_seconds
+from penstock.lab.oracle.history import Events, Metric
 from penstock.lab.result import RunResult
+from penstock.lab.scenario.metrics import (
+    MACHINE_FAILURES,
+    SHORT_NAMES,
+    VIOLATIONS,
+    history_metric,
+)
 from penstock.lab.scenario.model import Aggregate, Measurement
 from penstock.lab.telemetry.telemetry import Point
-from penstock.sim.history import Outcome, PublisherHistory, SubscriberHistory
 
-RULES: Final = (
-    "lost",
-    "duplicated",
-    "out_of_order",
-    "unwanted",
-    "corrupted",
-    "misplaced",
-    "let_go",
-    "announced_lost",
-    "violations",
-)
-"""Counts over the whole run; they take no subject and no time."""
-
-OUTCOMES: Final = {
-    "acknowledged": Outcome.ACKNOWLEDGED,
-    "refused": Outcome.REFUSED,
-    "uncertain": Outcome.UNCERTAIN,
-}
-
-LINK_METRICS: Final[dict[str, tuple[str, Aggregate]]] = {
-    "link_bytes": ("sent_bytes", "increase"),
-    "link_rate": ("sent_bytes", "rate"),
-}
-"""Short names for the most frequent link metrics."""
+Window: TypeAlias = tuple[Instant, Instant]
 
 
 class NothingMeasured(ValueError):
@@ -54,99 +35,107 @@ class NothingMeasured(ValueError):
 
 def measure(result: RunResult, what: Measurement) -> float:
     """The number; raises ``NothingMeasured`` if there is none."""
-    metric, subject = what.metric, what.subject
-    low = result.instant(what.from_s)
+    if what.metric == VIOLATIONS:
+        judged = result.judgements[what.service] if what.service else result.judgement
+        return float(judged.violations)
+    if what.metric == MACHINE_FAILURES:
+        return float(len(result.failures))
+    window = window_of(result, what)
+    found = history_metric(result.scenario, what)
+    if found is None:
+        return _from_telemetry(result, what, window)
+    service, name, metric = found
+    if metric.kind == "rule":
+        chosen = [what.service] if what.service else list(result.judgements)
+        judged_by = [result.judgements[each] for each in chosen]
+        return float(sum(each[name] for each in judged_by if name in each.broken | each.noted))
+    events = client_events(result, service, name, what.subject)
+    aggregate = what.aggregate
+    if name != what.metric:
+        aggregate = "rate"
+    return _from_history(list(events.values()), metric, aggregate, what, result, window)
+
+
+def window_of(result: RunResult, what: Measurement) -> Window:
+    """The instants that a measurement is about."""
     high = result.ended_at if what.to_s is None else result.instant(what.to_s)
-    if metric in RULES:
-        return float(getattr(result.judgement, metric))
-    if metric == "submitted":
-        return float(sum(len(each) for each in _publishers(result, subject)))
-    if metric == "unsettled":
-        return float(sum(each.count(Outcome.PENDING) for each in _publishers(result, subject)))
-    counted = metric.removesuffix("_rate")
-    if counted in OUTCOMES or counted == "delivered":
-        count = _count(result, counted, subject, low, high)
-        return float(count) if counted == metric else count / in_seconds(high - low)
-    if metric == "delay_s":
-        return aggregated(what.aggregate or "max", [_delays(result, subject, low, high)])
-    name, usual = LINK_METRICS.get(metric, (metric, "max"))
-    return _from_telemetry(result, what, name, what.aggregate or usual, (low, high))
+    return result.instant(what.from_s), high
 
 
-def _publishers(result: RunResult, subject: str) -> list[PublisherHistory]:
-    found = [
-        each
-        for each in result.history.publishers.values()
-        if subject in ("", each.name, each.source.spec.pubend)
-    ]
-    if not found:
-        raise NothingMeasured(f"there is no publisher, or pubend with publishers, {subject!r}")
-    return found
+def client_events(result: RunResult, service: str, metric: str, subject: str) -> dict[str, Events]:
+    """The events of a metric at the clients that a subject denotes; all of them if it is empty."""
+    events = result.histories[service].events(metric)
+    names = {each.name for each in result.scenario.clients if subject in each.subjects}
+    chosen = {name: each for name, each in events.items() if not subject or name in names}
+    if not chosen:
+        raise NothingMeasured(f"no client of {subject!r} measures {metric!r}")
+    return chosen
 
 
-def _subscribers(result: RunResult, subject: str) -> list[SubscriberHistory]:
-    found = [
-        each
-        for each in result.history.subscribers.values()
-        if subject in ("", each.name, each.broker)
-    ]
-    if not found:
-        raise NothingMeasured(f"there is no subscriber, or broker with subscribers, {subject!r}")
-    return found
+# -- histories -------------------------------------------------------------------------------------
 
 
-def _count(result: RunResult, counted: str, subject: str, low: Instant, high: Instant) -> int:
-    if counted == "delivered":
-        return sum(_within(each.received_at, low, high) for each in _subscribers(result, subject))
-    outcome = OUTCOMES[counted]
-    count = 0
-    for publisher in _publishers(result, subject):
-        outcomes = np.frombuffer(bytes(publisher.outcomes), dtype=np.uint8)
-        settled = np.array(publisher.settled_at, dtype=np.int64)
-        count += int(((outcomes == outcome) & (settled >= low) & (settled < high)).sum())
-    return count
-
-
-def _within(instants: array[int], low: Instant, high: Instant) -> int:
-    return bisect_left(instants, high) - bisect_left(instants, low)
-
-
-def _delays(result: RunResult, subject: str, low: Instant, high: Instant) -> list[Point]:
-    """Seconds from a message's tick to its delivery, for messages received in the interval."""
-    found: list[Point] = []
-    for subscriber in _subscribers(result, subject):
-        first = bisect_left(subscriber.received_at, low)
-        last = bisect_left(subscriber.received_at, high)
-        for place in range(first, last):
-            at = subscriber.received_at[place]
-            found.append((at, in_seconds(at - subscriber.ticks[place])))
-    return found
-
-
-def _from_telemetry(
-    result: RunResult,
+def _from_history(
+    events: list[Events],
+    metric: Metric,
+    aggregate: Aggregate | None,
     what: Measurement,
-    metric: str,
-    aggregate: Aggregate,
-    window: tuple[Instant, Instant],
+    result: RunResult,
+    window: Window,
 ) -> float:
     low, high = window
+    inside = [_within(each, low, high) for each in events]
+    if metric.kind == "count":
+        if aggregate in (None, "count"):
+            return float(sum(each.values.sum() for each in inside))
+        totals = [float(each.values.sum()) for each in inside]
+        match aggregate:
+            case "rate":
+                return sum(totals) / in_seconds(high - low)
+            case "jain":
+                return jain(totals)
+            case "variation":
+                return variation(totals)
+    if aggregate == "last_at_s":
+        last = max((int(each.at.max()) for each in inside if len(each.at)), default=None)
+        if last is None:
+            raise NothingMeasured("nothing happened in this interval")
+        return result.second(last)
+    points = [list(zip(each.at.tolist(), each.values.tolist(), strict=True)) for each in inside]
+    return aggregated(aggregate or "max", points, low, what.threshold)
+
+
+def _within(events: Events, low: Instant, high: Instant) -> Events:
+    mask = (events.at >= low) & (events.at < high)
+    return Events(events.at[mask], events.values[mask])
+
+
+# -- telemetry -------------------------------------------------------------------------------------
+
+
+def _from_telemetry(result: RunResult, what: Measurement, window: Window) -> float:
+    low, high = window
+    metric, usual = SHORT_NAMES.get(what.metric, (what.metric, "max"))
     series = result.telemetry.series(metric, subject=what.subject, node=what.node)
     if not series:
-        known = ", ".join((*RULES, *OUTCOMES, "delivered", *result.telemetry.metrics()))
         raise NothingMeasured(
             f"metric {metric!r} was not recorded"
-            + (f" and subject {what.subject!r}" if what.subject else "")
+            + (f" for subject {what.subject!r}" if what.subject else "")
             + (f" at node {what.node!r}" if what.node else "")
-            + f"; metrics of this run are {known}"
+            + f"; metrics of this run are {', '.join(result.telemetry.metrics())}"
         )
     narrowed = [
         [point for point in points if low <= point[0] <= high] for points in series.values()
     ]
-    return aggregated(aggregate, narrowed)
+    return aggregated(what.aggregate or usual, narrowed, low, what.threshold)
 
 
-def aggregated(aggregate: Aggregate, series: list[list[Point]]) -> float:
+def aggregated(
+    aggregate: Aggregate,
+    series: list[list[Point]],
+    low: Instant = 0,
+    threshold: float | None = None,
+) -> float:
     """Reduce several series to one number; raises ``NothingMeasured`` if all are empty."""
     values = [value for points in series for _, value in points]
     if not values:
@@ -162,6 +151,8 @@ def aggregated(aggregate: Aggregate, series: list[list[Point]]) -> float:
             return float(np.percentile(values, 50))
         case "p99":
             return float(np.percentile(values, 99))
+        case "count":
+            return float(len(values))
         case "first":
             return sum(points[0][1] for points in series if points)
         case "last":
@@ -170,6 +161,31 @@ def aggregated(aggregate: Aggregate, series: list[list[Point]]) -> float:
             return sum(_increase(points) for points in series)
         case "rate":
             return sum(_rate(points) for points in series)
+        case "jain":
+            return jain([_increase(points) for points in series])
+        case "variation":
+            return variation([_increase(points) for points in series])
+        case "last_at_s":
+            return in_seconds(max(points[-1][0] for points in series if points) - low)
+        case "until_at_most_s" | "until_at_least_s":
+            assert threshold is not None, "checked with the scenario"
+            return _until(aggregate, series, low, threshold)
+
+
+def _until(
+    aggregate: Aggregate, series: list[list[Point]], low: Instant, threshold: float
+) -> float:
+    """Seconds until all series are on the right side of a threshold at the same time."""
+    most = aggregate == "until_at_most_s"
+    worst: dict[Instant, float] = {}
+    for points in series:
+        for at, value in points:
+            known = worst.get(at, value)
+            worst[at] = max(known, value) if most else min(known, value)
+    for at in sorted(worst):
+        if worst[at] <= threshold if most else worst[at] >= threshold:
+            return in_seconds(at - low)
+    return float("inf")
 
 
 def _increase(points: list[Point]) -> float:
@@ -182,3 +198,15 @@ def _rate(points: list[Point]) -> float:
     if len(points) < 2 or points[-1][0] <= points[0][0]:
         return 0.0
     return _increase(points) / in_seconds(points[-1][0] - points[0][0])
+
+
+def jain(values: list[float]) -> float:
+    """Jain's index of fairness."""
+    squares = sum(value * value for value in values)
+    return sum(values) ** 2 / (len(values) * squares) if squares else 1.0
+
+
+def variation(values: list[float]) -> float:
+    """The coefficient of variation."""
+    mean = float(np.mean(values))
+    return float(np.std(values)) / mean if mean else 0.0

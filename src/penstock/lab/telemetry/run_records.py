@@ -1,24 +1,22 @@
 """The records that a run adds to its own telemetry.
 
-Brokers and links record their measurements; only the run knows its publishers, its faults and the
-judgement of its history.  It records them in the same schema, as the node ``run``, so that a report
-needs only the lake:
+Brokers and links record their measurements; only the run knows its clients, its faults and the
+judgements of its histories.  It records them in the same schema, as the node ``run``, so that a
+report needs only the lake:
 
 1. ``run_facts``, at the beginning: scenario, world, seed and the substituted parameters, as JSON in
    ``detail``; the value is the duration in seconds.
 2. ``fault``, at its instant: the kind in ``detail``; the subject is the link, broker or client.
-3. ``submitted``, ``acknowledged``, ``refused``, ``uncertain`` for each publisher and ``received``
-   for each subscriber, at the end.
-4. ``lost``, ``duplicated``, ``out_of_order``, ``unwanted``, ``corrupted``, ``misplaced`` and
-   ``announced_lost`` of the whole run, and all ``violations`` together, at the end.
-5. In place of 2 to 4, for a service with its own scenario format (service_runs.py): every number
-   that the run measured, by its name, at the end, with ``measured`` in ``detail``.
+   Changes of a link that the scenario planned are ``bandwidth`` or ``path``.
+3. For each client the numbers of its service, such as ``submitted`` or ``received``, at the end.
+4. How often each rule was broken in the whole run, and all ``violations`` together, at the end.
+5. The value of every expectation, by its name, with ``measured`` in ``detail``, at the end.
 6. ``failed`` in place of all that, for a simulation that did not finish: ``detail`` has the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -26,12 +24,13 @@ import msgspec
 from penstock.core.clock import Instant
 from penstock.core.trace import TraceRecord
 from penstock.lab.result import RunResult
+from penstock.lab.scenario.expectations import judge_expectations
+from penstock.lab.scenario.metrics import VIOLATIONS
 from penstock.lab.scenario.model import BandwidthChange, Fault
-from penstock.lab.telemetry.measure import OUTCOMES, RULES
 from penstock.sim.world import EPOCH
 
 MEASURED: Final = "measured"
-"""``detail`` of the numbers that a service measured."""
+"""``detail`` of the values of expectations."""
 
 NODE: Final = "run"
 """The node of these records.  A broker may have the same name: its metrics have other names."""
@@ -63,43 +62,18 @@ def run_records(
     for fault in scenario.faults:
         if fault.at_s <= scenario.duration_s:
             yield _fault_record(result, fault)
+    yield from _change_records(result)
     at = result.ended_at
-    for publisher in result.history.publishers.values():
-        yield TraceRecord(at, NODE, publisher.name, "submitted", len(publisher))
-        for metric, outcome in OUTCOMES.items():
-            yield TraceRecord(at, NODE, publisher.name, metric, publisher.count(outcome))
-    for subscriber in result.history.subscribers.values():
-        yield TraceRecord(at, NODE, subscriber.name, "received", len(subscriber))
-    for rule in RULES:
-        count = float(getattr(result.judgement, rule))
+    for history in result.histories.values():
+        for client, metric, count in history.totals():
+            yield TraceRecord(at, NODE, client, metric, count)
+    judgement = result.judgement
+    for rule, count in (judgement.broken | judgement.noted).items():
         yield TraceRecord(at, NODE, scenario.name, rule, count)
-
-
-def service_records(
-    facts: RunFacts,
-    duration_s: float,
-    measured: Mapping[str, Any],
-    records: Sequence[TraceRecord],
-) -> Iterator[TraceRecord]:
-    """The records of a service with its own scenario format about itself, after ``records``."""
-    began, ended = (records[0].at, records[-1].at) if records else (EPOCH, EPOCH)
-    yield _facts_record(facts, began, duration_s)
-    for name, value in numbers_of(measured).items():
-        yield TraceRecord(ended, NODE, facts.scenario, name, value, MEASURED)
-
-
-def numbers_of(measured: Mapping[str, Any]) -> dict[str, float]:
-    """Every number by its name; one inside a table or a list is called ``name.key``."""
-    found: dict[str, float] = {}
-    for name, value in measured.items():
-        if isinstance(value, int | float):
-            found[name] = float(value)
-        elif isinstance(value, Mapping):
-            found |= {f"{name}.{key}": each for key, each in numbers_of(value).items()}
-        elif isinstance(value, list | tuple):
-            inside = numbers_of({str(place): each for place, each in enumerate(value)})
-            found |= {f"{name}.{place}": each for place, each in inside.items()}
-    return found
+    yield TraceRecord(at, NODE, scenario.name, VIOLATIONS, judgement.violations)
+    for verdict in judge_expectations(result):
+        if verdict.value is not None:
+            yield TraceRecord(at, NODE, scenario.name, verdict.what, verdict.value, MEASURED)
 
 
 def failure_records(facts: RunFacts, reason: str) -> list[TraceRecord]:
@@ -116,8 +90,19 @@ def _facts_record(facts: RunFacts, at: Instant, duration_s: float) -> TraceRecor
 def _fault_record(result: RunResult, fault: Fault) -> TraceRecord:
     (kind,) = fault.kinds
     value = getattr(fault, kind)
-    number = 1.0
-    if isinstance(value, BandwidthChange):
-        number, value = float(value.bytes_per_s), value.link
-    subject = value if isinstance(value, str) else "-".join(value)
-    return TraceRecord(result.instant(fault.at_s), NODE, subject, "fault", number, kind)
+    number = float(value.bytes_per_s) if isinstance(value, BandwidthChange) else 1.0
+    return TraceRecord(result.instant(fault.at_s), NODE, fault.subject, "fault", number, kind)
+
+
+def _change_records(result: RunResult) -> Iterator[TraceRecord]:
+    for link in result.scenario.links:
+        subject = "-".join(link.between)
+        for change in link.changes:
+            if change.at_s > result.scenario.duration_s:
+                continue
+            at = result.instant(change.at_s)
+            if change.bandwidth_bytes_per_s is not None:
+                rate = float(change.bandwidth_bytes_per_s)
+                yield TraceRecord(at, NODE, subject, "fault", rate, "bandwidth")
+            if (change.latency_ms, change.jitter_ms, change.loss) != (None, None, None):
+                yield TraceRecord(at, NODE, subject, "fault", 1.0, "path")

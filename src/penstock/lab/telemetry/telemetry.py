@@ -170,6 +170,7 @@ class Telemetry:
         self.records: list[TraceRecord] = []
         self.dropped = 0
         self._sinks = sinks
+        self._by_metric: dict[str, list[TraceRecord]] = {}
 
     def add(self, record: TraceRecord) -> None:
         """Keep a record, up to ``MAX_KEPT_RECORDS``."""
@@ -177,6 +178,7 @@ class Telemetry:
             sink.add(record)
         if len(self.records) < MAX_KEPT_RECORDS:
             self.records.append(record)
+            self._by_metric.setdefault(record.metric, []).append(record)
         else:
             self.dropped += 1
 
@@ -195,10 +197,8 @@ class Telemetry:
     ) -> dict[tuple[str, str], list[Point]]:
         """The values of a metric over time, by node and subject; "" matches all."""
         found: dict[tuple[str, str], list[Point]] = {}
-        for record in self.records:
-            if record.metric != metric or (subject and record.subject != subject):
-                continue
-            if node and record.node != node:
+        for record in self._by_metric.get(metric, ()):
+            if (subject and record.subject != subject) or (node and record.node != node):
                 continue
             point = (record.at, record.value)
             found.setdefault((record.node, record.subject), []).append(point)
@@ -206,4 +206,4 @@ class Telemetry:
 
     def metrics(self) -> list[str]:
         """The recorded metrics."""
-        return sorted({record.metric for record in self.records})
+        return sorted(self._by_metric)

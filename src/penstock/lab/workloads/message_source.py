@@ -22,8 +22,8 @@ from penstock.content.rows.batch import Batch, Row
 from penstock.content.rows.columns import AttributeValue, Buffer
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import SECOND
+from penstock.lab.workloads.attribute_values import value_function
 from penstock.services.guaranteed.messages import Knowledge
-from penstock.sim.attribute_values import value_function
 
 Identity: TypeAlias = Literal["payload", "tick"]
 

@@ -123,9 +123,9 @@ class Namespaces:
         """Create namespaces, interfaces and the initial limits of the scenario."""
         if len(scenario.brokers) > MAX_BROKERS or len(scenario.links) > MAX_BROKERS:
             raise NoNamespaces(f"there are addresses for at most {MAX_BROKERS} brokers and links")
-        for number, name in enumerate(scenario.brokers, 1):
-            self._numbers[name] = number
-            self._add_broker(name, number)
+        for number, broker in enumerate(scenario.brokers, 1):
+            self._numbers[broker.name] = number
+            self._add_broker(broker.name, number)
         for number, link in enumerate(scenario.links, 1):
             self._add_link(link.between, number)
             self._limit(link.between, link.bandwidth_bytes_per_s)

@@ -5,7 +5,7 @@
    them), or the kernel's between network namespaces, depending on the layout.  Latency, jitter and
    loss are those of the machine: the scenario's values apply only in the simulator, and so do the
    duration of a sync and faults of disks and of single connections.
-3. Publishers and subscribers are applications of the client library, in this process.
+3. Clients are applications of the client library, in this process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import asyncio
 import shutil
 import tempfile
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -22,24 +22,20 @@ import uvloop
 
 from penstock.client.client import connect
 from penstock.core.clock import in_seconds, seconds
-from penstock.core.randomness import random_stream
 from penstock.core.trace import TraceRecord
+from penstock.lab.oracle.judgement import Judgement
 from penstock.lab.result import RunResult
-from penstock.lab.run import UnsupportedFault
-from penstock.lab.scenario.file import guaranteed_parameters
-from penstock.lab.scenario.model import Fault, Publishers, Scenario, Subscribers, grown, source_spec
+from penstock.lab.scenario.broker_tables import broker_tables
+from penstock.lab.scenario.model import Broker, Client, Fault, Link, LinkChange, Scenario
+from penstock.lab.scenario.numbering import expanded
+from penstock.lab.service import Application, NetStage, lab_services
 from penstock.lab.telemetry.telemetry import Telemetry
-from penstock.lab.worlds.net_clients import NetPublisher, NetSubscriber
 from penstock.lab.worlds.net_layout import Layout, Loopback
-from penstock.lab.worlds.sim import subscriber_history
 from penstock.lab.worlds.traced_broker import COMMAND, read_trace, trace_path
-from penstock.net.broker.config import BrokerConfig, NeighbourConfig, TelemetryConfig, broker_config
+from penstock.lab.worlds.world import UnsupportedHere
+from penstock.net.broker.config import BrokerConfig, NeighbourConfig, TelemetryConfig
 from penstock.net.broker.config_file import write_config
 from penstock.net.process import BrokerProcess
-from penstock.sim.history import History, PublisherHistory
-from penstock.sim.judgement import Judgement, judge
-from penstock.sim.message_source import MessageSource
-from penstock.sim.workload import Pace
 
 UNSUPPORTED: Final = ("fill_disk", "free_disk", "fail_sync", "damage_log", "drop_client")
 CONTROL_WITHIN_S: Final = 10.0
@@ -65,18 +61,15 @@ class NetRun:
 
         The brokers run on ``layout``, by default on loopback.
 
-        Raises ``UnsupportedFault`` if the scenario has a fault that only the simulator supports.
+        Raises ``UnsupportedHere`` if the scenario has what only the simulator supports.
         """
-        for fault in scenario.faults:
-            for kind in fault.kinds:
-                if kind in UNSUPPORTED:
-                    raise UnsupportedFault(
-                        f"scenario {scenario.name!r}: {kind} at {fault.at_s:g} s is not supported "
-                        "in the net world; run it with --world sim"
-                    )
-        self.scenario = scenario
+        _check_supported(scenario)
+        self.scenario = expanded(scenario, seed)
         self.seed = seed
-        self.history = History()
+        services = lab_services()
+        self.histories = {
+            name: services[name].history(self.scenario) for name in self.scenario.services
+        }
         self.telemetry = telemetry or Telemetry()
         self.urls: dict[str, str] = {}
         self._layout = layout or Loopback()
@@ -84,12 +77,15 @@ class NetRun:
         self._directory = directory or Path(tempfile.mkdtemp(prefix="penstock-run-"))
         self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
         self._processes: dict[str, BrokerProcess] = {}
-        self._clients: dict[str, NetPublisher | NetSubscriber] = {}
+        self._brokers = {each.name: each for each in self.scenario.brokers}
+        self._clients: dict[str, Application] = {}
+        self._shared: dict[str, dict[str, Any]] = {name: {} for name in self.histories}
+        self._recorded: list[TraceRecord] = []
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._links = {frozenset(link.between): link for link in scenario.links}
+        self._links = {frozenset(link.between): link for link in self.scenario.links}
         self._bandwidth = {pair: link.bandwidth_bytes_per_s for pair, link in self._links.items()}
         self._cut: set[frozenset[str]] = set()
-        self._pubends = {name: scenario.pubends_of(name) for name in scenario.brokers}
+        self._changed: dict[str, dict[str, Any]] = {}
         self._started_at = 0
         self._ended_at = 0
 
@@ -98,10 +94,10 @@ class NetRun:
     def open(self) -> None:
         """Start every broker and wait for the links."""
         self._layout.open(self.scenario)
-        for name in self.scenario.brokers:
+        for name, broker in self._brokers.items():
             self.urls[name] = f"penstock://{self._layout.address(name)}"
             path = self._directory / f"{name}.toml"
-            write_config(path, self._config(name))
+            write_config(path, self._config(broker))
             log = path.with_suffix(".log")
             command = self._layout.command(name, COMMAND)
             self._processes[name] = BrokerProcess(path, log, command)
@@ -110,7 +106,8 @@ class NetRun:
         self._run(self._links_are_up())
         self._started_at = time.time_ns()
 
-    def _config(self, name: str) -> BrokerConfig:
+    def _config(self, broker: Broker) -> BrokerConfig:
+        name = broker.name
         neighbours = {}
         for link in self.scenario.links:
             if name in link.between:
@@ -121,19 +118,19 @@ class NetRun:
                     link.bandwidth_bytes_per_s if self._layout.limits_by_broker else 0,
                     link.queue_bytes,
                 )
-        return broker_config(
-            name=name,
-            data_dir=str(self._directory / f"{name}.data"),
+        tables = broker_tables(self.scenario, broker, self._changed.get(name))
+        return BrokerConfig(
+            name,
+            str(self._directory / f"{name}.data"),
             listen=self._layout.listen(name),
-            pubends=self._pubends[name],
             neighbours=neighbours,
-            guaranteed=guaranteed_parameters(self.scenario, name),
             telemetry=TelemetryConfig(interval_s=self.scenario.trace_interval_s),
+            tables=tuple(each for each in tables if each != type(each)()),
         )
 
     def _present(self) -> list[str]:
         """The brokers that exist from the beginning."""
-        return [name for name, broker in self.scenario.brokers.items() if not broker.start_s]
+        return [each.name for each in self.scenario.brokers if not each.start_s]
 
     async def _links_are_up(self) -> None:
         """Wait until every broker sees all its neighbours: a run begins with a complete overlay."""
@@ -167,38 +164,31 @@ class NetRun:
 
     # -- clients ----------------------------------------------------------------------------
 
-    def start_publisher(self, publisher: Publishers, stop_s: float) -> None:
-        """Connect a publisher, which publishes until ``stop_s``."""
-        source = MessageSource(source_spec(self.scenario, publisher), self.seed)
-        history = self.history.add_publisher(PublisherHistory(publisher.name, source))
-        pace = Pace(
-            time.time_ns(),
-            self._started_at + seconds(stop_s),
-            publisher.rate_msgs_per_s,
-            publisher.pattern,
-            publisher.batch_rows,
-            publisher.messages,
-            publisher.max_in_flight,
+    def start_client(self, client: Client, stop_s: float) -> None:
+        """Start a client, which ends at ``stop_s`` at the latest."""
+        stage = NetStage(
+            scenario=self.scenario,
+            seed=self.seed,
+            began_at=self._started_at,
+            now=time.time_ns(),
+            stop_at=self._started_at + seconds(stop_s),
+            url=self.urls.get(client.broker, ""),
+            shared=self._shared[client.service],
+            record=self._recorded.append,
         )
-        random = random_stream(self.seed, publisher.name, "pace")
-        url, producer = self.urls[publisher.broker], publisher.producer
-        self._run(self._start(NetPublisher(history, pace, random, url, producer=producer)))
+        service = lab_services()[client.service]
+        application = service.application(client, self.histories[client.service], stage)
+        self._clients[client.name] = application
+        self._run(self._start(client.name, application))
 
-    def start_subscriber(self, subscriber: Subscribers) -> None:
-        """Connect a subscriber."""
-        history = self.history.add_subscriber(subscriber_history(self.scenario, subscriber))
-        self._run(self._start(NetSubscriber(history, subscriber, self.urls[subscriber.broker])))
+    async def _start(self, name: str, application: Application) -> None:
+        self._tasks[name] = asyncio.get_running_loop().create_task(application.run(), name=name)
 
-    async def _start(self, client: NetPublisher | NetSubscriber) -> None:
-        name = client.history.name
-        self._clients[name] = client
-        self._tasks[name] = asyncio.get_running_loop().create_task(client.run(), name=name)
-
-    def stop_client(self, name: str) -> None:
+    def stop_client(self, client: Client) -> None:
         """Stop a client for the rest of the run."""
-        if name in self.history.subscribers:
-            self.history.subscribers[name].left_at = time.time_ns()
-        self._run(self._cancel([self._tasks.pop(name)]))
+        service = lab_services()[client.service]
+        service.stopped(client, self.histories[client.service], time.time_ns())
+        self._run(self._cancel([self._tasks.pop(client.name)]))
 
     @staticmethod
     async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
@@ -206,7 +196,13 @@ class NetRun:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # -- faults -----------------------------------------------------------------------------
+    # -- changes and faults -----------------------------------------------------------------
+
+    def change_link(self, link: Link, change: LinkChange) -> None:
+        """Change the limit of a link; its latency, jitter and loss are those of the machine."""
+        if change.bandwidth_bytes_per_s is not None:
+            self._bandwidth[frozenset(link.between)] = change.bandwidth_bytes_per_s
+            self._run(self._control(link.between))
 
     def strike(self, fault: Fault) -> None:
         """Inject a fault."""
@@ -228,8 +224,8 @@ class NetRun:
                 self._clients[client].leave()
             case Fault(come_back=str(client)) | Fault(reopen=str(client)) if client in self._tasks:
                 self._clients[client].come_back()
-            case Fault(add_pubend=str(broker)):
-                self._run(self._add_pubend(broker))
+            case Fault(reconfigure=change) if change is not None:
+                self._run(self._reconfigure(change.broker, change.keys))
 
     async def _restart(self, broker: str) -> None:
         """Restart a broker while the clients continue; its links keep their state."""
@@ -238,13 +234,13 @@ class NetRun:
             if broker in pair:
                 await self._control(link.between)
 
-    async def _add_pubend(self, broker: str) -> None:
-        """Stop a broker, and start it with one more pubend."""
+    async def _reconfigure(self, broker: str, keys: Mapping[str, Any]) -> None:
+        """Stop a broker, and start it with other values of its keys."""
         process = self._processes[broker]
         if process.running:
             await asyncio.to_thread(process.terminate)
-        self._pubends[broker] = grown(broker, self._pubends[broker])
-        write_config(process.config_path, self._config(broker))
+        self._changed.setdefault(broker, {}).update(keys)
+        write_config(process.config_path, self._config(self._brokers[broker]))
         await self._restart(broker)
 
     async def _control(self, pair: tuple[str, str]) -> None:
@@ -265,7 +261,7 @@ class NetRun:
         self._ended_at = time.time_ns()
         self._run(self._cancel(list(self._tasks.values())))
         self._runner.close()
-        records: list[TraceRecord] = []
+        records = self._recorded
         for process in self._processes.values():
             if process.running:
                 process.terminate()
@@ -276,7 +272,7 @@ class NetRun:
         if self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
 
-    def result(self, judged: Judgement | None = None) -> RunResult:
+    def result(self, judgements: Mapping[str, Judgement] | None = None) -> RunResult:
         """The result; judged again, because closing clients may receive more."""
         return RunResult(
             self.scenario,
@@ -284,7 +280,17 @@ class NetRun:
             self.seed,
             self._started_at,
             self._ended_at,
-            self.history,
-            judge(self.history),
+            self.histories,
+            {name: each.judge() for name, each in self.histories.items()},
             self.telemetry,
         )
+
+
+def _check_supported(scenario: Scenario) -> None:
+    for fault in scenario.faults:
+        for kind in fault.kinds:
+            if kind in UNSUPPORTED:
+                raise UnsupportedHere(
+                    f"scenario {scenario.name!r}: {kind} at {fault.at_s:g} s is not supported "
+                    "in the net world; run it with --world sim"
+                )

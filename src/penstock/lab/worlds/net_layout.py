@@ -64,7 +64,7 @@ class Loopback:
 
     def open(self, scenario: Scenario) -> None:
         """Choose a port for each broker."""
-        self._ports = {name: free_port() for name in scenario.brokers}
+        self._ports = {each.name: free_port() for each in scenario.brokers}
 
     def address(self, broker: str) -> str:
         return f"127.0.0.1:{self._ports[broker]}"

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Mapping
+from typing import Any, cast
 
-from penstock.client.guaranteed.reader import ReaderOptions
-from penstock.client.guaranteed.start import Start
 from penstock.core.clock import milliseconds, seconds
-from penstock.core.randomness import random_stream
+from penstock.core.machine import Machine
+from penstock.lab.oracle.judgement import Judgement
 from penstock.lab.result import RunResult
-from penstock.lab.scenario.file import guaranteed_parameters
-from penstock.lab.scenario.model import Fault, Publishers, Scenario, Subscribers, grown, source_spec
+from penstock.lab.scenario.broker_tables import broker_tables, node_config_of
+from penstock.lab.scenario.model import Access, Client, Fault, Link, LinkChange, Scenario
+from penstock.lab.scenario.numbering import expanded
+from penstock.lab.service import PeerMachine, Stage, lab_services
 from penstock.lab.telemetry.telemetry import Telemetry
-from penstock.overlay.node import node_config
+from penstock.lab.worlds.sim_peers import SimPeers
 from penstock.sim.disk import DiskModel
-from penstock.sim.history import History, PublisherHistory, SubscriberHistory
-from penstock.sim.judgement import Judgement, judge
 from penstock.sim.link import LinkModel
-from penstock.sim.message_source import MessageSource
-from penstock.sim.workload import Pace, SimPublisher, SimSubscriber
 from penstock.sim.world import EPOCH, SimWorld
 
 
@@ -37,38 +35,34 @@ class SimRun:
         digested: bool = False,
     ) -> None:
         """``checked`` checks all invariants throughout; ``digested`` hashes all events."""
-        self.scenario = scenario
+        self.scenario = expanded(scenario, seed)
         self.seed = seed
-        self.history = History()
+        services = lab_services()
+        self.histories = {
+            name: services[name].history(self.scenario) for name in self.scenario.services
+        }
         self.telemetry = telemetry or Telemetry()
         self.world = SimWorld(seed, on_trace=self.telemetry.add, checked=checked, digested=digested)
+        self.peers = SimPeers(self.world, self.scenario.peer_network, self.telemetry.add)
+        self._brokers = {each.name: each for each in self.scenario.brokers}
+        self._clients: dict[str, Client] = {}
+        self._stop_s: dict[str, float] = {}
+        self._stopped: set[str] = set()
+        self._changed: dict[str, dict[str, Any]] = {}
         self._digested = digested
 
     def open(self) -> None:
         """Start every broker and bring up every link."""
         scenario = self.scenario
-        interval = seconds(scenario.trace_interval_s)
-        for name, broker in scenario.brokers.items():
-            config = node_config(
-                name,
-                _neighbours(scenario, name),
-                pubends=scenario.pubends_of(name),
-                guaranteed=guaranteed_parameters(scenario, name),
-                trace_interval_ns=interval,
-            )
-            self.world.add_broker(config, DiskModel(sync_ns=milliseconds(broker.disk_sync_ms)))
+        fair = {}
+        for broker in scenario.brokers:
+            disk = DiskModel(sync_ns=milliseconds(broker.disk_sync_ms))
+            self.world.add_broker(node_config_of(scenario, broker), disk)
+            fair[broker.name] = any(each.fair_links for each in broker_tables(scenario, broker))
         for link in scenario.links:
-            model = LinkModel(
-                link.bandwidth_bytes_per_s,
-                milliseconds(link.latency_ms),
-                milliseconds(link.jitter_ms),
-                link.queue_bytes,
-                link.loss,
-                guaranteed_parameters(scenario, link.between[0]).links_are_fair,
-            )
-            self.world.add_link(*link.between, model)
-        self.world.start(name for name, broker in scenario.brokers.items() if not broker.start_s)
-        self.world.trace_links(interval)
+            self.world.add_link(*link.between, link_model(link, fair=fair[link.between[0]]))
+        self.world.start(each.name for each in scenario.brokers if not each.start_s)
+        self.world.trace_links(seconds(scenario.trace_interval_s))
 
     def start_broker(self, broker: str) -> None:
         """Start a broker that was unknown so far."""
@@ -77,53 +71,70 @@ class SimRun:
     def run_until(self, at_s: float) -> None:
         self.world.run_until(EPOCH + seconds(at_s))
 
-    def start_publisher(self, publisher: Publishers, stop_s: float) -> None:
-        """Connect a publisher, which publishes until ``stop_s``."""
-        source = MessageSource(source_spec(self.scenario, publisher), self.seed)
-        history = self.history.add_publisher(PublisherHistory(publisher.name, source))
-        pace = Pace(
-            self.world.now,
-            EPOCH + seconds(stop_s),
-            publisher.rate_msgs_per_s,
-            publisher.pattern,
-            publisher.batch_rows,
-            publisher.messages,
-            publisher.max_in_flight,
-        )
-        random = random_stream(self.seed, publisher.name, "pace")
-        instance = random_stream(self.seed, publisher.name, "instance").getrandbits(61)
-        machine = SimPublisher(
-            history, pace, random, producer=publisher.producer, instance=instance
-        )
-        self.world.add_client(publisher.name, machine, publisher.broker)
+    # -- clients ----------------------------------------------------------------------------
 
-    def start_subscriber(self, subscriber: Subscribers) -> None:
-        """Connect a subscriber."""
-        history = self.history.add_subscriber(subscriber_history(self.scenario, subscriber))
-        options = ReaderOptions(durable=subscriber.durable, window_bytes=subscriber.window_bytes)
-        machine = SimSubscriber(
-            history,
-            Start(subscriber.start),
-            options,
-            read_msgs_per_s=subscriber.read_msgs_per_s,
-        )
-        self.world.add_client(subscriber.name, machine, subscriber.broker)
+    def start_client(self, client: Client, stop_s: float) -> None:
+        """Start a client, which ends at ``stop_s`` at the latest."""
+        self._clients[client.name] = client
+        self._stop_s[client.name] = stop_s
+        machine = self._machine(client, stop_s)
+        if client.needs_broker:
+            access = None if client.access is None else _access_model(client.access)
+            self.world.add_client(client.name, machine, client.broker, access)
+        else:
+            self.peers.add(client.name, cast(PeerMachine, machine))
 
-    def stop_client(self, name: str) -> None:
+    def _machine(self, client: Client, stop_s: float) -> Machine:
+        stage = Stage(
+            scenario=self.scenario,
+            seed=self.seed,
+            began_at=EPOCH,
+            now=self.world.now,
+            stop_at=EPOCH + seconds(stop_s),
+        )
+        service = lab_services()[client.service]
+        return service.machine(client, self.histories[client.service], stage)
+
+    def stop_client(self, client: Client) -> None:
         """Stop a client for the rest of the run."""
-        self.world.leave(name)
-        if name in self.history.subscribers:
-            self.history.subscribers[name].left_at = self.world.now
+        self._stopped.add(client.name)
+        self._leave(client.name)
+        service, history = lab_services()[client.service], self.histories[client.service]
+        service.stopped(client, history, self.world.now)
 
-    def _damage(self, broker: str) -> None:
-        damaged = self.world.damage_log(broker)
-        if damaged is not None:
-            pubend, (low, high) = damaged
-            self.history.damage(pubend, low, high)
+    def _leave(self, name: str) -> None:
+        if self._clients[name].needs_broker:
+            self.world.leave(name)
+        else:
+            self.peers.leave(name)
+
+    def _come_back(self, name: str) -> None:
+        client = self._clients[name]
+        if client.needs_broker:
+            self.world.come_back(name)
+        elif name not in self.peers:
+            # A peer that has left joins again as a new one.
+            machine = self._machine(client, self._stop_s[name])
+            self.peers.add(name, cast(PeerMachine, machine))
+
+    # -- changes and faults -----------------------------------------------------------------
+
+    def change_link(self, link: Link, change: LinkChange) -> None:
+        """Change the properties of a link."""
+        first, second = link.between
+        if change.bandwidth_bytes_per_s is not None:
+            self.world.set_bandwidth(first, second, change.bandwidth_bytes_per_s)
+        self.world.set_path(
+            first,
+            second,
+            latency_ns=_milliseconds(change.latency_ms),
+            jitter_ns=_milliseconds(change.jitter_ms),
+            loss=change.loss,
+        )
 
     def strike(self, fault: Fault) -> None:
         """Supports every fault; a fault of an absent client has no effect."""
-        world = self.world
+        world, clients = self.world, self._clients
         match fault:
             case Fault(cut=(first, second)):
                 world.cut(first, second)
@@ -143,88 +154,94 @@ class SimRun:
                 world.fail_sync(broker)
             case Fault(damage_log=str(broker)):
                 self._damage(broker)
-            case Fault(drop_client=str(client)) if client in world.clients:
+            case Fault(drop_client=str(client)) if client in clients:
                 world.drop_client(client)
-            case Fault(leave=str(client)) if client in world.clients:
-                world.leave(client)
+            case Fault(leave=str(client)) if client in clients:
+                self._leave(client)
             case Fault(come_back=str(client)) if self._may_come_back(client):
-                world.come_back(client)
-            case Fault(close=str(client)) if client in world.clients:
-                self._subscriber(client).close()
+                self._come_back(client)
+            case Fault(close=str(client)) if client in clients:
+                self._closable(client).close()
                 world.ask(client)
             case Fault(reopen=str(client)) if self._may_come_back(client):
-                self._subscriber(client).reopen(connected=world.clients[client].connected)
+                self._closable(client).reopen(connected=world.clients[client].connected)
                 world.ask(client)
-            case Fault(add_pubend=str(broker)):
-                self._add_pubend(broker)
+            case Fault(reconfigure=change) if change is not None:
+                self._reconfigure(change.broker, change.keys)
 
-    def _subscriber(self, client: str) -> SimSubscriber:
-        machine = self.world.clients[client].machine
-        assert isinstance(machine, SimSubscriber)
-        return machine
+    def _damage(self, broker: str) -> None:
+        """Damage the log of a service that can tell its clients."""
+        for name, history in self.histories.items():
+            service = lab_services()[name]
+            if not service.log_prefix:
+                continue
+            damaged = self.world.damage_log(broker, service.log_prefix)
+            if damaged is not None:
+                service.damaged(history, *damaged)
 
-    def _add_pubend(self, broker: str) -> None:
-        """Restart a broker with one more pubend."""
-        config = self.world.brokers[broker].config
-        (settings,) = config.settings
-        changed = msgspec.structs.replace(settings, pubends=grown(broker, settings.pubends))
-        self.world.crash(broker)
-        self.world.brokers[broker].config = msgspec.structs.replace(config, settings=(changed,))
-        self.world.restart(broker)
+    def _closable(self, client: str) -> Any:
+        return self.world.clients[client].machine
+
+    def _reconfigure(self, name: str, keys: Mapping[str, Any]) -> None:
+        """Restart a broker with other values of its keys."""
+        changed = self._changed.setdefault(name, {})
+        changed.update(keys)
+        self.world.crash(name)
+        config = node_config_of(self.scenario, self._brokers[name], changed)
+        self.world.brokers[name].config = config
+        self.world.restart(name)
 
     def _may_come_back(self, client: str) -> bool:
         """Whether a client exists and has not stopped for the rest of the run."""
-        subscriber = self.history.subscribers.get(client)
-        stopped = subscriber is not None and subscriber.left_at is not None
-        return client in self.world.clients and not stopped
+        return client in self._clients and client not in self._stopped
+
+    # -- the end ----------------------------------------------------------------------------
 
     def close(self) -> None:
         """Nothing to stop in virtual time."""
         self.telemetry.close()
 
-    def result(self, judged: Judgement | None = None) -> RunResult:
-        judged = judged or judge(self.history)
-        judged.machine_failures = len(self.world.failures)
-        for failure in self.world.failures:
-            judged.tell(failure)
+    def result(self, judgements: Mapping[str, Judgement] | None = None) -> RunResult:
+        """The result of the run."""
+        if judgements is None:
+            judgements = {name: each.judge() for name, each in self.histories.items()}
         return RunResult(
             self.scenario,
             self.name,
             self.seed,
             EPOCH,
             self.world.now,
-            self.history,
-            judged,
+            self.histories,
+            judgements,
             self.telemetry,
+            tuple(self.world.failures),
             self.world.scheduler.events,
             self.world.digest if self._digested else "",
         )
 
 
-def _neighbours(scenario: Scenario, broker: str) -> dict[str, int]:
-    found = {}
-    for link in scenario.links:
-        if broker in link.between:
-            first, second = link.between
-            found[second if first == broker else first] = link.cost
-    return found
+def _milliseconds(value: float | None) -> int | None:
+    return None if value is None else milliseconds(value)
 
 
-def _trims(scenario: Scenario) -> bool:
-    """Whether logs are trimmed within the run: then "earliest" means the oldest kept message."""
-    keys = {"retain_for_ns", "retain_bytes"}
-    tables = [scenario.parameters.guaranteed]
-    tables += [broker.guaranteed for broker in scenario.brokers.values()]
-    return any(keys & table.keys() for table in tables)
+def link_model(link: Link, *, fair: bool) -> LinkModel:
+    """The modelled properties of a link."""
+    return LinkModel(
+        bandwidth_bytes_per_s=link.bandwidth_bytes_per_s,
+        latency_ns=milliseconds(link.latency_ms),
+        jitter_ns=milliseconds(link.jitter_ms),
+        queue_bytes=link.queue_bytes,
+        loss=link.loss,
+        fair=fair,
+        window_bytes=link.window_bytes,
+        best_effort_queue_messages=link.datagram_queue_messages,
+        best_effort_bytes=link.datagram_bytes,
+    )
 
 
-def subscriber_history(scenario: Scenario, subscriber: Subscribers) -> SubscriberHistory:
-    """An empty history for a subscriber; both worlds fill it."""
-    return SubscriberHistory(
-        subscriber.name,
-        subscriber.broker,
-        subscriber.selector,
-        from_earliest=subscriber.start == "earliest" and not _trims(scenario),
-        durable=subscriber.durable,
-        identified=all(each.identity == "payload" for each in scenario.publishers),
+def _access_model(access: Access) -> LinkModel:
+    return LinkModel(
+        latency_ns=milliseconds(access.latency_ms),
+        jitter_ns=milliseconds(access.jitter_ms),
+        queue_bytes=1 << 40,
     )

@@ -18,8 +18,8 @@ from penstock.core.configuration import (
     check_keys,
     check_name,
     field_types,
-    parse_toml,
     raised_as,
+    read_file,
     read_table,
     with_names,
 )
@@ -200,8 +200,7 @@ def parse_address(text: str, key: str) -> Address:
 
 def load_config(path: Path) -> BrokerConfig:
     """Read and check a file; a relative ``data_dir`` is relative to the file."""
-    with raised_as(ConfigError, path):
-        config = parse_config(parse_toml(path.read_text(encoding="utf-8")))
+    config = read_file(path, ConfigError, parse_config)
     return msgspec.structs.replace(config, data_dir=str(path.parent / config.data_dir))
 
 

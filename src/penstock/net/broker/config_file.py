@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
+from penstock.core.toml_text import toml_text
 from penstock.net.broker.config import BrokerConfig
-
-BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def write_config(path: Path, config: BrokerConfig) -> None:
@@ -26,7 +23,7 @@ def dump_config(config: BrokerConfig) -> str:
     differing.pop("tables", None)
     for table in config.tables:
         differing |= _differing(table)
-    return "\n".join(_lines(differing, ())) + "\n"
+    return toml_text(differing)
 
 
 def _differing(value: msgspec.Struct) -> dict[str, Any]:
@@ -49,25 +46,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     return value
-
-
-def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
-    """Yield a table's own keys first, then its subtables, as TOML requires."""
-    if path:
-        yield f"\n[{'.'.join(map(_key, path))}]"
-    for key, value in table.items():
-        if not isinstance(value, Mapping):
-            yield f"{_key(key)} = {_value(value)}"
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _lines(value, (*path, key))
-
-
-def _key(key: str) -> str:
-    return key if BARE_KEY.fullmatch(key) else _value(key)
-
-
-def _value(value: Any) -> str:
-    # JSON strings, numbers, booleans and arrays are valid TOML too, but TOML requires non-ASCII
-    # characters unescaped and DEL escaped.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

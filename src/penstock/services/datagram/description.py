@@ -12,6 +12,5 @@ DESCRIPTION: Final = ServiceDescription(
     broker="penstock.services.datagram.settings:build",
     why_text="penstock.services.datagram.why_text:why_text",
     client="penstock.client.datagram.service:DatagramService",
-    scenario="penstock.papers.content_aware.run:prepare",
     papers="penstock.papers.content_aware.paper:run",
 )

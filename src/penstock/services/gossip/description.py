@@ -11,7 +11,6 @@ DESCRIPTION: Final = ServiceDescription(
     messages=("penstock.services.gossip.messages",),
     why_text="penstock.services.gossip.why_text:why_text",
     client="penstock.client.gossip.service:GossipService",
-    scenario="penstock.papers.adaptive_gossip.run:prepare",
     papers="penstock.papers.adaptive_gossip.paper:run",
     commands={
         "gossip": (

@@ -18,6 +18,7 @@ DESCRIPTION: Final = ServiceDescription(
     why_text="penstock.services.guaranteed.why_text:why_text",
     client="penstock.client.guaranteed.guaranteed:Guaranteed",
     telemetry_publisher="penstock.services.guaranteed.telemetry_stream:TelemetryStream",
+    scenario="penstock.lab.workloads.guaranteed.service:GuaranteedLab",
     papers="penstock.papers.gryphon.paper:run",
     commands={
         "pub": (

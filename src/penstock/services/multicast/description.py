@@ -14,7 +14,6 @@ DESCRIPTION: Final = ServiceDescription(
     table="penstock.services.multicast.settings:MulticastTable",
     why_text="penstock.services.multicast.why_text:why_text",
     client="penstock.client.groups.groups:Groups",
-    scenario="penstock.papers.cost_benefit.run:prepare",
     papers="penstock.papers.cost_benefit.paper:run",
     commands={
         "join": ("penstock.cli.messaging.groups:join", "Join groups and print their messages."),

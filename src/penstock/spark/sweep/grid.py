@@ -2,18 +2,14 @@
 
 1. A parameter is ``PATH=VALUES``.  Values are a list ``a,b,c`` or a range ``first:last:step`` that
    includes both ends.  ``true``, ``false`` and numbers are parsed as such; the rest is text.
-2. A path leads through the scenario file, with dots: ``duration_s``,
-   ``links.pb-ib.bandwidth_bytes_per_s``, ``publishers.p.rate_msgs_per_s``, ``faults.0.at_s``.  One
-   of several tables is chosen by its name, a link by its two ends, or any by its number from 0.
-   ``guaranteed.…`` and ``congestion.…`` are short for ``parameters.guaranteed.…`` and
-   ``parameters.guaranteed.congestion.…``.
+2. A path leads through the scenario file, with dots, such as
+   ``links.pb-ib.bandwidth_bytes_per_s`` (penstock.lab.scenario.overrides).
 3. The points are all combinations.  Each is substituted and checked like a file of its own, so that
    errors are found before anything runs.
 """
 
 from __future__ import annotations
 
-import copy
 import itertools
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -23,9 +19,11 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from penstock.lab.scenario.file import NAME, ScenarioError, load_scenario, parse_scenario
+from penstock.lab.scenario.error import ScenarioError
+from penstock.lab.scenario.expectations import title_of
+from penstock.lab.scenario.file import NAME, load_scenario, parse_scenario
 from penstock.lab.scenario.model import Scenario
-from penstock.lab.service_runs import ServiceRun, prepare, service_of
+from penstock.lab.scenario.overrides import overridden
 from penstock.spark.sweep.measures import MEASURES
 
 Value: TypeAlias = str | int | float | bool
@@ -34,11 +32,6 @@ Point: TypeAlias = dict[str, Value]
 
 MAX_RUNS: Final = 10_000
 """Points times seeds: hours of a large machine; bounds what one command starts by mistake."""
-
-SHORT: Final = {
-    "guaranteed": ("parameters", "guaranteed"),
-    "congestion": ("parameters", "guaranteed", "congestion"),
-}
 
 
 class SweepError(ValueError):
@@ -53,26 +46,26 @@ class Grid(msgspec.Struct, frozen=True):
     points: list[Point]
     name: str
     """The scenario's name, or the file's if that cannot name files and runs."""
-    service: str | None = None
-    """The service whose format the file has; None for a scenario of brokers."""
 
     def scenario(self, point: Mapping[str, Value]) -> Scenario:
         return scenario_at(self.raw, point)
 
     def measures(self) -> dict[str, str]:
         """The measures of its runs with their descriptions; the first is the default."""
-        if self.service is None:
-            return MEASURES
-        return {**service_run_at(self.service, self.raw, self.points[0], 1).measures, **MEASURES}
+        expected = {title_of(each): each.why for each in self.scenario(self.points[0]).expect}
+        if "guaranteed" in self.services:
+            return MEASURES | expected
+        return expected | MEASURES
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The services that have clients."""
+        return self.scenario(self.points[0]).services
 
 
 def build_grid(path: Path, texts: Sequence[str]) -> Grid:
     """Read and check everything; raises ``ScenarioError`` or ``SweepError``."""
-    service = service_of(path)
-    if service is None:
-        load_scenario(path)
-    else:
-        prepare(service, path, "sim", 1)
+    load_scenario(path)
     raw = tomllib.loads(path.read_text(encoding="utf-8"))
     parameters: dict[str, list[Value]] = {}
     for text in texts:
@@ -84,20 +77,12 @@ def build_grid(path: Path, texts: Sequence[str]) -> Grid:
     points = [dict(zip(parameters, values, strict=True)) for values in combinations]
     for point in points:
         try:
-            check_at(service, raw, point)
+            scenario_at(raw, point)
         except ScenarioError as error:
             at = ", ".join(f"{name}={value}" for name, value in point.items())
             raise SweepError(f"--param {at}: {error}") from None
     own = str(raw["name"])
-    return Grid(raw, parameters, points, own if NAME.fullmatch(own) else path.stem, service)
-
-
-def check_at(service: str | None, raw: Mapping[str, Any], point: Mapping[str, Value]) -> None:
-    """Read the scenario at a point as a run would; raises ``ScenarioError``."""
-    if service is None:
-        scenario_at(raw, point)
-    else:
-        service_run_at(service, raw, point, 1)
+    return Grid(raw, parameters, points, own if NAME.fullmatch(own) else path.stem)
 
 
 def parse_parameter(text: str) -> tuple[str, list[Value]]:
@@ -145,55 +130,4 @@ def _value(text: str) -> Value:
 
 def scenario_at(raw: Mapping[str, Any], point: Mapping[str, Value]) -> Scenario:
     """A scenario file with substituted values, checked; raises ``ScenarioError``."""
-    return parse_scenario(_changed(raw, point, SHORT))
-
-
-def service_run_at(
-    service: str, raw: Mapping[str, Any], point: Mapping[str, Value], seed: int
-) -> ServiceRun:
-    """The same for a service with its own scenario format, for the simulator."""
-    return prepare(service, _changed(raw, point, {}), "sim", seed)
-
-
-def _changed(
-    raw: Mapping[str, Any], point: Mapping[str, Value], short: Mapping[str, tuple[str, ...]]
-) -> dict[str, Any]:
-    """The file's tables with these values."""
-    changed = copy.deepcopy(dict(raw))
-    for path, value in point.items():
-        first, *rest = path.split(".")
-        _put(changed, (*short.get(first, (first,)), *rest), path, value)
-    return changed
-
-
-def _put(raw: dict[str, Any], steps: Sequence[str], path: str, value: Value) -> None:
-    *way, key = steps
-    at: Any = raw
-    for step in way:
-        at = _chosen(at, step, path) if isinstance(at, list) else at.setdefault(step, {})
-        if not isinstance(at, dict | list):
-            raise ScenarioError(f"{path}: {step!r} is a value, not a table")
-    if isinstance(at, dict):
-        at[key] = value
-    elif isinstance(_chosen(at, key, path), dict | list):
-        raise ScenarioError(f"{path}: name one table and a key, such as {path}.KEY")
-    else:
-        at[int(key)] = value
-
-
-def _chosen(listed: list[Any], step: str, path: str) -> Any:
-    """One of several tables or values: by name, by the ends of a link, or by number."""
-    names = [_name_of(each) for each in listed]
-    if step in names:
-        return listed[names.index(step)]
-    if step.isdecimal() and int(step) < len(listed):
-        return listed[int(step)]
-    known = ", ".join(name for name in names if name) or f"0 to {len(listed) - 1}"
-    raise ScenarioError(f"{path}: there is no {step!r}; there are: {known}")
-
-
-def _name_of(listed: Any) -> str:
-    if not isinstance(listed, dict):
-        return ""
-    ends = listed.get("between") or listed.get("ends") or ()
-    return str(listed.get("name") or "-".join(map(str, ends)))
+    return parse_scenario(overridden(raw, point))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.lab.telemetry.measure import RULES
+from penstock.lab.scenario.metrics import all_rules
 
 MEASURES: Final = {
     "recovery_s": "the longest recovery of an edge that was behind",
@@ -16,6 +16,6 @@ MEASURES: Final = {
     "pubend_jain": "Jain's index of the pubends' messages",
     "subscription_jain": "Jain's index of the subscriptions' messages",
     "limited_s": "pubend-seconds under a limit",
-    **dict.fromkeys(RULES, "violations of a rule, as judged at the ends"),
+    **dict.fromkeys(all_rules(), "violations of a rule, as judged at the ends"),
 }
 """Each with its description; penstock.spark.sweep.summary computes them."""

@@ -22,18 +22,13 @@ from pyspark.sql import SparkSession
 
 from penstock.core.trace import TraceRecord
 from penstock.lab.run import run
-from penstock.lab.telemetry.run_records import (
-    RunFacts,
-    failure_records,
-    run_records,
-    service_records,
-)
+from penstock.lab.telemetry.run_records import RunFacts, failure_records, run_records
 from penstock.lab.telemetry.telemetry import Telemetry, record_columns
 from penstock.lab.worlds.sim import SimRun
 from penstock.spark.lake.frame import SCHEMA, write_files
 from penstock.spark.lake.lake import DataFile, Lake
 from penstock.spark.lake.writer import day_of
-from penstock.spark.sweep.grid import Grid, Point, service_run_at
+from penstock.spark.sweep.grid import Grid, Point
 
 RUNS_A_SLOT: Final = 8
 """Runs of a chunk per concurrent Spark task: at most an eighth of the time is idle at its end."""
@@ -121,7 +116,7 @@ def _simulate(
 
 def _records(sweep: str, grid: Grid, job: Job) -> list[TraceRecord]:
     try:
-        return _service_records(sweep, grid, job) if grid.service else _run(sweep, grid, job)
+        return _run(sweep, grid, job)
     except Exception as error:
         # One failed run among thousands is a result like the others, and is reported with them.
         return failure_records(_facts(sweep, grid, job), f"{type(error).__name__}: {error}")
@@ -132,21 +127,10 @@ def _facts(sweep: str, grid: Grid, job: Job) -> RunFacts:
 
 
 def _run(sweep: str, grid: Grid, job: Job) -> list[TraceRecord]:
-    """Run a scenario of brokers."""
+    """Run a scenario."""
     scenario = grid.scenario(job.point)
-    result = run(scenario, SimRun(scenario, job.seed, Telemetry()))
+    result = run(SimRun(scenario, job.seed, Telemetry()))
     return [*result.telemetry.records, *run_records(result, job.point, sweep)]
-
-
-def _service_records(sweep: str, grid: Grid, job: Job) -> list[TraceRecord]:
-    """Run a scenario of another service."""
-    assert grid.service is not None
-    prepared = service_run_at(grid.service, grid.raw, job.point, job.seed)
-    telemetry = Telemetry()
-    outcome = prepared.run(telemetry, lambda at_s: None)
-    facts = _facts(sweep, grid, job)
-    said = service_records(facts, prepared.duration_s, outcome.measured, telemetry.records)
-    return [*telemetry.records, *said]
 
 
 def _rows(run_name: str, records: list[TraceRecord]) -> pa.RecordBatch:

@@ -2,20 +2,25 @@
 
 A history knows nothing of brokers, ticks in doubt or requests.  It records what each publisher
 submitted and which outcome it was given, and what each subscriber received, in order.  Both worlds
-write the same history; penstock.sim.judgement decides whether it breaks a rule.
+write the same history; the judge decides whether it breaks a rule.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
+from typing import Final
+
+import numpy as np
 
 from penstock.content.rows.columns import AttributeValue, Buffer
 from penstock.content.rows.frame import Frame
-from penstock.core.clock import Instant
+from penstock.core.clock import SECOND, Instant
 from penstock.core.intervals import IntervalSet, Tick
-from penstock.sim.message_source import MessageSource, fingerprint, identity_of
+from penstock.lab.oracle.history import Events, counted
+from penstock.lab.oracle.judgement import Judgement
+from penstock.lab.workloads.message_source import MessageSource, fingerprint, identity_of
 
 NOBODY = 0
 """The producer of a message without an identity; in practice no name hashes to it."""
@@ -28,6 +33,14 @@ class Outcome(IntEnum):
     ACKNOWLEDGED = 1
     REFUSED = 2
     UNCERTAIN = 3
+
+
+OUTCOMES: Final = {
+    "acknowledged": Outcome.ACKNOWLEDGED,
+    "refused": Outcome.REFUSED,
+    "uncertain": Outcome.UNCERTAIN,
+}
+"""The outcomes that are measured, by the name of their metric."""
 
 
 class PublisherHistory:
@@ -70,6 +83,15 @@ class PublisherHistory:
 
     def count(self, outcome: Outcome) -> int:
         return self.outcomes.count(outcome)
+
+    def events(self, metric: str) -> Events:
+        """When messages were submitted, or got an outcome."""
+        if metric == "submitted":
+            return counted(self.submitted_at)
+        outcomes = np.frombuffer(bytes(self.outcomes), np.uint8)
+        if metric == "unsettled":
+            return counted(np.array(self.submitted_at, np.int64)[outcomes == Outcome.PENDING])
+        return counted(np.array(self.settled_at, np.int64)[outcomes == OUTCOMES[metric]])
 
     def __len__(self) -> int:
         return len(self.outcomes)
@@ -171,6 +193,11 @@ class SubscriberHistory:
         self.numbers.append(number)
         self.fingerprints.append(fingerprint(attributes, payload))
 
+    def delays(self) -> Events:
+        """Seconds from each message's tick to its delivery."""
+        at = np.array(self.received_at, np.int64)
+        return Events(at, (at - np.array(self.ticks, np.int64)) / SECOND)
+
     @property
     def identified(self) -> bool:
         """Whether payloads carry the identity of their message."""
@@ -180,7 +207,7 @@ class SubscriberHistory:
         return len(self.ticks)
 
 
-class History:
+class GuaranteedHistory:
     """What all applications of one run saw."""
 
     def __init__(self) -> None:
@@ -188,6 +215,7 @@ class History:
         self.subscribers: dict[str, SubscriberHistory] = {}
         self.damaged: dict[str, IntervalSet] = {}
         """Intervals that became unreadable on a disk, for each pubend."""
+        self._judged: tuple[object, Judgement] | None = None
 
     def damage(self, pubend: str, low: Tick, high: Tick) -> None:
         """Record an interval that can no longer be read."""
@@ -208,3 +236,39 @@ class History:
     def delivered(self) -> int:
         """Messages that all subscribers received together."""
         return sum(len(subscriber) for subscriber in self.subscribers.values())
+
+    @property
+    def pending(self) -> int:
+        """Messages without an outcome."""
+        return self.count(Outcome.PENDING)
+
+    def complete(self) -> bool:
+        """Whether every message that is due was received."""
+        return not self.judge()["lost"]
+
+    def judge(self) -> Judgement:
+        """Apply the rules; the judgement of an unchanged history is made once."""
+        # Imported here because the judge reads histories.
+        from penstock.lab.oracle.guaranteed.judge import judge
+
+        seen = (self.delivered, [bytes(each.outcomes) for each in self.publishers.values()])
+        if self._judged is None or self._judged[0] != seen:
+            self._judged = seen, judge(self)
+        return self._judged[1]
+
+    def events(self, metric: str) -> dict[str, Events]:
+        """The events of a metric, by client."""
+        if metric == "delivered":
+            return {name: counted(each.received_at) for name, each in self.subscribers.items()}
+        if metric == "delay_s":
+            return {name: each.delays() for name, each in self.subscribers.items()}
+        return {name: each.events(metric) for name, each in self.publishers.items()}
+
+    def totals(self) -> Iterator[tuple[str, str, int]]:
+        """Client, metric and number, for the record of a run."""
+        for publisher in self.publishers.values():
+            yield publisher.name, "submitted", len(publisher)
+            for metric, outcome in OUTCOMES.items():
+                yield publisher.name, metric, publisher.count(outcome)
+        for subscriber in self.subscribers.values():
+            yield subscriber.name, "received", len(subscriber)

@@ -16,7 +16,7 @@ The rules, for each subscriber, in terms of what the applications saw:
    on the disk is excused.
 
 Pairs of a publisher and a subscriber without any violation, which are nearly all, are recognised
-with arrays (penstock.sim.screening); for the others the rules are applied message by message.
+with arrays (screening.py); for the others the rules are applied message by message.
 
 Selectors are evaluated by their definition (``selectors/rowwise``), not by the index that brokers
 use.  A loss that was announced to the subscriber excuses the messages of that interval: those whose
@@ -28,59 +28,45 @@ be received or not.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
-import msgspec
 import numpy as np
 
 from penstock.content.selectors.parser import parse
 from penstock.core.intervals import IntervalSet, Tick
-from penstock.sim.history import History, Outcome, PublisherHistory, SubscriberHistory
-from penstock.sim.message_source import fingerprint
-from penstock.sim.receptions import Received, Reception, Receptions, messages_by_tick
-from penstock.sim.screening import Selection, is_spotless, required
+from penstock.lab.oracle.guaranteed.history import (
+    GuaranteedHistory,
+    Outcome,
+    PublisherHistory,
+    SubscriberHistory,
+)
+from penstock.lab.oracle.guaranteed.receptions import (
+    Received,
+    Reception,
+    Receptions,
+    messages_by_tick,
+)
+from penstock.lab.oracle.guaranteed.screening import Selection, is_spotless, required
+from penstock.lab.oracle.judgement import Judgement, judgement_of
+from penstock.lab.workloads.message_source import fingerprint
 
-MAX_EXAMPLES = 10
-"""How many violations are described in words; all are counted."""
+RULES: Final = (
+    "lost",
+    "duplicated",
+    "out_of_order",
+    "unwanted",
+    "corrupted",
+    "misplaced",
+    "let_go",
+)
 
-
-class Judgement(msgspec.Struct):
-    """The number of violations of each rule, with the first few described in words."""
-
-    lost: int = 0
-    duplicated: int = 0
-    out_of_order: int = 0
-    unwanted: int = 0
-    corrupted: int = 0
-    misplaced: int = 0
-    announced_lost: int = 0
-    let_go: int = 0
-    machine_failures: int = 0
-    """How many machines raised; the world adds them, because no application sees them."""
-    examples: list[str] = []
-
-    @property
-    def violations(self) -> int:
-        """Violations of all rules; an announced loss violates only the sixth."""
-        return (
-            self.lost
-            + self.duplicated
-            + self.out_of_order
-            + self.unwanted
-            + self.corrupted
-            + self.misplaced
-            + self.let_go
-            + self.machine_failures
-        )
-
-    def tell(self, what: str) -> None:
-        """Keep an example, unless there are enough already."""
-        if len(self.examples) < MAX_EXAMPLES:
-            self.examples.append(what)
+ANNOUNCED_LOST: Final = "announced_lost"
+"""Loss notices, which excuse what they name; only the sixth rule forbids some of them."""
 
 
-def judge(history: History) -> Judgement:
+def judge(history: GuaranteedHistory) -> Judgement:
     """Apply the rules to a history."""
-    judgement = Judgement()
+    judgement = judgement_of(RULES, (ANNOUNCED_LOST,))
     by_hash = {each.source.producer_hash: each for each in history.publishers.values()}
     by_tick = messages_by_tick(history)
     for subscriber in history.subscribers.values():
@@ -89,9 +75,10 @@ def judge(history: History) -> Judgement:
         for publisher in history.publishers.values():
             _judge_pair(publisher, subscriber, received.of(publisher), judgement)
         for where in received.strangers:
-            judgement.unwanted += 1
-            judgement.tell(f"{subscriber.name} received an unpublished message at {where}")
-        judgement.announced_lost += len(subscriber.announced_losses)
+            judgement.count(
+                "unwanted", f"{subscriber.name} received an unpublished message at {where}"
+            )
+        judgement.note(ANNOUNCED_LOST, len(subscriber.announced_losses))
         if subscriber.durable:
             _judge_losses(subscriber, history.damaged, judgement)
     return judgement
@@ -106,9 +93,10 @@ def _judge_losses(
         if pubend in damaged and damaged[pubend].covers(low, high):
             continue
         if pubend in subscriber.in_force_on and high > subscriber.in_force_at:
-            judgement.let_go += 1
             lost = f"[{low}, {high}) of {pubend}"
-            judgement.tell(f"{subscriber.name}, which is durable, got a loss notice for {lost}")
+            judgement.count(
+                "let_go", f"{subscriber.name}, which is durable, got a loss notice for {lost}"
+            )
 
 
 def _check_ticks(subscriber: SubscriberHistory, judgement: Judgement) -> None:
@@ -116,9 +104,10 @@ def _check_ticks(subscriber: SubscriberHistory, judgement: Judgement) -> None:
     for place, tick in zip(subscriber.pubend_places, subscriber.ticks, strict=True):
         before = last.get(place, -1)
         if tick <= before:
-            judgement.out_of_order += 1
             pubend = subscriber.pubends[place]
-            judgement.tell(f"{subscriber.name} received tick {tick} of {pubend} after {before}")
+            judgement.count(
+                "out_of_order", f"{subscriber.name} received tick {tick} of {pubend} after {before}"
+            )
         last[place] = tick
 
 
@@ -136,12 +125,13 @@ def _judge_pair(
     for reception in receptions:
         number = reception.number
         if number in seen:
-            judgement.duplicated += 1
-            judgement.tell(f"{subscriber.name} received {_name(publisher, number)} twice")
+            judgement.count(
+                "duplicated", f"{subscriber.name} received {_name(publisher, number)} twice"
+            )
         elif number < highest:
-            judgement.out_of_order += 1
-            judgement.tell(
-                f"{subscriber.name} received {_name(publisher, number)} after message {highest}"
+            judgement.count(
+                "out_of_order",
+                f"{subscriber.name} received {_name(publisher, number)} after message {highest}",
             )
         seen.add(number)
         highest = max(highest, number)
@@ -149,10 +139,10 @@ def _judge_pair(
     for number in np.flatnonzero(required(publisher, subscriber, receptions)).tolist():
         if number in seen or not selection.holds(number):
             continue
-        judgement.lost += 1
-        judgement.tell(
+        judgement.count(
+            "lost",
             f"{subscriber.name} never received message {number} of {publisher.name}, "
-            f"acknowledged at tick {publisher.ticks[number] or 'unknown'}"
+            f"acknowledged at tick {publisher.ticks[number] or 'unknown'}",
         )
 
 
@@ -169,23 +159,24 @@ def _judge_content(
 ) -> None:
     number = reception.number
     if publisher.outcomes[number] == Outcome.REFUSED:
-        judgement.unwanted += 1
-        judgement.tell(f"{subscriber.name} received {_name(publisher, number)}, which was refused")
+        judgement.count(
+            "unwanted", f"{subscriber.name} received {_name(publisher, number)}, which was refused"
+        )
     elif not selection.holds(number):
-        judgement.unwanted += 1
-        judgement.tell(
-            f"{subscriber.name} received {_name(publisher, number)}, which it did not select"
+        judgement.count(
+            "unwanted",
+            f"{subscriber.name} received {_name(publisher, number)}, which it did not select",
         )
     if reception.fingerprint is not None and reception.fingerprint != fingerprint(
         *publisher.source.row(number)
     ):
-        judgement.corrupted += 1
-        judgement.tell(
-            f"{subscriber.name} received {_name(publisher, number)} with different content"
+        judgement.count(
+            "corrupted",
+            f"{subscriber.name} received {_name(publisher, number)} with different content",
         )
     if publisher.ticks[number] not in (0, reception.tick):
-        judgement.misplaced += 1
-        judgement.tell(
+        judgement.count(
+            "misplaced",
             f"{subscriber.name} received {_name(publisher, number)} at tick {reception.tick}; "
-            f"its receipt says {publisher.ticks[number]}"
+            f"its receipt says {publisher.ticks[number]}",
         )

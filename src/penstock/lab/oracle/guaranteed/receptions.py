@@ -15,7 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.core.intervals import Tick
-from penstock.sim.history import History, PublisherHistory, SubscriberHistory
+from penstock.lab.oracle.guaranteed.history import (
+    GuaranteedHistory,
+    PublisherHistory,
+    SubscriberHistory,
+)
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
@@ -73,7 +77,7 @@ class StreamPlaces:
         return found
 
 
-def messages_by_tick(history: History) -> dict[str, StreamPlaces]:
+def messages_by_tick(history: GuaranteedHistory) -> dict[str, StreamPlaces]:
     """The publishers of messages that are recognised by tick, by stream."""
     by_pubend: dict[str, list[PublisherHistory]] = {}
     for publisher in history.publishers.values():

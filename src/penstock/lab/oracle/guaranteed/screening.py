@@ -1,6 +1,6 @@
 """Checks with arrays, over all messages at once, that a publisher and a subscriber broke no rule.
 
-The rules are those of penstock.sim.judgement.  The screening only confirms that none is broken;
+The rules are those of judge.py.  The screening only confirms that none is broken;
 violations are found message by message.
 """
 
@@ -15,9 +15,9 @@ from penstock.content.rows.columns import Array, AttributeValue
 from penstock.content.selectors.rowwise import selects
 from penstock.content.selectors.selector import Selector
 from penstock.core.clock import NEVER
-from penstock.sim.history import Outcome, PublisherHistory, SubscriberHistory
-from penstock.sim.message_source import MessageSource
-from penstock.sim.receptions import Receptions
+from penstock.lab.oracle.guaranteed.history import Outcome, PublisherHistory, SubscriberHistory
+from penstock.lab.oracle.guaranteed.receptions import Receptions
+from penstock.lab.workloads.message_source import MessageSource
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 

@@ -14,9 +14,9 @@ from penstock.client.guaranteed.start import StartWish
 from penstock.client.session import SessionOptions
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import SECOND, in_seconds
-from penstock.lab.scenario.model import Subscribers
-from penstock.sim.history import Outcome, PublisherHistory, SubscriberHistory
-from penstock.sim.workload import Pace, PacedSlots
+from penstock.lab.oracle.guaranteed.history import Outcome, PublisherHistory, SubscriberHistory
+from penstock.lab.workloads.guaranteed.tables import Subscriber
+from penstock.lab.workloads.pace import Pace, PacedSlots
 
 OPTIONS = ClientOptions(
     deadline_s=math.inf, session=SessionOptions(connect_within_s=60.0, reconnect_for_s=None)
@@ -96,7 +96,7 @@ class NetPublisher:
             except TimeoutError:
                 return
         now = time.time_ns()
-        if self._pace.rate_msgs_per_s:
+        if self._pace.has_rate:
             # Slots that passed while the publisher was blocked are skipped.
             while self._slots.next_at < now - SECOND:
                 self._slots.advance()
@@ -138,7 +138,7 @@ class NetPublisher:
 class NetSubscriber:
     """A subscriber that reads at its pace."""
 
-    def __init__(self, history: SubscriberHistory, subscriber: Subscribers, url: str) -> None:
+    def __init__(self, history: SubscriberHistory, subscriber: Subscriber, url: str) -> None:
         """Nothing happens before ``run``."""
         self.history = history
         self._subscriber = subscriber

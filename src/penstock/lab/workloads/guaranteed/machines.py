@@ -8,9 +8,6 @@ record the history that their application saw.
 from __future__ import annotations
 
 from random import Random
-from typing import Literal, TypeAlias
-
-import msgspec
 
 from penstock.client.errors import DataLoss, PenstockError, PublishRefusedError
 from penstock.client.guaranteed.message import MessageBatch
@@ -21,63 +18,19 @@ from penstock.client.publishing.limits import PublishLimits
 from penstock.client.publishing.parcel import Parcel
 from penstock.client.publishing.producer import Producer
 from penstock.content.rows.frame import Frame
-from penstock.core.clock import NEVER, SECOND, Duration, Instant, earliest
+from penstock.core.clock import SECOND, Instant, earliest
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Priority, Received, Send
 from penstock.core.message import Message
+from penstock.lab.oracle.guaranteed.history import Outcome, PublisherHistory, SubscriberHistory
+from penstock.lab.workloads.pace import Pace, PacedSlots
 from penstock.services.guaranteed.messages import Publish
-from penstock.sim.history import Outcome, PublisherHistory, SubscriberHistory
-
-Pattern: TypeAlias = Literal["even", "poisson"]
 
 BROKER = "broker"
 """A client's name for its only link."""
 
 UNLIMITED_BYTES = 1 << 40
 """A modelled client sends everything to its link at once; the link's own queue is the bound."""
-
-
-class Pace(msgspec.Struct, frozen=True):
-    """When a publisher publishes.
-
-    A rate of 0 means as fast as ``max_in_flight`` (messages without a receipt; 0 means unlimited)
-    and the client's own window allow.
-    """
-
-    start_at: Instant
-    stop_at: Instant = NEVER
-    rate_msgs_per_s: float = 0.0
-    pattern: Pattern = "even"
-    batch_rows: int = 1
-    messages: int = 0
-    """Total number of messages; 0 means unlimited."""
-    max_in_flight: int = 0
-
-
-class PacedSlots:
-    """The instants at which the next batches are due.
-
-    1. Even slots have a random phase, so that several publishers are not synchronised.
-    2. A slot that comes while the publisher is blocked is skipped: a throttled publisher does not
-       catch up afterwards.
-    """
-
-    def __init__(self, pace: Pace, random: Random) -> None:
-        """``random`` is this publisher's own stream."""
-        self._pace = pace
-        self._random = random
-        self._gap: Duration = (
-            round(pace.batch_rows * SECOND / pace.rate_msgs_per_s) if pace.rate_msgs_per_s else 0
-        )
-        phase = random.randrange(self._gap) if self._gap else 0
-        self.next_at: Instant = pace.start_at + phase
-
-    def advance(self) -> None:
-        """Move to the next slot; the current one was used or skipped."""
-        if self._gap and self._pace.pattern == "poisson":
-            self.next_at += max(1, round(self._random.expovariate(1) * self._gap))
-        else:
-            self.next_at += self._gap
 
 
 class SimPublisher:
@@ -148,7 +101,7 @@ class SimPublisher:
         pace, slots = self._pace, self._slots
         while slots.next_at <= now and now < pace.stop_at and not self.finished:
             if self._blocked:
-                if not pace.rate_msgs_per_s:
+                if not pace.has_rate:
                     return
                 slots.advance()
                 continue
@@ -171,7 +124,7 @@ class SimPublisher:
     def next_deadline(self) -> Instant | None:
         """When the next batch is due, unless only a receipt can unblock the publisher."""
         slot: Instant | None = self._slots.next_at
-        waiting = self._blocked and not self._pace.rate_msgs_per_s
+        waiting = self._blocked and not self._pace.has_rate
         if self.finished or waiting or self._slots.next_at >= self._pace.stop_at:
             slot = None
         return earliest(slot, self.producer.next_deadline())

@@ -1,0 +1,1 @@
+"""What applications of the guaranteed service saw, and its judge."""

@@ -1,0 +1,48 @@
+"""Recognises scenario files of former forms, and converts them to the present one.
+
+There were six: scenarios of brokers with guaranteed publishers and subscribers, and one or two
+forms for each other service, which a file named with ``service = "NAME"``.  Comments are not kept,
+because a TOML reader does not see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from penstock.lab.scenario.convert.brokers import convert_brokers
+from penstock.lab.scenario.convert.parts import NotConvertible
+
+Converter = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+OF_SERVICES: Final[dict[str, Converter]] = {}
+"""The converter of each service that had a form of its own."""
+
+
+def is_old_form(raw: Mapping[str, Any]) -> str:
+    """Why the tables of a file are of a former form; empty if they are not."""
+    service = raw.get("service")
+    if isinstance(service, str):
+        return f"service = {service!r} belongs to [[clients]] now"
+    if isinstance(raw.get("brokers"), Mapping):
+        return "[brokers.NAME] is [[brokers]] with a name now"
+    for key in ("publishers", "subscribers"):
+        if key in raw:
+            return f"[[{key}]] are [[clients]] now"
+    faults = raw.get("faults")
+    if isinstance(faults, list) and any("add_pubend" in each for each in faults if each):
+        return "add_pubend is reconfigure now"
+    return ""
+
+
+def converted(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables in the present form; raises ``NotConvertible``."""
+    if not is_old_form(raw):
+        raise NotConvertible("this is no file of a former form; penstock scenario check checks it")
+    service = raw.get("service")
+    if service is None:
+        return convert_brokers(raw)
+    if service not in OF_SERVICES:
+        known = ", ".join(OF_SERVICES)
+        raise NotConvertible(f"service: {service!r} had no scenarios; there are {known}")
+    return OF_SERVICES[service](raw)
