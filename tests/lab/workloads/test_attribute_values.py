@@ -1,7 +1,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from penstock.sim.attribute_values import InvalidAttributeSpec, value_function
 
 

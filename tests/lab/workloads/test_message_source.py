@@ -1,10 +1,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from penstock.content.codec.stream import encode
-from penstock.content.rows.frame import Frame
-from penstock.services.guaranteed.messages import Knowledge
 from penstock.sim.message_source import (
     POOLED_BATCHES,
     USUAL_TICK,
@@ -14,6 +10,10 @@ from penstock.sim.message_source import (
     fingerprint,
     identity_of,
 )
+
+from penstock.content.codec.stream import encode
+from penstock.content.rows.frame import Frame
+from penstock.services.guaranteed.messages import Knowledge
 
 
 def source(**changes: object) -> MessageSource:

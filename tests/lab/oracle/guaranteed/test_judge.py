@@ -6,12 +6,12 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from penstock.content.rows.batch import Batch
-from penstock.content.rows.frame import Frame
 from penstock.sim.history import History, Outcome, PublisherHistory, SubscriberHistory
 from penstock.sim.judgement import Judgement, judge
 from penstock.sim.message_source import Identity, MessageSource, SourceSpec
+
+from penstock.content.rows.batch import Batch
+from penstock.content.rows.frame import Frame
 
 MESSAGES = 6
 

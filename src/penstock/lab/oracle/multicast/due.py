@@ -45,7 +45,7 @@ class Stay(NamedTuple):
 
 def stays_of(member: MemberHistory) -> Iterator[Stay]:
     """The memberships of a member, in order."""
-    ends = [*member.first_of_stay[1:], len(member)]
+    ends = [*member.first_of_stay, len(member)][1:]
     stays = zip(member.joined_at, member.left_at, member.first_of_stay, ends, strict=True)
     for place, (joined_at, left_at, first, end) in enumerate(stays):
         known_from = joined_at + SPREAD_NS if place else joined_at

@@ -101,9 +101,7 @@ def _numbers(member: MemberHistory, sender: SenderHistory) -> tuple[Instants, In
     return places, numbers[places]
 
 
-def _covered(
-    member: MemberHistory, by_hash: Mapping[int, Submissions]
-) -> list[tuple[Stay, int]]:
+def _covered(member: MemberHistory, by_hash: Mapping[int, Submissions]) -> list[tuple[Stay, int]]:
     """Each stay of a member, with the latest submission of a message received in it."""
     submitted = np.zeros(len(member), np.int64)
     for submissions in by_hash.values():

@@ -1,8 +1,8 @@
 """When the overlay of a scenario may be divided for so long that members count as departed.
 
 The members at a broker that cannot be reached for ``departure_ns`` have left their groups as far as
-the other brokers are concerned, although they themselves notice nothing (docs/reference/multicast.md).
-No application sees this, so the times are taken from the faults that the scenario plans: the judge
+the other brokers are concerned, although they notice nothing (docs/reference/multicast.md).  No
+application sees this, so the times are taken from the faults that the scenario plans: the judge
 demands nothing for messages that were under way then.
 """
 
