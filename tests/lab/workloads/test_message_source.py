@@ -1,7 +1,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from penstock.sim.message_source import (
+
+from penstock.content.codec.stream import encode
+from penstock.content.rows.frame import Frame
+from penstock.lab.workloads.message_source import (
     POOLED_BATCHES,
     USUAL_TICK,
     MessageSource,
@@ -10,9 +13,6 @@ from penstock.sim.message_source import (
     fingerprint,
     identity_of,
 )
-
-from penstock.content.codec.stream import encode
-from penstock.content.rows.frame import Frame
 from penstock.services.guaranteed.messages import Knowledge
 
 
