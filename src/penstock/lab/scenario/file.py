@@ -18,12 +18,13 @@ from penstock.core.configuration import (
     ConfigurationError,
     check_keys,
     field_types,
-    parse_toml,
     raised_as,
+    read_file,
     read_table,
     suggestion,
 )
 from penstock.lab.scenario.broker_tables import broker_tables, service_keys
+from penstock.lab.scenario.convert.convert import is_old_form
 from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.metrics import check_measurement
 from penstock.lab.scenario.model import (
@@ -45,12 +46,13 @@ SET_BY_NUMBERING = ("group_of",)
 
 def load_scenario(path: Path) -> Scenario:
     """Read and check a file; raises ``ScenarioError``."""
-    with raised_as(ScenarioError, path):
-        return parse_scenario(parse_toml(path.read_text(encoding="utf-8")))
+    return read_file(path, ScenarioError, parse_scenario)
 
 
 def parse_scenario(raw: Mapping[str, Any]) -> Scenario:
     """Check what a file says; raises ``ScenarioError``."""
+    if why := is_old_form(raw):
+        raise ScenarioError(f"{why}; convert the file with penstock scenario convert")
     with raised_as(ScenarioError):
         scenario = read_scenario(raw)
     check_scenario(scenario)

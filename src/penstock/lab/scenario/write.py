@@ -34,7 +34,8 @@ def _plain(value: Any) -> Any:
     match value:
         case Broker() | Reconfiguration():
             table = _table(value)
-            return {**table, **table.pop("keys", {})}
+            keys = table.pop("keys", {})
+            return {**table, **keys}
         case msgspec.Struct() if value.__struct_config__.array_like:
             return [_number(each) for each in msgspec.structs.astuple(value)]
         case msgspec.Struct():
@@ -52,8 +53,7 @@ def _table(value: msgspec.Struct) -> dict[str, Any]:
     return {
         field.encode_name: _number(_plain(getattr(value, field.name)))
         for field in msgspec.structs.fields(value)
-        if field.name not in SET_BY_NUMBERING
-        and getattr(value, field.name) != default_of(field)
+        if field.name not in SET_BY_NUMBERING and getattr(value, field.name) != default_of(field)
     }
 
 
