@@ -6,7 +6,7 @@ is computed and never typed in; a row that misses its bar stays in the table wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
 import msgspec
@@ -80,17 +80,17 @@ def row(
     reproduced", and the note must give the reason.
     """
     ours, improved = list(paper_law), list(improved_law)
-    paper_median = median(ours) if ours else None
-    improved_median = median(improved) if improved else None
+    paper_median = median_of(ours) if ours else None
+    improved_median = median_of(improved) if improved else None
     if paper_median is None:
-        judged = improved_median is not None and bar.holds(improved_median)
+        holds = improved_median is not None and _meets(bar, improved_median)
     else:
-        judged = bar.holds(paper_median)
-    beaten = stretch is not None and improved_median is not None and stretch.holds(improved_median)
-    if judged and beaten:
+        holds = _meets(bar, paper_median)
+    beaten = improved_median is not None and _meets(stretch, improved_median)
+    if holds and beaten:
         verdict = "beaten"
-    elif judged:
-        missed = improved_median is not None and not bar.holds(improved_median)
+    elif holds:
+        missed = improved_median is not None and not _meets(bar, improved_median)
         verdict = "reproduced by the paper's law only" if missed else "reproduced"
     else:
         verdict = "beaten by the improved law only" if beaten else "not reproduced"
@@ -108,6 +108,16 @@ def row(
         verdict,
         note,
     )
+
+
+def _meets(bar: Bar | None, value: float) -> bool:
+    """Whether there is a bar, a value, and the one holds for the other."""
+    return bar is not None and value == value and bar.holds(value)
+
+
+def median_of(values: Sequence[float]) -> float:
+    """The median; not a number if one of the values is none."""
+    return float("nan") if any(each != each for each in values) else median(values)
 
 
 VERDICT_STYLES = {
@@ -146,4 +156,4 @@ def render(rows: Iterable[PaperRow], title: str) -> Table:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
+    return "–" if value is None or value != value else f"{value:.4g}"

@@ -37,8 +37,11 @@ class DatagramNetwork:
         on_effect: Callable[[Address, Effect, Instant], None],
         *,
         checked: bool = False,
+        on_fact: Callable[[Address, Fact], None] = lambda address, fact: None,
     ) -> None:
-        """``checked`` makes every machine check its invariants after every fact."""
+        """``checked`` makes every machine check its invariants after every fact; ``on_fact``
+        hears every fact before its machine does.
+        """
         self.model = model
         self.scheduler = scheduler
         self.sent_datagrams = 0
@@ -48,6 +51,7 @@ class DatagramNetwork:
         self._on_effect = on_effect
         self._random = random_stream(seed, "datagrams")
         self._checked = checked
+        self._on_fact = on_fact
 
     def add(self, address: Address, machine: Machine) -> None:
         self._machines[address] = machine
@@ -63,6 +67,7 @@ class DatagramNetwork:
         machine = self._machines.get(address)
         if machine is None:
             return
+        self._on_fact(address, fact)
         self._carry_out(address, machine.handle(fact, now=self.scheduler.now))
         if self._checked:
             machine.check_invariants()

@@ -387,7 +387,7 @@ class SimWorld:
         node = self.brokers[name].node
         if node is None:
             return
-        self._note(name, fact)
+        self.note(name, fact)
         if self.checked and isinstance(fact, Received):
             self._check_limits(fact.message)
         try:
@@ -488,7 +488,7 @@ class SimWorld:
             self.scheduler.at(self.now, self._tell_broker, client.broker, closed)
 
     def _tell_client(self, client: SimClient, fact: Fact) -> None:
-        self._note(client.name, fact)
+        self.note(client.name, fact)
         now = self.scheduler.now
         for effect in client.machine.handle(fact, now=now):
             if isinstance(effect, Send):
@@ -509,7 +509,8 @@ class SimWorld:
             client.wake_at = None
             self._tell_client(client, DeadlineReached())
 
-    def _note(self, name: str, fact: Any) -> None:
+    def note(self, name: str, fact: Any) -> None:
+        """Add a fact to the digest, if there is one."""
         if self._digest is not None:
             what = type(fact).__name__
             if isinstance(fact, Received):

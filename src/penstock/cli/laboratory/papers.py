@@ -1,22 +1,33 @@
-"""``penstock papers``: runs every experiment of the papers and prints one table."""
+"""``penstock papers``: runs the experiments of the papers and prints one table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from penstock.cli.errors import MISUSED, UserError
-from penstock.papers.run import installed_services, run_service
+from penstock.cli.errors import MISUSED, UserError, told_in_one_line
+from penstock.cli.laboratory.drawing import need_matplotlib
+from penstock.core.configuration import suggestion
+from penstock.lab.scenario.error import ScenarioError
+from penstock.papers.installed import installed_services, paper_of
+from penstock.papers.paper import Paper, Selection
+from penstock.papers.runner import run_paper
 from penstock.papers.table import PaperRow, render
+
+Told = Callable[[int, int | None, str], None]
+"""Receives the number of runs done, of all, and the current one."""
 
 
 def papers(
     *,
     service: str = "",
+    run: str = "",
     world: Literal["sim", "net"] = "sim",
     seeds: int = 5,
     out: Path = Path("out/papers"),
@@ -28,11 +39,12 @@ def papers(
     ----------
     service
         Only this service: guaranteed, multicast, datagram, gossip or queues (default: all).
+    run
+        Only one experiment, by its name, or the rows of the table whose run begins with this.
     world
         sim for the simulator, net for processes on this machine.
     seeds
-        How often each simulated run is repeated (and each live run of the datagram service, at
-        most three times); the table shows medians.
+        How often each run is repeated (some of them less often); the table shows medians.
     out
         Directory for the figures.
     json
@@ -40,27 +52,74 @@ def papers(
     """
     services = installed_services()
     if service and service not in services:
-        known = ", ".join(services)
-        raise UserError(f"--service {service!r}: must be one of {known}", MISUSED)
+        raise UserError(
+            f"--service {service!r}: there is no such service; {suggestion(service, services)}",
+            MISUSED,
+        )
     if seeds < 1:
         raise UserError(f"--seeds {seeds}: must be at least 1", MISUSED)
+    need_matplotlib("papers")
+    chosen = [service] if service else services
+    parts = _parts(chosen, run) if run else dict.fromkeys(chosen)
     rows: list[PaperRow] = []
-    for name in [service] if service else services:
-        rows += _run(name, world, seeds, out)
+    for name, part in parts.items():
+        rows += _run(name, part, world, seeds, out)
     if json:
         print(msgspec.json.encode(rows).decode())
         return
     console = Console()
     width = None if console.is_terminal else 200
-    Console(width=width).print(render(rows, f"The papers ({world}, figures in {out})"))
+    Console(width=width).print(render(rows, f"The papers (figures in {out})"))
 
 
-def _run(service: str, world: str, seeds: int, out: Path) -> list[PaperRow]:
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(service)
+def _parts(services: list[str], run: str) -> dict[str, Selection | None]:
+    """The part of each paper that is called so; papers without one are left out."""
+    papers = {each: paper_of(each) for each in services}
+    found: dict[str, Selection | None] = {}
+    known: list[str] = []
+    for name, paper in papers.items():
+        if not isinstance(paper, Paper):
+            continue
+        known += paper.names()
+        part = paper.chosen(run)
+        if part.experiments:
+            found[name] = part
+    if not found:
+        names = list(dict.fromkeys(known))
+        nearest = suggestion(run, names)
+        listed = "" if nearest.startswith("known") else f" known are {', '.join(names)}"
+        raise UserError(f"--run {run!r}: there is no such run; {nearest}{listed}", MISUSED)
+    return found
 
-        def tell(what: str) -> None:
-            progress.update(task, description=f"{service}: {what}")
 
-        return run_service(service, world=world, seeds=seeds, out=out, progress=tell)
+def _run(service: str, part: Selection | None, world: str, seeds: int, out: Path) -> list[PaperRow]:
+    paper = paper_of(service)
+    with _bar(service) as (tell, say):
+        if not isinstance(paper, Paper):
+            return paper(
+                world=world, seeds=seeds, out=out, progress=lambda what: tell(0, None, what)
+            )
+        with told_in_one_line(ScenarioError):
+            return run_paper(
+                paper,
+                paper.of_world(world) if part is None else part,
+                seeds=seeds,
+                out=out,
+                progress=tell,
+                left_out=lambda why: say(f"{service}: {why}"),
+            )
+
+
+@contextmanager
+def _bar(service: str) -> Iterator[tuple[Told, Callable[[str], None]]]:
+    """A progress bar on standard error, and how to print a line beside it."""
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    text = TextColumn("{task.description}")
+    console = Console(stderr=True)
+    with Progress(text, *columns, console=console, transient=True) as progress:
+        task = progress.add_task(service, total=None)
+
+        def tell(done: int, total: int | None, current: str) -> None:
+            progress.update(task, completed=done, total=total, description=f"{service}: {current}")
+
+        yield tell, console.print

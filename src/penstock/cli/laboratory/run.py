@@ -16,12 +16,12 @@ from penstock.lab.run import run as run_scenario
 from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.expectations import Verdict, judge_expectations
 from penstock.lab.scenario.file import load_scenario
-from penstock.lab.scenario.model import Scenario
+from penstock.lab.scenario.shortened import shortened
 from penstock.lab.telemetry.run_records import run_name, run_records
 from penstock.lab.telemetry.telemetry import RecordSink, Telemetry, TelemetryFile
-from penstock.lab.worlds.net import NetRun
-from penstock.lab.worlds.sim import SimRun
-from penstock.lab.worlds.world import UnsupportedHere, World
+from penstock.lab.worlds.choice import world_of
+from penstock.lab.worlds.namespaces import NoNamespaces
+from penstock.lab.worlds.world import UnsupportedHere
 from penstock.net.process import BrokerFailed
 from penstock.spark.lake.lake import LakeError, create_lake
 from penstock.spark.lake.writer import RunLanding
@@ -31,8 +31,10 @@ def run(
     scenario: Path,
     /,
     *,
-    world: Literal["sim", "net"] = "sim",
+    world: Literal["sim", "net", "arrays"] = "sim",
     seed: int = 1,
+    shorten: float = 1.0,
+    namespaces: bool = False,
     out: Path | None = None,
     lake: Path | None = None,
     json: bool = False,
@@ -44,9 +46,14 @@ def run(
     scenario
         A scenario file (docs/reference/scenario.md).
     world
-        sim for virtual time, net for real processes on this machine.
+        sim for virtual time, net for real processes on this machine, arrays for a service that
+        can run as arrays over all its clients, at scales that machines do not reach.
     seed
         The seed of a simulated run; the same seed gives the same run.
+    shorten
+        Divide all times of the scenario by this factor, at the same rates.
+    namespaces
+        Give every process of the net world a network of its own, which the kernel limits (root).
     out
         Directory for the telemetry (Parquet).
     lake
@@ -56,8 +63,15 @@ def run(
     """
     with told_in_one_line(ScenarioError, status=MISUSED):
         plan = load_scenario(scenario)
+        if shorten != 1:
+            plan = shortened(plan, shorten)
     name = run_name(plan.name, world, seed)
-    with told_in_one_line(UnsupportedHere, BrokerFailed, LakeError, OSError), ExitStack() as stack:
+    with (
+        told_in_one_line(
+            ScenarioError, UnsupportedHere, NoNamespaces, BrokerFailed, LakeError, OSError
+        ),
+        ExitStack() as stack,
+    ):
         sinks: list[RecordSink] = []
         if out is not None:
             facts = {"scenario": plan.name, "world": world, "seed": str(seed)}
@@ -66,7 +80,10 @@ def run(
         if lake is not None:
             landing = stack.enter_context(RunLanding(create_lake(lake), name))
             sinks.append(landing)
-        result = _run(plan, world, seed, Telemetry(*sinks))
+        made = world_of(world, plan, seed, Telemetry(*sinks), namespaces=namespaces)
+        result = with_progress(
+            plan.name, plan.duration_s, lambda progress: run_scenario(made, progress)
+        )
         if landing is not None:
             landing.commit(run_records(result))
     verdicts = judge_expectations(result)
@@ -77,11 +94,6 @@ def run(
         if lake is not None:
             Console().print(f"written to the lake; see: penstock report {name} --lake {lake}")
     return 0 if all(verdict.held for verdict in verdicts) else EXPECTATION_FAILED
-
-
-def _run(plan: Scenario, world: str, seed: int, telemetry: Telemetry) -> RunResult:
-    made: World = SimRun(plan, seed, telemetry) if world == "sim" else NetRun(plan, seed, telemetry)
-    return with_progress(plan.name, plan.duration_s, lambda progress: run_scenario(made, progress))
 
 
 def _document(result: RunResult, verdicts: list[Verdict]) -> dict[str, Any]:

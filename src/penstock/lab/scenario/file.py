@@ -46,13 +46,16 @@ SET_BY_NUMBERING = ("group_of",)
 
 def load_scenario(path: Path) -> Scenario:
     """Read and check a file; raises ``ScenarioError``."""
-    return read_file(path, ScenarioError, parse_scenario)
+    return read_file(path, ScenarioError, lambda raw: parse_scenario(raw, str(path)))
 
 
-def parse_scenario(raw: Mapping[str, Any]) -> Scenario:
+def parse_scenario(raw: Mapping[str, Any], source: str = "FILE") -> Scenario:
     """Check what a file says; raises ``ScenarioError``."""
-    if why := is_old_form(raw):
-        raise ScenarioError(f"{why}; convert the file with penstock scenario convert")
+    if former := is_old_form(raw):
+        raise ScenarioError(
+            f"{former}; the file has a former form, convert it with: "
+            f"penstock scenario convert {source}"
+        )
     with raised_as(ScenarioError):
         scenario = read_scenario(raw)
     check_scenario(scenario)

@@ -31,6 +31,7 @@ class SimPeers:
             world.scheduler,
             self._carry_out,
             checked=world.checked,
+            on_fact=world.note,
         )
 
     def __contains__(self, name: str) -> bool:

@@ -1,14 +1,18 @@
-"""All papers' experiments, one service after the other."""
+"""The papers of this installation, by service."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
+from typing import TypeAlias
 
+from penstock.papers.paper import Paper
 from penstock.papers.table import PaperRow
 from penstock.services.description import load
 from penstock.services.registry import description, descriptions
+
+Run: TypeAlias = Callable[..., list[PaperRow]]
+"""A paper that is not data yet: ``run(world=, seeds=, out=, progress=)``."""
 
 
 def installed_services() -> list[str]:
@@ -20,10 +24,7 @@ def _is_installed(entry_point: str) -> bool:
     return bool(entry_point) and find_spec(entry_point.partition(":")[0]) is not None
 
 
-def run_service(
-    service: str, *, world: str, seeds: int, out: Path, progress: Callable[[str], None]
-) -> list[PaperRow]:
-    """Run one service's experiments; figures go to ``out``."""
-    run = load(description(service).papers)
-    rows: list[PaperRow] = run(world=world, seeds=seeds, out=out, progress=progress)
-    return rows
+def paper_of(service: str) -> Paper | Run:
+    """The paper of a service."""
+    paper: Paper | Run = load(description(service).papers)
+    return paper

@@ -1,0 +1,103 @@
+"""A paper as data: its experiments, the rows of its table and its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from penstock.core.configuration import suggestion
+from penstock.papers.experiment import Source, in_net
+from penstock.papers.figure import Figure
+from penstock.papers.results import Of
+from penstock.papers.row import Row
+
+
+class PaperError(ValueError):
+    """A paper refers to something that it does not have, or nothing matches a name."""
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """A part of a paper: rows and figures, and the experiments that are run for them."""
+
+    rows: tuple[Row, ...]
+    figures: tuple[Figure, ...]
+    experiments: frozenset[str]
+
+    def measures(self) -> Iterator[Of]:
+        """Everything that is measured; of figures, as far as it is run."""
+        for row in self.rows:
+            yield from row.needed()
+        for figure in self.figures:
+            yield from (each for each in figure.measures() if each.experiment in self.experiments)
+
+    def without(self, experiments: frozenset[str]) -> Selection:
+        """The rows and figures that need none of these."""
+        return Selection(
+            tuple(row for row in self.rows if not row.experiments() & experiments),
+            tuple(each for each in self.figures if not each.experiments() & experiments),
+            self.experiments - experiments,
+        )
+
+
+class Paper(msgspec.Struct, frozen=True):
+    """What ``penstock papers`` runs for a service."""
+
+    service: str
+    title: str
+    experiments: dict[str, Source]
+    rows: tuple[Row, ...]
+    figures: tuple[Figure, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check every reference to an experiment."""
+        for row in self.rows:
+            where = f"row {row.run!r}, {row.metric!r}"
+            _check(where, row.experiments(), self.experiments)
+            if not (row.paper_law or row.improved_law):
+                raise PaperError(f"{where}: set paper_law or improved_law")
+        for figure in self.figures:
+            _check(f"figure {figure.name!r}", figure.experiments(), self.experiments)
+
+    def names(self) -> tuple[str, ...]:
+        """What ``--run`` can choose: the labels of rows, and experiments."""
+        return tuple(dict.fromkeys((*(row.run for row in self.rows), *self.experiments)))
+
+    def of_world(self, world: str) -> Selection:
+        """All rows and figures that need processes, or all that do not."""
+        rows = tuple(
+            row for row in self.rows if self._in_net(row.experiments()) == (world == "net")
+        )
+        figures = tuple(
+            each for each in self.figures if self._in_net(each.experiments()) == (world == "net")
+        )
+        run = _experiments(rows) | _experiments(figures)
+        return Selection(rows, figures, run)
+
+    def chosen(self, run: str) -> Selection:
+        """One experiment by its key, or the rows whose label begins so; empty if there is none."""
+        if run in self.experiments:
+            return self.only(frozenset((run,)))
+        rows = tuple(row for row in self.rows if row.run.casefold().startswith(run.casefold()))
+        experiments = _experiments(rows)
+        figures = tuple(each for each in self.figures if each.experiments() & experiments)
+        return Selection(rows, figures, experiments)
+
+    def only(self, experiments: frozenset[str]) -> Selection:
+        """What these experiments are enough for; figures show their curves alone."""
+        rows = (row.of_experiments(experiments) for row in self.rows)
+        figures = tuple(each for each in self.figures if each.experiments() & experiments)
+        return Selection(tuple(row for row in rows if row is not None), figures, experiments)
+
+    def _in_net(self, experiments: Iterable[str]) -> bool:
+        return any(in_net(self.experiments[each]) for each in experiments)
+
+
+def _experiments(of: Sequence[Row | Figure]) -> frozenset[str]:
+    return frozenset[str]().union(*(each.experiments() for each in of))
+
+
+def _check(where: str, used: Iterable[str], known: Iterable[str]) -> None:
+    for each in used:
+        if each not in known:
+            raise PaperError(f"{where}: there is no experiment {each!r}; {suggestion(each, known)}")
