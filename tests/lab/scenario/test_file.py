@@ -204,7 +204,7 @@ def test_an_error_of_clients_names_the_key_and_the_remedy(raw: dict[str, Any], t
         (fault(crash="xx"), r"faults\[0\]\.crash: there is no broker 'xx'"),
         (
             fault(cut=["sb", "xx"]),
-            r"faults\[0\]\.cut: there is no link sb - xx; there are: pb - sb",
+            r"cut: there is no link sb - xx; there are: pb - sb",
         ),
         (
             fault(bandwidth={"link": ["sb", "xx"], "bytes_per_s": 1}),
