@@ -1,6 +1,6 @@
 """Draws the figures of the papers, as PNG and SVG.
 
-Every panel has axis labels and, if it shows more than one thing, a legend.  Curves over time show
+Every panel has axis labels and a legend.  Curves over time show
 the scenario's faults and changes as thin labelled lines.  Panels of one row with the same unit have
 the same height, so that laws side by side can be compared.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Picture
 
@@ -24,6 +25,9 @@ KINDS: Final = ("png", "svg")
 DOTS_AN_INCH: Final = 110
 WIDE_INCHES, COLUMN_INCHES, ROW_INCHES, TITLE_INCHES = 9.0, 4.7, 2.6, 0.5
 """The width of a single column and of each of several, and the heights."""
+
+HEADROOM: Final = 0.12
+"""The share of the height that is left above and below the values, for the legend."""
 
 MOST_LABELS: Final = 10
 """More marks than this are shown without their labels."""
@@ -38,23 +42,28 @@ STYLES: Final[dict[str, dict[str, Any]]] = {
 
 
 def draw(figure: Figure, results: Results, out: Path) -> list[Path]:
-    """Draw what was run of a figure."""
+    """Draw what was run of a figure; the same results always give the same files."""
     rows, columns = len(figure.panels), max(map(len, figure.panels))
     width = WIDE_INCHES if columns == 1 else COLUMN_INCHES * columns
     picture = Picture((width, ROW_INCHES * rows + TITLE_INCHES), layout="constrained")
     FigureCanvasAgg(picture)
     picture.suptitle(figure.title, fontsize=11)
     axes = picture.subplots(rows, columns, squeeze=False)
-    for panels, row in zip(figure.panels, axes, strict=True):
+    for number, (panels, row) in enumerate(zip(figure.panels, axes, strict=True)):
         for axis in row[len(panels) :]:
             axis.set_visible(False)
-        for panel, axis in zip(panels, row, strict=False):
+        below = figure.panels[number + 1] if number + 1 < rows else ()
+        for column, (panel, axis) in enumerate(zip(panels, row, strict=False)):
             _draw_panel(panel, axis, results)
+            if column >= len(below) or below[column].x_label != panel.x_label:
+                axis.set_xlabel(panel.x_label, fontsize=8)
         _same_heights(panels, row)
     out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{figure.name}.{kind}" for kind in KINDS]
-    for path in paths:
-        picture.savefig(path, dpi=DOTS_AN_INCH)
+    with rc_context({"svg.hashsalt": "penstock", "svg.fonttype": "none"}):
+        for path in paths:
+            metadata = {"Date": None} if path.suffix == ".svg" else None
+            picture.savefig(path, dpi=DOTS_AN_INCH, metadata=metadata)
     return paths
 
 
@@ -76,14 +85,14 @@ def _draw_panel(panel: AnyPanel, axis: Any, results: Results) -> None:
         title = panel.title(results) if callable(panel.title) else panel.title
         axis.set_title(title, loc="left", fontsize=9)
     axis.set_ylabel(panel.unit, fontsize=8)
-    axis.set_xlabel(panel.x_label, fontsize=8)
     axis.tick_params(labelsize=8)
     axis.grid(color="0.9", linewidth=0.7)
     axis.set_axisbelow(True)
     axis.spines[["top", "right"]].set_visible(False)
+    axis.margins(y=HEADROOM)
     axis.set_ylim(panel.low if axis.get_yscale() == "linear" else None, panel.high)
     handles, labels = axis.get_legend_handles_labels()
-    if len(labels) > 1 or (labels and not isinstance(panel, Panel)):
+    if labels:
         axis.legend(handles, labels, fontsize=7, loc="best", framealpha=0.85)
 
 
@@ -91,20 +100,23 @@ def _draw_curves(panel: Panel, axis: Any, results: Results) -> None:
     if panel.log:
         axis.set_yscale("log")
     colours = cycle(COLOURS)
+    over_time = panel.x_label == "seconds"
     shown = []
     for line in panel.lines:
         experiment = line.experiment or panel.experiment
-        curve = results.curve(experiment, line.source)
+        end_s = results.end_s(experiment) if over_time else float("inf")
+        points = results.curve(experiment, line.source)
+        curve = [(x, line.scale * y) for x, y in points if panel.from_s <= x < end_s]
         colour = line.colour or next(colours)
         if not curve:
             continue
         shown.append(experiment)
-        at, values = [each for each, _ in curve], [line.scale * value for _, value in curve]
+        at, values = zip(*curve, strict=True)
         if line.style == "bars":
             axis.bar(at, values, color=colour, label=line.label)
         else:
             axis.plot(at, values, color=colour, label=line.label, **STYLES[line.style])
-    if panel.x_label == "seconds" and shown:
+    if over_time and shown:
         end_s = max(results.end_s(each) for each in shown)
         axis.set_xlim(panel.from_s, end_s if panel.to_s is None else panel.to_s)
         if panel.marks:
@@ -115,7 +127,7 @@ def _draw_marks(axis: Any, marks: Sequence[Mark]) -> None:
     low, high = axis.get_xlim()
     shown = [each for each in marks if low <= each.at_s <= high]
     for mark in shown:
-        axis.axvline(mark.at_s, color="0.6", linewidth=0.8, linestyle="dotted", zorder=0)
+        axis.axvline(mark.at_s, color="0.6", linewidth=0.8, linestyle="dotted", zorder=1)
         if len(shown) <= MOST_LABELS:
             label = mark.label
             if len(label) > LABEL_CHARACTERS:
@@ -129,7 +141,7 @@ def _draw_marks(axis: Any, marks: Sequence[Mark]) -> None:
                 rotation=90,
                 verticalalignment="top",
                 fontsize=6,
-                color="0.4",
+                color="0.35",
                 zorder=1,
             )
 
