@@ -52,7 +52,7 @@ bench: install
 
 lock: install
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra spark --group dev --no-header --no-annotate --generate-hashes --output-file requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra lab --extra spark --group dev --no-header --no-annotate --generate-hashes --output-file requirements.lock
 
 # The simulator's hot modules as extension modules beside their sources, which they hide from then on:
 # repeat it after editing one, or make clean.

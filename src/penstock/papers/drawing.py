@@ -25,6 +25,9 @@ DOTS_AN_INCH: Final = 110
 WIDE_INCHES, COLUMN_INCHES, ROW_INCHES, TITLE_INCHES = 9.0, 4.7, 2.6, 0.5
 """The width of a single column and of each of several, and the heights."""
 
+HEADROOM: Final = 0.12
+"""The share of the height that is left above and below the values, for the legend."""
+
 MOST_LABELS: Final = 10
 """More marks than this are shown without their labels."""
 LABEL_CHARACTERS: Final = 34
@@ -45,11 +48,14 @@ def draw(figure: Figure, results: Results, out: Path) -> list[Path]:
     FigureCanvasAgg(picture)
     picture.suptitle(figure.title, fontsize=11)
     axes = picture.subplots(rows, columns, squeeze=False)
-    for panels, row in zip(figure.panels, axes, strict=True):
+    for number, (panels, row) in enumerate(zip(figure.panels, axes, strict=True)):
         for axis in row[len(panels) :]:
             axis.set_visible(False)
-        for panel, axis in zip(panels, row, strict=False):
+        below = figure.panels[number + 1] if number + 1 < rows else ()
+        for column, (panel, axis) in enumerate(zip(panels, row, strict=False)):
             _draw_panel(panel, axis, results)
+            if column >= len(below) or below[column].x_label != panel.x_label:
+                axis.set_xlabel(panel.x_label, fontsize=8)
         _same_heights(panels, row)
     out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{figure.name}.{kind}" for kind in KINDS]
@@ -76,11 +82,11 @@ def _draw_panel(panel: AnyPanel, axis: Any, results: Results) -> None:
         title = panel.title(results) if callable(panel.title) else panel.title
         axis.set_title(title, loc="left", fontsize=9)
     axis.set_ylabel(panel.unit, fontsize=8)
-    axis.set_xlabel(panel.x_label, fontsize=8)
     axis.tick_params(labelsize=8)
     axis.grid(color="0.9", linewidth=0.7)
     axis.set_axisbelow(True)
     axis.spines[["top", "right"]].set_visible(False)
+    axis.margins(y=HEADROOM)
     axis.set_ylim(panel.low if axis.get_yscale() == "linear" else None, panel.high)
     handles, labels = axis.get_legend_handles_labels()
     if len(labels) > 1 or (labels and not isinstance(panel, Panel)):
@@ -91,20 +97,23 @@ def _draw_curves(panel: Panel, axis: Any, results: Results) -> None:
     if panel.log:
         axis.set_yscale("log")
     colours = cycle(COLOURS)
+    over_time = panel.x_label == "seconds"
     shown = []
     for line in panel.lines:
         experiment = line.experiment or panel.experiment
-        curve = results.curve(experiment, line.source)
+        end_s = results.end_s(experiment) if over_time else float("inf")
+        points = results.curve(experiment, line.source)
+        curve = [(x, line.scale * y) for x, y in points if panel.from_s <= x < end_s]
         colour = line.colour or next(colours)
         if not curve:
             continue
         shown.append(experiment)
-        at, values = [each for each, _ in curve], [line.scale * value for _, value in curve]
+        at, values = zip(*curve, strict=True)
         if line.style == "bars":
             axis.bar(at, values, color=colour, label=line.label)
         else:
             axis.plot(at, values, color=colour, label=line.label, **STYLES[line.style])
-    if panel.x_label == "seconds" and shown:
+    if over_time and shown:
         end_s = max(results.end_s(each) for each in shown)
         axis.set_xlim(panel.from_s, end_s if panel.to_s is None else panel.to_s)
         if panel.marks:
@@ -129,8 +138,8 @@ def _draw_marks(axis: Any, marks: Sequence[Mark]) -> None:
                 rotation=90,
                 verticalalignment="top",
                 fontsize=6,
-                color="0.4",
-                zorder=1,
+                color="0.35",
+                bbox={"facecolor": "white", "alpha": 0.6, "linewidth": 0, "pad": 0.5},
             )
 
 

@@ -76,8 +76,6 @@ def scenario_of(experiment: Experiment) -> Scenario:
     """The scenario with the experiment's values; raises ``ScenarioError``."""
     raw = tomllib.loads(scenario_path(experiment.scenario).read_text(encoding="utf-8"))
     scenario = parse_scenario(overridden(raw, experiment.overrides))
-    if experiment.shorten == 1:
-        return scenario
     return shortened(scenario, experiment.shorten)
 
 

@@ -168,14 +168,15 @@ class Figure(msgspec.Struct, frozen=True):
 
 def both_laws(
     experiment: str,
-    what: Measurement,
+    what: Measurement | Callable[[RunResult], Curve],
     how: How = "rate",
     *,
     step_s: float = 1.0,
     scale: float = 1.0,
+    style: Literal["line", "dashed", "dots", "crosses"] = "line",
 ) -> tuple[Line, ...]:
     """One line for each law, of the experiments called ``NAME paper`` and ``NAME improved``."""
     return tuple(
-        Line(label, what, how, step_s, scale, colour, f"{experiment} {law}")
+        Line(label, what, how, step_s, scale, colour, f"{experiment} {law}", style)
         for law, (label, colour) in LAWS.items()
     )

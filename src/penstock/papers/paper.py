@@ -65,12 +65,9 @@ class Paper(msgspec.Struct, frozen=True):
 
     def of_world(self, world: str) -> Selection:
         """All rows and figures that need processes, or all that do not."""
-        rows = tuple(
-            row for row in self.rows if self._in_net(row.experiments()) == (world == "net")
-        )
-        figures = tuple(
-            each for each in self.figures if self._in_net(each.experiments()) == (world == "net")
-        )
+        net = world == "net"
+        rows = tuple(each for each in self.rows if self._in_net(each.experiments()) == net)
+        figures = tuple(each for each in self.figures if self._in_net(each.experiments()) == net)
         run = _experiments(rows) | _experiments(figures)
         return Selection(rows, figures, run)
 

@@ -35,8 +35,10 @@ class Row(_Quantity, frozen=True, kw_only=True):
 
     measure: Measure
     paper_law: Sources = ""
-    """The experiment with the paper's law; of several, ``combine`` makes one value for each seed."""
+    """The experiment with the paper's law, or several of which ``combine`` makes the values."""
     improved_law: Sources = ""
+    laws: str = ""
+    """Short for both, where the experiments are called ``NAME paper`` and ``NAME improved``."""
     stretch: JudgedBy | None = None
     note: Words = ""
     against: Sources = ""
@@ -49,6 +51,13 @@ class Row(_Quantity, frozen=True, kw_only=True):
     """Whether the mean over the seeds is judged instead of the median."""
     needs: tuple[Of, ...] = ()
     """What ``bar``, ``stretch`` and ``note`` read of the results, beside the row's own values."""
+
+    def __post_init__(self) -> None:
+        """Resolve ``laws``."""
+        if self.laws:
+            for law in ("paper", "improved"):
+                msgspec.structs.force_setattr(self, f"{law}_law", f"{self.laws} {law}")
+            msgspec.structs.force_setattr(self, "laws", "")
 
     def needed(self) -> tuple[Of, ...]:
         """Everything that must be measured for the row."""
@@ -79,9 +88,7 @@ class Row(_Quantity, frozen=True, kw_only=True):
         )
         assert bar is not None
         note = self.note(results) if callable(self.note) else self.note
-        missing = "; ".join(
-            f"nothing measured in {each}" for each in results.missing(self.needed())
-        )
+        missing = [f"nothing measured in {each}" for each in results.missing(self.needed())]
         return row(
             service,
             self.run,
@@ -92,7 +99,7 @@ class Row(_Quantity, frozen=True, kw_only=True):
             stretch=stretch,
             paper_law=self.values(results, self.paper_law),
             improved_law=self.values(results, self.improved_law),
-            note="; ".join(each for each in (note, missing) if each),
+            note="; ".join(each for each in (note, *missing) if each),
         )
 
     def values(self, results: Results, law: Sources) -> list[float]:

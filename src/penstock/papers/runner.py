@@ -16,7 +16,9 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from penstock.lab.telemetry.curves import Curve
+from penstock.lab.telemetry.curves import Curve, curve
+from penstock.lab.telemetry.measure import NothingMeasured, measure
+from penstock.lab.worlds.namespaces import NoNamespaces, check_possible
 from penstock.papers.experiment import (
     Computation,
     Experiment,
@@ -121,8 +123,8 @@ def jobs_of(paper: Paper, selection: Selection, seeds: int) -> list[Job]:
         measures[of.experiment][of.measure] = None
     curves: dict[str, dict[CurveOf, None]] = {each: {} for each in paper.experiments}
     for figure in selection.figures:
-        for key, curve in figure.curves():
-            curves[key][curve] = None
+        for key, source in figure.curves():
+            curves[key][source] = None
     jobs = [
         Job(key, source, seed, tuple(measures[key]), tuple(curves[key]) if seed == 1 else ())
         for key, source in paper.experiments.items()
@@ -158,9 +160,6 @@ def run_job(job: Job) -> Measured:
 
 
 def _measured(job: Job, experiment: Experiment) -> Measured:
-    from penstock.lab.telemetry.curves import curve
-    from penstock.lab.telemetry.measure import NothingMeasured, measure
-
     result = run_experiment(experiment, job.seed)
     numbers, missing = [], []
     for each in job.measures:
@@ -186,8 +185,8 @@ def _keep(results: Results, job: Job, gave: Measured) -> None:
     missing: Iterable[str] = gave.missing or [""] * len(gave.numbers)
     for each, number, why in zip(job.measures, gave.numbers, missing, strict=True):
         results.add(Of(job.experiment, each), number, why)
-    for source, curve in zip(job.curves, gave.curves, strict=True):
-        results.add_curve(job.experiment, source, curve)
+    for source, points in zip(job.curves, gave.curves, strict=True):
+        results.add_curve(job.experiment, source, points)
     results.ran(job.experiment, job.seed, gave.marks, gave.end_s)
 
 
@@ -195,8 +194,6 @@ def _impossible(paper: Paper, selection: Selection) -> str:
     """Why some experiments cannot run on this machine, or ""."""
     if not any(_needs_root(paper, each) for each in selection.experiments):
         return ""
-    from penstock.lab.worlds.namespaces import NoNamespaces, check_possible
-
     try:
         check_possible()
     except NoNamespaces as why:

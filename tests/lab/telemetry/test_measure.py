@@ -1,6 +1,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from penstock.sim.history import History, PublisherHistory, SubscriberHistory
+from penstock.sim.judgement import judge
+from penstock.sim.message_source import MessageSource, SourceSpec
 
 from penstock.core.clock import SECOND
 from penstock.core.trace import TraceRecord
@@ -9,9 +12,6 @@ from penstock.lab.scenario.expectations import judge_expectations
 from penstock.lab.scenario.model import Broker, Expectation, Measurement, Scenario
 from penstock.lab.telemetry.measure import NothingMeasured, aggregated, measure
 from penstock.lab.telemetry.telemetry import Telemetry
-from penstock.sim.history import History, PublisherHistory, SubscriberHistory
-from penstock.sim.judgement import judge
-from penstock.sim.message_source import MessageSource, SourceSpec
 
 START = 1000 * SECOND
 

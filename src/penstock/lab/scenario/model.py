@@ -133,8 +133,11 @@ class Client(Table, frozen=True, kw_only=True):
     needs_broker: ClassVar[bool] = True
     ends_itself: ClassVar[bool] = False
     """Whether it is told when to stop, and then finishes what it has begun."""
-    can_close: ClassVar[bool] = False
-    """Whether its application can close and open again (faults ``close`` and ``reopen``)."""
+
+    @property
+    def can_close(self) -> bool:
+        """Whether its application can close and open again (faults ``close`` and ``reopen``)."""
+        return False
 
     @property
     def subjects(self) -> frozenset[str]:

@@ -18,10 +18,12 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from penstock.core.clock import SECOND
 from penstock.lab.oracle.history import Events
 from penstock.lab.result import RunResult
-from penstock.lab.scenario.metrics import history_metric
+from penstock.lab.scenario.metrics import SHORT_NAMES, history_metric
 from penstock.lab.scenario.model import Measurement
+from penstock.lab.telemetry.measure import client_events
 
 Curve: TypeAlias = Sequence[tuple[float, float]]
 """Values at seconds of the scenario, in the order of time."""
@@ -48,7 +50,7 @@ def curve(result: RunResult, what: Measurement, how: How, step_s: float = 1.0) -
             return _summed([_stepped(each, lambda values: values[-1], step_s) for each in series])
         return _reduced(series, how, step_s)
     service, metric, _ = found
-    series = _seen(result, what, result.histories[service].events(metric))
+    series = _seen(result, what, client_events(result, service, metric, what.subject))
     if how in ("rate", "sum"):
         return _counted(series, what, result, step_s, per_second=how == "rate")
     return _reduced(series, how, step_s)
@@ -67,25 +69,19 @@ Series: TypeAlias = tuple[Floats, Floats]
 
 
 def _recorded(result: RunResult, what: Measurement) -> list[Series]:
+    metric, _ = SHORT_NAMES.get(what.metric, (what.metric, None))
+    series = result.telemetry.series(metric, subject=what.subject, node=what.node)
     found = []
-    for points in result.telemetry.series(
-        what.metric, subject=what.subject, node=what.node
-    ).values():
+    for points in series.values():
         at_s = np.array([result.second(at) for at, _ in points])
         found.append(_windowed(at_s, np.array([value for _, value in points]), what))
     return found
 
 
 def _seen(result: RunResult, what: Measurement, events: Mapping[str, Events]) -> list[Series]:
-    chosen = {
-        client.name
-        for client in result.scenario.clients
-        if not what.subject or what.subject in client.subjects
-    }
     return [
-        _windowed((each.at - result.started_at) / 1e9, each.values, what)
-        for client, each in events.items()
-        if client in chosen
+        _windowed((each.at - result.started_at) / SECOND, each.values, what)
+        for each in events.values()
     ]
 
 

@@ -19,7 +19,7 @@ DESCRIPTION: Final = ServiceDescription(
     client="penstock.client.guaranteed.guaranteed:Guaranteed",
     telemetry_publisher="penstock.services.guaranteed.telemetry_stream:TelemetryStream",
     scenario="penstock.lab.workloads.guaranteed.service:GuaranteedLab",
-    papers="penstock.papers.gryphon.paper:run",
+    papers="penstock.papers.gryphon.paper:PAPER",
     commands={
         "pub": (
             "penstock.cli.messaging.pub:pub",

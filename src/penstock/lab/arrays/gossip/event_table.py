@@ -17,8 +17,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.clock import Instant
+
 Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Ages = NDArray[np.uint8]
 
 AGE_LEVELS: Final = 64
@@ -30,6 +31,15 @@ class SentGossip(msgspec.Struct, frozen=True):
 
     columns: Integers
     ages: Ages
+
+
+class SpreadEvents(msgspec.Struct, frozen=True):
+    """How far some events came."""
+
+    publishers: Integers
+    published_at: Integers
+    receivers: Integers
+    """How many peers have seen each, its publisher included."""
 
 
 class EventTable:
@@ -45,9 +55,11 @@ class EventTable:
         """The number of events that each peer holds."""
         self.round_of: Integers = np.full(columns, -1, np.int64)
         """The round in which a column's event was published; -1 for a free column."""
+        self._publisher_of: Integers = np.zeros(columns, np.int64)
+        self._published_at: Integers = np.zeros(columns, np.int64)
         self._next_column = 0
 
-    def publish(self, publishers: Integers, round_number: int) -> None:
+    def publish(self, publishers: Integers, round_number: int, *, now: Instant = 0) -> None:
         """Each of these peers publishes one event."""
         free = np.flatnonzero(self.round_of < 0)
         if len(free) < len(publishers):
@@ -63,6 +75,8 @@ class EventTable:
         self.seen[publishers, columns] = True
         self.held[publishers] += 1
         self.round_of[columns] = round_number
+        self._publisher_of[columns] = publishers
+        self._published_at[columns] = now
 
     def grow_older(self, rows: Integers, age_limit: int) -> SentGossip:
         """Advance these peers by a round; returns their gossip."""
@@ -122,14 +136,22 @@ class EventTable:
         """The columns of the events of a round."""
         return np.flatnonzero(self.round_of == round_number)
 
-    def retire(self, up_to_round: int) -> tuple[Integers, Floats]:
-        """Free the columns of old events that no peer holds; returns rounds and received shares."""
+    def retire(self, up_to_round: int) -> SpreadEvents:
+        """Free the columns of old events that no peer holds; returns how far they came."""
         old = np.flatnonzero((self.round_of >= 0) & (self.round_of <= up_to_round))
         done = old[~self.ages[:, old].any(axis=0)]
-        rounds, shares = self.round_of[done], self.seen[:, done].mean(axis=0)
+        spread = self._spread(done)
         self.seen[:, done] = False
         self.round_of[done] = -1
-        return rounds, shares
+        return spread
+
+    def unfinished(self) -> SpreadEvents:
+        """How far the events came whose columns are not free."""
+        return self._spread(np.flatnonzero(self.round_of >= 0))
+
+    def _spread(self, columns: Integers) -> SpreadEvents:
+        receivers = np.count_nonzero(self.seen[:, columns], axis=0)
+        return SpreadEvents(self._publisher_of[columns], self._published_at[columns], receivers)
 
 
 def _entries(ages: Ages) -> tuple[Integers, Integers]:
