@@ -18,7 +18,12 @@ from penstock.content.rows.batch import Batch
 from penstock.content.rows.columns import AttributeValue
 from penstock.content.selectors.parser import parse
 from penstock.content.selectors.vectorised import select
-from penstock.lab.oracle.datagram.participants import Numbers, PublisherHistory, SubscriberHistory
+from penstock.lab.oracle.datagram.participants import (
+    Numbers,
+    Outcome,
+    PublisherHistory,
+    SubscriberHistory,
+)
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -70,12 +75,13 @@ class Selections:
 
     def _find(self, publisher: PublisherHistory, subscriber: SubscriberHistory) -> Numbers:
         sent_at = np.array(publisher.sent_at, np.int64)
-        in_force: Mask = np.zeros(len(sent_at), np.bool_)
+        wanted: Mask = np.zeros(len(sent_at), np.bool_)
         for start, end in subscriber.periods():
-            in_force |= (start <= sent_at) & (sent_at < end)
-        if in_force.any():
-            in_force &= self.rows[publisher.name].selected(subscriber.selector)
-        return np.flatnonzero(in_force)
+            wanted |= (start <= sent_at) & (sent_at < end)
+        wanted &= np.array(publisher.outcomes) == Outcome.SENT
+        if wanted.any():
+            wanted &= self.rows[publisher.name].selected(subscriber.selector)
+        return np.flatnonzero(wanted)
 
     def lost(self, publisher: PublisherHistory, subscriber: SubscriberHistory) -> Numbers:
         """The wanted messages that did not arrive."""
