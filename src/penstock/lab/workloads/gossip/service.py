@@ -73,11 +73,11 @@ class GossipLab(LabService):
         """Check the curves and parameters of all peers; raises ``ScenarioError``."""
         parameters_of(GossipParameters, scenario, SERVICE, {})
         for peer in peers_of(scenario):
-            where = f"client {peer.name}"
-            _check_curve(peer.rate_msgs_per_s, f"{where}: rate_msgs_per_s")
+            where = f"clients {peer.name!r}"
+            _check_curve(peer.rate_msgs_per_s, f"{where}.rate_msgs_per_s")
             if peer.buffer_events is not None:
-                _check_curve(peer.buffer_events, f"{where}: buffer_events")
-                _check_buffers(peer.buffer_events, f"{where}: buffer_events")
+                _check_curve(peer.buffer_events, f"{where}.buffer_events")
+                _check_buffers(peer.buffer_events, f"{where}.buffer_events")
             if peer.parameters:
                 peer_parameters(peer, scenario)
 
