@@ -17,7 +17,7 @@ SHIPPED = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_expectations_hold(path: Path, world: type[SimRun] | type[NetRun]) -> None:
     scenario = load_scenario(path)
-    result = run(scenario, world(scenario, 1))
+    result = run(world(scenario, 1))
     failed = [verdict for verdict in judge_expectations(result) if not verdict.held]
     assert scenario.expect
     assert not failed

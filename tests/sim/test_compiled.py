@@ -82,8 +82,7 @@ def traffic(seed):
 
 
 def brokers(seed):
-    scenario = random_scenario(seed)
-    return run(scenario, SimRun(scenario, seed, digested=True)).digest
+    return run(SimRun(random_scenario(seed), seed, digested=True)).digest
 
 
 histories = [traffic(seed) for seed in range(20)]

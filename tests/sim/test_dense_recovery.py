@@ -9,13 +9,16 @@ OVERFLOWING = {
     "duration_s": 3,
     "drain_s": 20,
     "parameters": {"guaranteed": {"receive_window_bytes": 2_000_000, "answer_bytes": 100_000}},
-    "brokers": {"pb": {"pubends": 1}, "ib": {}, "sb": {}},
+    "brokers": [{"name": "pb", "pubends": 1}, {"name": "ib"}, {"name": "sb"}],
     "links": [
         {"between": ["pb", "ib"]},
         {"between": ["ib", "sb"], "bandwidth_bytes_per_s": 5_000_000, "queue_bytes": 250_000},
     ],
-    "publishers": [
+    "clients": [
+        {"service": "guaranteed", "role": "subscriber", "name": "s", "broker": "sb"},
         {
+            "service": "guaranteed",
+            "role": "publisher",
             "name": "p",
             "broker": "pb",
             "rate_msgs_per_s": 80_000,
@@ -23,16 +26,14 @@ OVERFLOWING = {
             "identity": "tick",
             "max_in_flight": 5_000,
             "attributes": {"topic": "dense"},
-        }
+        },
     ],
-    "subscribers": [{"name": "s", "broker": "sb"}],
 }
 
 
 def test_recovery_from_an_overflowing_link_starts_immediately() -> None:
-    scenario = parse_scenario(OVERFLOWING)
-    world = SimRun(scenario, 1, checked=True)
-    result = run(scenario, world)
+    world = SimRun(parse_scenario(OVERFLOWING), 1, checked=True)
+    result = run(world)
     assert world.world.links["ib", "sb"].dropped_messages > 50
     assert result.judgement.violations == 0
     # 80,000 messages per second for one second are about 9 MB, two seconds of the link; a recovery

@@ -10,8 +10,7 @@ from penstock.lab.run import run
 from penstock.lab.worlds.sim import SimRun
 
 for seed in (3, 14, 159):
-    scenario = random_scenario(seed)
-    print(run(scenario, SimRun(scenario, seed, digested=True)).digest)
+    print(run(SimRun(random_scenario(seed), seed, digested=True)).digest)
 """
 
 
@@ -36,5 +35,5 @@ def test_another_seed_gives_another_history(seed: int) -> None:
     from penstock.lab.worlds.sim import SimRun
 
     scenario = random_scenario(seed)
-    runs = [run(scenario, SimRun(scenario, other, digested=True)) for other in (seed, seed + 1)]
+    runs = [run(SimRun(scenario, other, digested=True)) for other in (seed, seed + 1)]
     assert runs[0].digest != runs[1].digest

@@ -7,10 +7,10 @@ every fact, and the independent judge checks what the applications saw.
 
 import pytest
 
+from penstock.lab.oracle.guaranteed.history import GuaranteedHistory, Outcome
 from penstock.lab.run import run
 from penstock.lab.scenario.random_scenario import random_scenario
 from penstock.lab.worlds.sim import SimRun
-from penstock.sim.history import Outcome
 
 HISTORIES = 300
 GROUP = 25
@@ -19,21 +19,20 @@ GROUP = 25
 @pytest.mark.parametrize("first_seed", range(0, HISTORIES, GROUP))
 def test_nothing_is_lost_duplicated_or_out_of_order(first_seed: int) -> None:
     for seed in range(first_seed, first_seed + GROUP):
-        scenario = random_scenario(seed)
-        result = run(scenario, SimRun(scenario, seed, checked=True))
+        result = run(SimRun(random_scenario(seed), seed, checked=True))
         assert not result.judgement.violations, f"seed {seed}: {result.judgement.examples}"
-        assert not result.history.count(Outcome.PENDING), f"seed {seed}: publications hang"
+        assert not result.histories["guaranteed"].pending, f"seed {seed}: publications hang"
 
 
 def test_histories_contain_traffic_and_every_fault() -> None:
     """A fault plan under which no messages flow would prove nothing."""
     acknowledged = delivered = refused = uncertain = announced = 0
     for seed in range(30):
-        scenario = random_scenario(seed)
-        result = run(scenario, SimRun(scenario, seed))
-        history = result.history
+        result = run(SimRun(random_scenario(seed), seed))
+        history = result.histories["guaranteed"]
+        assert isinstance(history, GuaranteedHistory)
         uncertain += history.count(Outcome.UNCERTAIN)
-        announced += result.judgement.announced_lost
+        announced += result.judgement["announced_lost"]
         acknowledged += history.count(Outcome.ACKNOWLEDGED)
         refused += history.count(Outcome.REFUSED)
         delivered += history.delivered

@@ -6,22 +6,37 @@ from typing import Any
 
 import pytest
 
-from penstock.core.clock import SECOND
 from penstock.core.machine import Fact, Received
 from penstock.core.machine_failure import MachineFailed
+from penstock.lab.oracle.guaranteed.history import GuaranteedHistory, Outcome
+from penstock.lab.result import RunResult
 from penstock.lab.run import run
 from penstock.lab.scenario.file import parse_scenario
 from penstock.lab.worlds.sim import SimRun
 from penstock.overlay.node import BrokerNode
 from penstock.services.guaranteed.messages import Publish
-from penstock.sim.history import Outcome
 
 SCENARIO = {
     "name": "one",
     "duration_s": 4,
-    "brokers": {"pb": {"pubends": 1}},
-    "publishers": [{"name": "p", "broker": "pb", "rate_msgs_per_s": 50}],
-    "subscribers": [{"name": "s", "broker": "pb", "start": "earliest", "durable": True}],
+    "brokers": [{"name": "pb", "pubends": 1}],
+    "clients": [
+        {
+            "service": "guaranteed",
+            "role": "subscriber",
+            "name": "s",
+            "broker": "pb",
+            "start": "earliest",
+            "durable": True,
+        },
+        {
+            "service": "guaranteed",
+            "role": "publisher",
+            "name": "p",
+            "broker": "pb",
+            "rate_msgs_per_s": 50,
+        },
+    ],
 }
 
 
@@ -45,20 +60,21 @@ def raising(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return numbers
 
 
-def simulate(*, checked: bool) -> Any:
-    scenario = parse_scenario(SCENARIO)
-    world = SimRun(scenario, 7, checked=checked)
-    return run(scenario, world), world
+def simulate(*, checked: bool) -> RunResult:
+    return run(SimRun(parse_scenario(SCENARIO), 7, checked=checked))
 
 
 def test_the_broker_crashes_and_nothing_acknowledged_is_lost(raising: list[int]) -> None:
-    result, world = simulate(checked=False)
+    result = simulate(checked=False)
 
-    assert len(world.world.failures) == 1
-    assert "'pb' failed while it handled Received(Publish)" in world.world.failures[0]
-    assert result.judgement.violations == result.judgement.machine_failures == 1
-    assert result.history.count(Outcome.ACKNOWLEDGED) > 100
-    assert world.world.now > SECOND
+    (failure,) = result.failures
+    assert "'pb' failed while it handled Received(Publish)" in failure
+    assert result.judgements["guaranteed"].violations == 0
+    assert result.judgement.violations == result.judgement["machine_failures"] == 1
+    assert failure in result.judgement.examples
+    history = result.histories["guaranteed"]
+    assert isinstance(history, GuaranteedHistory)
+    assert history.count(Outcome.ACKNOWLEDGED) > 100
 
 
 def test_a_checked_run_fails_and_names_the_seed(raising: list[int]) -> None:

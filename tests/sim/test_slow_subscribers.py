@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from penstock.lab.oracle.guaranteed.history import GuaranteedHistory
 from penstock.lab.result import RunResult
 from penstock.lab.run import run
 from penstock.lab.scenario.file import parse_scenario
@@ -22,6 +23,8 @@ ANSWER = 5_000
 LARGEST_FRAME = 2_000
 """More than the size of a batch of four messages of 100 B."""
 
+SUBSCRIBER = {"service": "guaranteed", "role": "subscriber"}
+
 MESSAGES_PER_S = 800
 SECONDS = 6
 
@@ -30,9 +33,10 @@ def scenario(slow_msgs_per_s: float, **slow: Any) -> dict[str, Any]:
     """A source and a far edge, each with a fast and a slow subscriber."""
     readers: list[dict[str, Any]] = []
     for broker in ("pb", "sb"):
-        readers.append({"name": f"quick-{broker}", "broker": broker})
+        readers.append({**SUBSCRIBER, "name": f"quick-{broker}", "broker": broker})
         readers.append(
             {
+                **SUBSCRIBER,
                 "name": f"slow-{broker}",
                 "broker": broker,
                 "read_msgs_per_s": slow_msgs_per_s,
@@ -53,24 +57,26 @@ def scenario(slow_msgs_per_s: float, **slow: Any) -> dict[str, Any]:
                 "relay_cache_bytes": 10_000,
             }
         },
-        "brokers": {"pb": {"pubends": 2}, "ib": {}, "sb": {}},
+        "brokers": [{"name": "pb", "pubends": 2}, {"name": "ib"}, {"name": "sb"}],
         "links": [
             {"between": ["pb", "ib"], "latency_ms": 5},
             {"between": ["ib", "sb"], "latency_ms": 5},
         ],
-        "publishers": [
+        "clients": [
+            *readers,
             {
-                "name": f"p{number}",
+                "service": "guaranteed",
+                "role": "publisher",
+                "name": "p{i+1}",
+                "count": 2,
                 "broker": "pb",
-                "pubend": f"pb.{number}",
+                "pubend": "pb.{i+1}",
                 "rate_msgs_per_s": MESSAGES_PER_S / 2,
                 "batch_rows": 4,
                 "payload_bytes": 100,
                 "attributes": {"n": "cycle:0..3"},
-            }
-            for number in (1, 2)
+            },
         ],
-        "subscribers": readers,
     }
 
 
@@ -107,36 +113,42 @@ def bound(streams: int) -> int:
     return BUFFER + streams * (BUFFER + ANSWER + LARGEST_FRAME)
 
 
-def judged(document: dict[str, Any], seed: int) -> tuple[Watched, RunResult]:
-    parsed = parse_scenario(document)
-    world = Watched(parsed, seed)
-    result = run(parsed, world)
+def history_of(result: RunResult) -> GuaranteedHistory:
+    history = result.histories["guaranteed"]
+    assert isinstance(history, GuaranteedHistory)
+    return history
+
+
+def judged(document: dict[str, Any], seed: int) -> tuple[Watched, GuaranteedHistory]:
+    world = Watched(parse_scenario(document), seed)
+    result = run(world)
     assert result.judgement.violations == 0, f"seed {seed}: {result.judgement.examples}"
-    assert result.judgement.announced_lost == 0
+    assert result.judgement["announced_lost"] == 0
     assert all(client.connections == 1 for client in world.world.clients.values())
     assert world.most_held <= bound(streams=2)
-    published = sum(len(each) for each in result.history.publishers.values())
+    history = history_of(result)
+    published = sum(len(each) for each in history.publishers.values())
     assert published >= 0.99 * MESSAGES_PER_S * SECONDS, "the publishers were throttled"
-    return world, result
+    return world, history
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("selector", ["", "n < 2"])
 def test_slow_subscribers_get_everything_once_and_in_order(seed: int, selector: str) -> None:
-    world, result = judged(scenario(300 if not selector else 200, selector=selector), seed)
+    world, history = judged(scenario(300 if not selector else 200, selector=selector), seed)
     for name in ("slow-pb", "slow-sb"):
         assert 1 <= world.times_slow[name] <= 4, "on two streams, without oscillation"
-        received = result.history.subscribers[name]
-        quick = result.history.subscribers[name.replace("slow", "quick")]
+        received = history.subscribers[name]
+        quick = history.subscribers[name.replace("slow", "quick")]
         share = 1 if not selector else 2 / 3
         assert len(received) == pytest.approx(share * len(quick), rel=0.02)
 
 
 def test_a_reader_that_barely_reads_needs_little_memory() -> None:
-    world, result = judged(scenario(1, stop_s=SECONDS), seed=1)
+    world, history = judged(scenario(1, stop_s=SECONDS), seed=1)
     for name in ("slow-pb", "slow-sb"):
         assert world.times_slow[name] == 2
-        assert 0 < len(result.history.subscribers[name]) < 100
+        assert 0 < len(history.subscribers[name]) < 100
 
 
 def test_a_reader_that_almost_keeps_up_seldom_switches_streams() -> None:
@@ -155,16 +167,15 @@ def test_publishers_do_not_wait_for_a_slow_subscriber_behind_a_thin_link(law: st
     document["parameters"]["guaranteed"] |= {"answer_bytes": 1 << 20, "congestion": {"law": law}}
     # Live data takes four fifths of the link, and an answer of the largest size seven seconds.
     document["links"][1]["bandwidth_bytes_per_s"] = 150_000
-    document["subscribers"] = [
+    document["clients"] = [
         each | {"stop_s": 20} if each["name"] == "slow-sb" else each
-        for each in document["subscribers"]
+        for each in document["clients"]
         if each["name"] != "slow-pb"
     ]
-    parsed = parse_scenario(document)
-    world = Watched(parsed, 1)
-    result = run(parsed, world)
+    world = Watched(parse_scenario(document), 1)
+    result = run(world)
 
     assert world.times_slow["slow-sb"]
     assert [each for each in world.telemetry.records if each.metric == "throttle"] == []
     assert result.judgement.violations == 0
-    assert len(result.history.subscribers["slow-sb"]) > 500
+    assert len(history_of(result).subscribers["slow-sb"]) > 500

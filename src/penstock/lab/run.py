@@ -59,7 +59,7 @@ def _steps(scenario: Scenario, world: World) -> list[Step]:
     ]
     for client in scenario.clients:
         stop_s = scenario.duration_s
-        if client.stop_s is not None and client.stop_s < stop_s:
+        if client.stop_s is not None and client.stop_s <= stop_s:
             stop_s = client.stop_s
             if not client.ends_itself:
                 steps.append((stop_s, GOING, _bound(world.stop_client, client)))

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.sim.attribute_values import InvalidAttributeSpec, value_function
+from penstock.lab.workloads.attribute_values import InvalidAttributeSpec, value_function
 
 
 def values(spec: str, count: int = 6) -> list[object]:

@@ -4,8 +4,7 @@ from hypothesis import strategies as st
 
 from penstock.content.codec.stream import encode
 from penstock.content.rows.frame import Frame
-from penstock.services.guaranteed.messages import Knowledge
-from penstock.sim.message_source import (
+from penstock.lab.workloads.message_source import (
     POOLED_BATCHES,
     USUAL_TICK,
     MessageSource,
@@ -14,6 +13,7 @@ from penstock.sim.message_source import (
     fingerprint,
     identity_of,
 )
+from penstock.services.guaranteed.messages import Knowledge
 
 
 def source(**changes: object) -> MessageSource:

@@ -45,7 +45,10 @@ def test_the_ends_of_a_path_reach_each_other_and_the_names_are_released() -> Non
     names = ("one", "two", "three", "four")
     links = tuple(Link(between=pair) for pair in pairwise(names))
     ground = Scenario(
-        name="path", duration_s=1, brokers={name: Broker() for name in names}, links=links
+        name="path",
+        duration_s=1,
+        brokers=tuple(Broker(name=name) for name in names),
+        links=links,
     )
     for _ in range(2):
         try:

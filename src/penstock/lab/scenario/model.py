@@ -74,7 +74,8 @@ class Link(Table, frozen=True, kw_only=True):
     datagram_queue_messages: Positive = LIMIT_MESSAGES
     """How many best-effort messages may wait; the next one is dropped."""
     datagram_bytes: NotNegative = 0
-    """Size of every best-effort message in the simulated world; 0 means its encoded size."""
+    """Size of every best-effort message in the simulated world; 0 means its encoded size.  Between
+    network namespaces the kernel's queue holds ``datagram_queue_messages`` of this size."""
     changes: tuple[LinkChange, ...] = ()
 
 
@@ -101,7 +102,10 @@ class CrossTraffic(Table, frozen=True, kw_only=True):
     """From the first to the second."""
     start_s: Seconds = 0.0
     stop_s: Seconds | None = None
-    segment_bytes: Positive = 1460
+    segment_bytes: Annotated[int, msgspec.Meta(ge=100, le=1500)] = 1500
+    """The size of a full segment on the link, with all headers."""
+    access: Access = Access(latency_ms=1.0)
+    """The path of the sender to the link."""
 
 
 class Client(Table, frozen=True, kw_only=True):
@@ -129,8 +133,11 @@ class Client(Table, frozen=True, kw_only=True):
     needs_broker: ClassVar[bool] = True
     ends_itself: ClassVar[bool] = False
     """Whether it is told when to stop, and then finishes what it has begun."""
-    can_close: ClassVar[bool] = False
-    """Whether its application can close and open again (faults ``close`` and ``reopen``)."""
+
+    @property
+    def can_close(self) -> bool:
+        """Whether its application can close and open again (faults ``close`` and ``reopen``)."""
+        return False
 
     @property
     def subjects(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from penstock.lab.oracle.history import Metric
+from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.model import Expectation, Measurement, Scenario
 from penstock.lab.service import lab_services
 
@@ -29,7 +30,9 @@ OF_EVENTS: Final = (None, "count")
 
 
 def shortened(scenario: Scenario, factor: float) -> Scenario:
-    """The scenario in a ``factor`` th of its time."""
+    """The scenario in a part of its time: 10 means a tenth."""
+    if factor <= 0:
+        raise ScenarioError(f"a scenario cannot be shortened by {factor:g}; use a number above 0")
     if factor == 1:
         return scenario
     changed = _divided(scenario, factor, kept=KEPT)

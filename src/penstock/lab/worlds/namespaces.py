@@ -21,7 +21,7 @@ from typing import Final
 
 import msgspec
 
-from penstock.lab.scenario.model import Scenario
+from penstock.lab.scenario.model import Link, Scenario
 from penstock.lab.worlds.net_layout import LinkControl
 
 PORT: Final = 7777
@@ -37,11 +37,22 @@ FORWARDING: Final = "/proc/sys/net/ipv4"
 """The kernel's forwarding settings; each namespace has its own."""
 
 
+LEAST_BURST_BYTES: Final = 1600
+"""The minimum that passes a full Ethernet packet of the brokers' own connection."""
+
+
 class Shape(msgspec.Struct, frozen=True):
     """How the kernel limits a link, in addition to its rate."""
 
     burst_bytes: int = BURST_BYTES
     queue_bytes: int = KERNEL_QUEUE_BYTES
+
+
+def shape_of(link: Link) -> Shape:
+    """The simulator's queue of best-effort messages, if the link says how large they are."""
+    if not link.datagram_bytes:
+        return Shape()
+    return Shape(LEAST_BURST_BYTES, link.datagram_queue_messages * link.datagram_bytes)
 
 
 NETWORKS: Final = range(100, 200)
@@ -109,10 +120,10 @@ class Namespaces:
 
     limits_by_broker = False
 
-    def __init__(self, shape: Shape | None = None) -> None:
+    def __init__(self) -> None:
         """Raises ``NoNamespaces`` where they cannot be created."""
         check_possible()
-        self._shape = shape or Shape()
+        self._shapes: dict[frozenset[str], Shape] = {}
         self._tag = f"{os.getpid() % 46656:x}"
         self._network = _free_network()
         self._numbers: dict[str, int] = {}
@@ -128,6 +139,7 @@ class Namespaces:
             self._add_broker(broker.name, number)
         for number, link in enumerate(scenario.links, 1):
             self._add_link(link.between, number)
+            self._shapes[frozenset(link.between)] = shape_of(link)
             self._limit(link.between, link.bandwidth_bytes_per_s)
 
     def _add_broker(self, name: str, number: int) -> None:
@@ -205,6 +217,7 @@ class Namespaces:
         await asyncio.to_thread(self._set_cut, pair, cut)
 
     def _limit(self, pair: tuple[str, str], bandwidth: int) -> None:
+        shape = self._shapes[frozenset(pair)]
         for here, there in (pair, pair[::-1]):
             space, end = self._namespace(here), self._ends[here, there]
             if not bandwidth:
@@ -215,8 +228,8 @@ class Namespaces:
                 )
                 continue
             _run("tc", "-n", space, "qdisc", "replace", "dev", end, "root", "tbf",
-                 "rate", f"{8 * bandwidth}bit", "burst", str(self._shape.burst_bytes),
-                 "limit", str(self._shape.queue_bytes))  # fmt: skip
+                 "rate", f"{8 * bandwidth}bit", "burst", str(shape.burst_bytes),
+                 "limit", str(shape.queue_bytes))  # fmt: skip
 
     def _set_cut(self, pair: tuple[str, str], cut: bool) -> None:
         first, second = pair

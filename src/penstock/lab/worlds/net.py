@@ -30,6 +30,8 @@ from penstock.lab.scenario.model import Broker, Client, Fault, Link, LinkChange,
 from penstock.lab.scenario.numbering import expanded
 from penstock.lab.service import Application, NetStage, lab_services
 from penstock.lab.telemetry.telemetry import Telemetry
+from penstock.lab.worlds.cross_traffic import KernelTraffic, check_layout, with_hosts
+from penstock.lab.worlds.namespaces import Namespaces
 from penstock.lab.worlds.net_layout import Layout, Loopback
 from penstock.lab.worlds.traced_broker import COMMAND, read_trace, trace_path
 from penstock.lab.worlds.world import UnsupportedHere
@@ -73,6 +75,7 @@ class NetRun:
         self.telemetry = telemetry or Telemetry()
         self.urls: dict[str, str] = {}
         self._layout = layout or Loopback()
+        check_layout(self.scenario, self._layout)
         self._temporary = directory is None
         self._directory = directory or Path(tempfile.mkdtemp(prefix="penstock-run-"))
         self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
@@ -86,6 +89,7 @@ class NetRun:
         self._bandwidth = {pair: link.bandwidth_bytes_per_s for pair, link in self._links.items()}
         self._cut: set[frozenset[str]] = set()
         self._changed: dict[str, dict[str, Any]] = {}
+        self._traffic: KernelTraffic | None = None
         self._started_at = 0
         self._ended_at = 0
 
@@ -93,7 +97,7 @@ class NetRun:
 
     def open(self) -> None:
         """Start every broker and wait for the links."""
-        self._layout.open(self.scenario)
+        self._layout.open(with_hosts(self.scenario))
         for name, broker in self._brokers.items():
             self.urls[name] = f"penstock://{self._layout.address(name)}"
             path = self._directory / f"{name}.toml"
@@ -105,6 +109,9 @@ class NetRun:
             self._processes[name].start()
         self._run(self._links_are_up())
         self._started_at = time.time_ns()
+        if isinstance(self._layout, Namespaces):
+            self._traffic = KernelTraffic(self.scenario, self._layout, self._directory)
+            self._traffic.start(self._started_at)
 
     def _config(self, broker: Broker) -> BrokerConfig:
         name = broker.name
@@ -262,6 +269,8 @@ class NetRun:
         self._run(self._cancel(list(self._tasks.values())))
         self._runner.close()
         records = self._recorded
+        if self._traffic is not None:
+            records += self._traffic.close()
         for process in self._processes.values():
             if process.running:
                 process.terminate()

@@ -14,6 +14,7 @@ from penstock.lab.scenario.model import Access, Client, Fault, Link, LinkChange,
 from penstock.lab.scenario.numbering import expanded
 from penstock.lab.service import PeerMachine, Stage, lab_services
 from penstock.lab.telemetry.telemetry import Telemetry
+from penstock.lab.worlds import cross_traffic
 from penstock.lab.worlds.sim_peers import SimPeers
 from penstock.sim.disk import DiskModel
 from penstock.sim.link import LinkModel
@@ -62,7 +63,10 @@ class SimRun:
         for link in scenario.links:
             self.world.add_link(*link.between, link_model(link, fair=fair[link.between[0]]))
         self.world.start(each.name for each in scenario.brokers if not each.start_s)
-        self.world.trace_links(seconds(scenario.trace_interval_s))
+        interval = seconds(scenario.trace_interval_s)
+        self.world.trace_links(interval)
+        for flow in scenario.cross_traffic:
+            cross_traffic.simulate(flow, self.world, interval, self.telemetry.add)
 
     def start_broker(self, broker: str) -> None:
         """Start a broker that was unknown so far."""

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from penstock.papers.adaptive_gossip.at_scale import run_arrays
+from penstock.lab.arrays.gossip.group import run_arrays
 from penstock.papers.adaptive_gossip.group import simulate
 from penstock.papers.adaptive_gossip.scenario import BufferChange, GossipResult, GossipScenario
 from penstock.services.gossip.parameters import AdaptationParameters, GossipParameters, Law, Marks

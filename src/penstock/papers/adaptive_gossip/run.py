@@ -11,7 +11,7 @@ from penstock.lab.scenario.expectations import Verdict
 from penstock.lab.scenario.file import ScenarioError
 from penstock.lab.service_runs import Progress, ScenarioRun, ServiceOutcome, Source, read_as
 from penstock.lab.telemetry.telemetry import Telemetry
-from penstock.papers.adaptive_gossip.at_scale import run_arrays
+from penstock.lab.arrays.gossip.group import run_arrays
 from penstock.papers.adaptive_gossip.compressed import compressed
 from penstock.papers.adaptive_gossip.group import SimulatedGroup
 from penstock.papers.adaptive_gossip.live import LiveGroup, run_group

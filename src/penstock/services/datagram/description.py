@@ -12,5 +12,6 @@ DESCRIPTION: Final = ServiceDescription(
     broker="penstock.services.datagram.settings:build",
     why_text="penstock.services.datagram.why_text:why_text",
     client="penstock.client.datagram.service:DatagramService",
+    scenario="penstock.lab.workloads.datagram.service:DatagramLab",
     papers="penstock.papers.content_aware.paper:run",
 )

@@ -11,6 +11,7 @@ DESCRIPTION: Final = ServiceDescription(
     messages=("penstock.services.gossip.messages",),
     why_text="penstock.services.gossip.why_text:why_text",
     client="penstock.client.gossip.service:GossipService",
+    scenario="penstock.lab.workloads.gossip.service:GossipLab",
     papers="penstock.papers.adaptive_gossip.paper:run",
     commands={
         "gossip": (

@@ -11,11 +11,11 @@ from penstock.lab.scenario.convert.parts import NotConvertible
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
-        ({"service": "queues"}, "service = 'queues' belongs to [[clients]] now"),
-        ({"brokers": {"b": {}}}, "[brokers.NAME] is [[brokers]] with a name now"),
-        ({"publishers": []}, "[[publishers]] are [[clients]] now"),
-        ({"brokers": [], "subscribers": []}, "[[subscribers]] are [[clients]] now"),
-        ({"faults": [{}, {"add_pubend": "b"}]}, "add_pubend is reconfigure now"),
+        ({"service": "queues"}, "service: belongs to [[clients]] now"),
+        ({"brokers": {"b": {}}}, "brokers: [brokers.NAME] is [[brokers]] with a name now"),
+        ({"publishers": []}, "publishers: [[publishers]] are [[clients]] now"),
+        ({"brokers": [], "subscribers": []}, "subscribers: [[subscribers]] are [[clients]] now"),
+        ({"faults": [{}, {"add_pubend": "b"}]}, "faults[1].add_pubend: is reconfigure now"),
     ],
 )
 def test_a_former_form_is_recognised(raw: dict[str, Any], why: str) -> None:

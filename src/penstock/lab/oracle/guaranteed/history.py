@@ -251,10 +251,21 @@ class GuaranteedHistory:
         # Imported here because the judge reads histories.
         from penstock.lab.oracle.guaranteed.judge import judge
 
-        seen = (self.delivered, [bytes(each.outcomes) for each in self.publishers.values()])
-        if self._judged is None or self._judged[0] != seen:
-            self._judged = seen, judge(self)
+        judged_on = self._judged_on()
+        if self._judged is None or self._judged[0] != judged_on:
+            self._judged = judged_on, judge(self)
         return self._judged[1]
+
+    def _judged_on(self) -> object:
+        """Changes with everything that a judgement depends on."""
+        return (
+            [(len(each.pubends), bytes(each.outcomes)) for each in self.publishers.values()],
+            [
+                (len(each), each.in_force_at, each.left_at, len(each.announced_losses))
+                for each in self.subscribers.values()
+            ],
+            {pubend: list(each) for pubend, each in self.damaged.items()},
+        )
 
     def events(self, metric: str) -> dict[str, Events]:
         """The events of a metric, by client."""

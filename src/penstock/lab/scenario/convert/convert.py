@@ -20,18 +20,18 @@ OF_SERVICES: Final[dict[str, Converter]] = {}
 
 
 def is_old_form(raw: Mapping[str, Any]) -> str:
-    """Why the tables of a file are of a former form; empty if they are not."""
-    service = raw.get("service")
-    if isinstance(service, str):
-        return f"service = {service!r} belongs to [[clients]] now"
+    """Why the tables of a file are of a former form, after the key; empty if they are not."""
+    if isinstance(raw.get("service"), str):
+        return "service: belongs to [[clients]] now"
     if isinstance(raw.get("brokers"), Mapping):
-        return "[brokers.NAME] is [[brokers]] with a name now"
+        return "brokers: [brokers.NAME] is [[brokers]] with a name now"
     for key in ("publishers", "subscribers"):
         if key in raw:
-            return f"[[{key}]] are [[clients]] now"
+            return f"{key}: [[{key}]] are [[clients]] now"
     faults = raw.get("faults")
-    if isinstance(faults, list) and any("add_pubend" in each for each in faults if each):
-        return "add_pubend is reconfigure now"
+    for place, fault in enumerate(faults if isinstance(faults, list) else ()):
+        if isinstance(fault, Mapping) and "add_pubend" in fault:
+            return f"faults[{place}].add_pubend: is reconfigure now"
     return ""
 
 

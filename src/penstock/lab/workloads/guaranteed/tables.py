@@ -53,4 +53,7 @@ class Subscriber(Client, frozen=True, kw_only=True):
     read_msgs_per_s: Rate = 0.0
     """How fast it reads; 0 means as fast as messages arrive."""
 
-    can_close: ClassVar[bool] = True
+    @property
+    def can_close(self) -> bool:
+        """Closing a live subscription ends it for good."""
+        return self.durable

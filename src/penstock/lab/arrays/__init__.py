@@ -1,0 +1,1 @@
+"""Services as arrays over all clients, for scales that machines do not reach."""

@@ -1,0 +1,1 @@
+"""Gossip groups as arrays with one row for each peer."""

@@ -1,0 +1,1 @@
+"""What the applications of the datagram service saw, and which promises it keeps."""

@@ -1,0 +1,1 @@
+"""What the applications at gossip peers saw, and whether it keeps the promises of the service."""

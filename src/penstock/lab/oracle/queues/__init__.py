@@ -1,0 +1,1 @@
+"""What applications of the queue service saw, and its judge."""

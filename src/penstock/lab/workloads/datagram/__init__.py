@@ -1,0 +1,1 @@
+"""Clients of the datagram service in scenarios, in both worlds."""

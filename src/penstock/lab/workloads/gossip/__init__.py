@@ -1,0 +1,1 @@
+"""The peers of gossip groups, in both worlds."""
