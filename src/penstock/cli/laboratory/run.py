@@ -10,7 +10,7 @@ import msgspec
 from rich.console import Console
 
 from penstock.cli.errors import EXPECTATION_FAILED, MISUSED, told_in_one_line
-from penstock.cli.laboratory.run_display import verdict_table, with_progress
+from penstock.cli.laboratory.run_display import service_table, verdict_table, with_progress
 from penstock.lab.result import RunResult
 from penstock.lab.run import run as run_scenario
 from penstock.lab.scenario.error import ScenarioError
@@ -118,25 +118,14 @@ def _document(result: RunResult, verdicts: list[Verdict]) -> dict[str, Any]:
 
 def _show(result: RunResult, verdicts: list[Verdict], out: Path | None) -> None:
     console = Console()
-    title = f"[bold]{result.scenario.name}[/] in the {result.world} world, seed {result.seed}"
-    for service, history in result.histories.items():
-        console.print(f"{title}: {history.delivered} messages delivered by {service}")
-    _show_judgement(console, result)
+    console.print(
+        f"[bold]{result.scenario.name}[/] in the {result.world} world, seed {result.seed}",
+        highlight=False,
+    )
+    console.print(service_table(result))
+    for example in result.judgement.examples:
+        console.print(f"[red]broken:[/] {example}", highlight=False)
     if verdicts:
         console.print(verdict_table(verdicts))
     if out is not None:
         console.print(f"telemetry in {out}")
-
-
-def _show_judgement(console: Console, result: RunResult) -> None:
-    judgement = result.judgement
-    noted = [f"{count} {name}" for name, count in judgement.noted.items() if count]
-    broken = [f"{count} {name}" for name, count in judgement.broken.items() if count]
-    if broken:
-        console.print(f"[red]broken rules: {', '.join(broken)}[/]")
-        for example in judgement.examples:
-            console.print(f"  {example}")
-    else:
-        console.print("[green]no rule was broken[/]")
-    if noted:
-        console.print(f"[dim]noted: {', '.join(noted)}[/]")

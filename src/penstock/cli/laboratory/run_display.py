@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from penstock.lab.result import RunResult
 from penstock.lab.scenario.expectations import Verdict
 
 Result = TypeVar("Result")
@@ -22,6 +23,20 @@ def with_progress(
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(name, total=duration_s)
         return run(lambda at_s: progress.update(task, completed=at_s))
+
+
+def service_table(result: RunResult) -> Table:
+    """A table of the services: what they delivered, and whether they kept their promises."""
+    table = Table("service", "delivered", "promises")
+    for service, history in result.histories.items():
+        judgement = result.judgements[service]
+        broken = ", ".join(f"{count} {rule}" for rule, count in judgement.broken.items() if count)
+        noted = ", ".join(f"{count} {what}" for what, count in judgement.noted.items() if count)
+        kept = f"[red]broken: {broken}[/]" if broken else "[green]kept[/]"
+        table.add_row(service, f"{history.delivered:,}", kept + (f" ({noted})" if noted else ""))
+    for failure in result.failures:
+        table.add_row("a broker", "", f"[red]{failure}[/]")
+    return table
 
 
 def verdict_table(verdicts: Iterable[Verdict]) -> Table:

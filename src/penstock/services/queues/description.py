@@ -14,6 +14,7 @@ DESCRIPTION: Final = ServiceDescription(
     table="penstock.services.queues.settings:QueuesTable",
     why_text="penstock.services.queues.why_text:why_text",
     client="penstock.client.queues.queues:Queues",
+    scenario="penstock.lab.workloads.queues.service:QueuesLab",
     papers="penstock.papers.store_and_forward.paper:run",
     commands={
         "send": ("penstock.cli.messaging.queues:send", "Send messages to a queue or to groups."),

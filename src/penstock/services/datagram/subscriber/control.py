@@ -28,6 +28,7 @@ from penstock.services.datagram.messages import (
     Publication,
 )
 from penstock.services.datagram.parameters import DatagramParameters
+from penstock.services.datagram.subscriber.repeats import Repeats
 from penstock.services.datagram.subscriber.session import Filter, SubscriberSession
 
 SILENT_NS: Final[Duration] = 10 * SECOND
@@ -77,6 +78,7 @@ class SubscribingControl:
         self._filters: dict[int, Filter] = {}
         self._index = SelectorIndex()
         self._matching = AttributeCache(self._match)
+        self._repeats = Repeats()
         self._deadlines: Deadlines[ClientAddress] = Deadlines()
 
     def add_filter(self, filter_id: int, selector: Selector, priority: float = 1.0) -> None:
@@ -92,8 +94,15 @@ class SubscribingControl:
             self._matching.forget()
 
     def received(self, publications: Sequence[Publication], now: Instant) -> list[Matched]:
-        """Publications came at once; the filters that each matches, none if it is not wanted."""
-        matched = [self._matching.of(each.attributes) for each in publications]
+        """Publications came at once; the filters that each matches, none if it is not wanted.
+
+        One that came before is not wanted.
+        """
+        matching, repeats = self._matching, self._repeats
+        matched = [
+            filters if (filters := matching.of(each.attributes)) and repeats.is_new(each) else ()
+            for each in publications
+        ]
         if self._controls_rates:
             wanted = [pair for pair in zip(publications, matched, strict=True) if pair[1]]
             for some in _by_stream(wanted):
