@@ -70,9 +70,7 @@ def test_the_facts_name_the_origin_of_the_run() -> None:
     assert facts == RunFacts("small", "sim", 7, {"duration_s": 4}, "trial")
 
 
-def test_faults_and_changes_of_links_are_recorded_at_their_instants_unless_the_run_ends_first() -> (
-    None
-):
+def test_faults_and_changes_of_links_are_recorded_unless_the_run_ends_first() -> None:
     faults = [record for record in run_records(result()) if record.metric == "fault"]
     assert [(each.at - EPOCH, each.subject, each.detail, each.value) for each in faults] == [
         (1 * SECOND, "a-b", "cut", 1.0),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.core.clock import seconds
-from penstock.core.configuration import ConfigurationError, field_types, read_table, with_names
+from penstock.core.configuration import field_types, read_table, with_names
 from penstock.core.service import ServiceTable
 from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.model import Broker, Scenario
@@ -48,17 +48,29 @@ def broker_tables(
         if service.table is None:
             continue
         own = {key: keys[key] for key in field_types(service.table) if key in keys}
-        where = f"brokers {broker.name!r}"
         try:
             raw = {**service.table.hosting_nothing(), **own}
             table = read_table(service.table, with_names(service.table, raw))
             table.check(broker.name)
-        except ConfigurationError as error:
-            raise ScenarioError(f"{where}.{error}") from None
         except ValueError as error:
-            raise ScenarioError(f"{where}.{error}") from None
+            raise ScenarioError(f"{_place(scenario, broker, str(error))}.{error}") from None
         tables.append(table)
     return tuple(tables)
+
+
+def _place(scenario: Scenario, broker: Broker, problem: str) -> str:
+    """The table in which the key of an error stands."""
+    path = problem.partition(":")[0].split(".")
+    of_all = _has(scenario.parameters, path) and not _has(broker.keys, path)
+    return "parameters" if of_all else f"brokers {broker.name!r}"
+
+
+def _has(table: Any, path: list[str]) -> bool:
+    for key in path:
+        if not isinstance(table, Mapping) or key not in table:
+            return False
+        table = table[key]
+    return True
 
 
 def node_config_of(

@@ -51,10 +51,9 @@ def load_scenario(path: Path) -> Scenario:
 
 def parse_scenario(raw: Mapping[str, Any], source: str = "FILE") -> Scenario:
     """Check what a file says; raises ``ScenarioError``."""
-    former = is_old_form(raw)
-    if former:
+    if former := is_old_form(raw):
         raise ScenarioError(
-            f"this file has a former form ({former}); convert it with: "
+            f"{former}; the file has a former form, convert it with: "
             f"penstock scenario convert {source}"
         )
     with raised_as(ScenarioError):
@@ -158,11 +157,13 @@ def check_scenario(scenario: Scenario) -> None:
     _check_parameters(scenario)
     _check_brokers(single)
     _check_links(single)
+    for table in scenario.clients:
+        _check_stay(table)
     _check_clients(single)
-    for service in single.services:
-        lab_services()[service].check(single)
     for place, fault in enumerate(single.faults):
         _check_fault(single, f"faults[{place}]", fault)
+    for service in single.services:
+        lab_services()[service].check(single)
     for place, expectation in enumerate(single.expect):
         where = f"expect[{place}]"
         if expectation.at_most is None and expectation.at_least is None:
@@ -241,8 +242,18 @@ def _check_clients(scenario: Scenario) -> None:
             raise ScenarioError(
                 f"{where}.broker: a client of {client.service} needs no broker; remove it"
             )
-        if client.stop_s is not None and client.stop_s <= client.start_s:
-            raise ScenarioError(f"{where}.stop_s: must be later than start_s")
+
+
+def _check_stay(table: Client) -> None:
+    """Every client of a table stops after it started, also after the latest random start."""
+    if table.stop_s is None:
+        return
+    for number in (0, table.count - 1):
+        latest_s = table.start_s + number * table.start_every_s + table.start_within_s
+        if table.stop_s + number * table.stop_every_s <= latest_s:
+            raise ScenarioError(
+                f"clients {table.name!r}.stop_s: must be later than the start of every client"
+            )
 
 
 def _check_fault(scenario: Scenario, where: str, fault: Fault) -> None:
@@ -276,7 +287,10 @@ def _check_fault(scenario: Scenario, where: str, fault: Fault) -> None:
                 raise ScenarioError(
                     f"{where}.{kind}.{key}: unknown key; {suggestion(key, service_keys())}"
                 )
-        broker_tables(scenario, scenario.broker(value.broker), value.keys)
+        try:
+            broker_tables(scenario, scenario.broker(value.broker), value.keys)
+        except ScenarioError as error:
+            raise ScenarioError(f"{where}.{kind}: {error}") from None
     else:
         brokers = [each.name for each in scenario.brokers]
         known_or_error(f"{where}.{kind}", "broker", value, brokers)

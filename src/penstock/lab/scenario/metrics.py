@@ -39,6 +39,13 @@ LINK_TELEMETRY: Final = frozenset(
 )
 """What links between brokers, cross traffic and the brokers themselves record."""
 
+OF_COUNTS: Final = ("count", "rate", "last_at_s", "jain", "variation", "until_at_least_s")
+"""The aggregates of a count; its events are worth as much as they count, so the others say nothing.
+"""
+
+OF_COUNTS_ALONE: Final = ("jain", "variation")
+"""Aggregates over the totals of clients, which samples do not have."""
+
 SHORT_NAMES: Final[dict[str, tuple[str, Aggregate]]] = {
     "link_bytes": ("sent_bytes", "increase"),
     "link_rate": ("sent_bytes", "rate"),
@@ -119,25 +126,51 @@ def check_measurement(scenario: Scenario, where: str, what: Measurement) -> None
         found = history_metric(scenario, what)
     except ScenarioError as error:
         raise ScenarioError(f"{where}.{error}") from None
-    if found is not None:
-        _check_history(scenario, where, what, found[2])
+    if what.metric in (VIOLATIONS, MACHINE_FAILURES):
+        _check_rule(where, what)
         return
-    recorded = what.metric in SHORT_NAMES or what.metric in recorded_metrics()
-    if not recorded and what.metric not in (VIOLATIONS, MACHINE_FAILURES):
+    if found is not None:
+        _check_history(scenario, where, what, *found[1:])
+        return
+    if what.metric not in SHORT_NAMES and what.metric not in recorded_metrics():
         known = known_metrics(scenario)
         raise ScenarioError(
             f"{where}.metric: there is no metric {what.metric!r}; {suggestion(what.metric, known)}"
         )
 
 
-def _check_history(scenario: Scenario, where: str, what: Measurement, metric: Metric) -> None:
-    if metric.kind == "rule":
-        if what.subject or what.node or what.from_s or what.to_s is not None:
-            raise ScenarioError(
-                f"{where}: {what.metric!r} is counted over the whole run; "
-                "it takes no subject, node and times"
-            )
+def _check_rule(where: str, what: Measurement) -> None:
+    if what.subject or what.node or what.from_s or what.to_s is not None:
+        raise ScenarioError(
+            f"{where}: {what.metric!r} is counted over the whole run; "
+            "it takes no subject, node and times"
+        )
+    if what.aggregate not in (None, "count"):
+        raise ScenarioError(f"{where}.aggregate: {what.metric!r} is one number; remove it")
+
+
+def _check_aggregate(where: str, what: Measurement, kind: str, *, as_rate: bool) -> None:
+    if what.aggregate is None:
         return
+    if as_rate and what.aggregate != "rate":
+        raise ScenarioError(f"{where}.aggregate: {what.metric!r} is a rate already; remove it")
+    if kind == "count" and what.aggregate not in OF_COUNTS:
+        raise ScenarioError(
+            f"{where}.aggregate: {what.metric!r} is a count; use {', '.join(OF_COUNTS)}"
+        )
+    if kind == "sample" and what.aggregate in OF_COUNTS_ALONE:
+        raise ScenarioError(
+            f"{where}.aggregate: {what.metric!r} is no count; {what.aggregate} compares totals"
+        )
+
+
+def _check_history(
+    scenario: Scenario, where: str, what: Measurement, name: str, metric: Metric
+) -> None:
+    if metric.kind == "rule":
+        _check_rule(where, what)
+        return
+    _check_aggregate(where, what, metric.kind, as_rate=name != what.metric)
     if what.node:
         raise ScenarioError(
             f"{where}.node: {what.metric!r} is measured at clients; choose them with subject"

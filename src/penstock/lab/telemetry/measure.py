@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -84,18 +85,22 @@ def _from_history(
     window: Window,
 ) -> float:
     low, high = window
-    inside = [_within(each, low, high) for each in events]
+    # The last events of a run may have come while it was closed.
+    inside = [_within(each, low, None if what.to_s is None else high) for each in events]
     if metric.kind == "count":
-        if aggregate in (None, "count"):
-            return float(sum(each.values.sum() for each in inside))
         totals = [float(each.values.sum()) for each in inside]
         match aggregate:
+            case None | "count":
+                return sum(totals)
             case "rate":
                 return sum(totals) / in_seconds(high - low)
             case "jain":
                 return jain(totals)
             case "variation":
                 return variation(totals)
+            case "until_at_least_s":
+                assert what.threshold is not None, "checked with the scenario"
+                return _until_counted(inside, low, what.threshold)
     if aggregate == "last_at_s":
         last = max((int(each.at.max()) for each in inside if len(each.at)), default=None)
         if last is None:
@@ -105,9 +110,20 @@ def _from_history(
     return aggregated(aggregate or "max", points, low, what.threshold)
 
 
-def _within(events: Events, low: Instant, high: Instant) -> Events:
-    mask = (events.at >= low) & (events.at < high)
+def _within(events: Events, low: Instant, high: Instant | None) -> Events:
+    mask = events.at >= low
+    if high is not None:
+        mask &= events.at < high
     return Events(events.at[mask], events.values[mask])
+
+
+def _until_counted(events: list[Events], low: Instant, threshold: float) -> float:
+    """Seconds until all clients together have counted so many."""
+    at = np.concatenate([each.at for each in events])
+    order = np.argsort(at, kind="stable")
+    totals = np.cumsum(np.concatenate([each.values for each in events])[order])
+    reached = np.flatnonzero(totals >= threshold)
+    return in_seconds(int(at[order][reached[0]]) - low) if len(reached) else float("inf")
 
 
 # -- telemetry -------------------------------------------------------------------------------------
@@ -127,7 +143,7 @@ def _from_telemetry(result: RunResult, what: Measurement, window: Window) -> flo
     narrowed = [
         [point for point in points if low <= point[0] <= high] for points in series.values()
     ]
-    return aggregated(what.aggregate or usual, narrowed, low, what.threshold)
+    return aggregated(what.aggregate or usual, narrowed, low, what.threshold, result.started_at)
 
 
 def aggregated(
@@ -135,8 +151,12 @@ def aggregated(
     series: list[list[Point]],
     low: Instant = 0,
     threshold: float | None = None,
+    began_at: Instant = 0,
 ) -> float:
-    """Reduce several series to one number; raises ``NothingMeasured`` if all are empty."""
+    """Reduce several series to one number; raises ``NothingMeasured`` if all are empty.
+
+    The window begins at ``low``, the scenario at ``began_at``.
+    """
     values = [value for points in series for _, value in points]
     if not values:
         raise NothingMeasured("no value was recorded in this interval")
@@ -166,7 +186,7 @@ def aggregated(
         case "variation":
             return variation([_increase(points) for points in series])
         case "last_at_s":
-            return in_seconds(max(points[-1][0] for points in series if points) - low)
+            return in_seconds(max(points[-1][0] for points in series if points) - began_at)
         case "until_at_most_s" | "until_at_least_s":
             assert threshold is not None, "checked with the scenario"
             return _until(aggregate, series, low, threshold)
@@ -175,15 +195,17 @@ def aggregated(
 def _until(
     aggregate: Aggregate, series: list[list[Point]], low: Instant, threshold: float
 ) -> float:
-    """Seconds until all series are on the right side of a threshold at the same time."""
-    most = aggregate == "until_at_most_s"
-    worst: dict[Instant, float] = {}
-    for points in series:
-        for at, value in points:
-            known = worst.get(at, value)
-            worst[at] = max(known, value) if most else min(known, value)
-    for at in sorted(worst):
-        if worst[at] <= threshold if most else worst[at] >= threshold:
+    """Seconds until the last values of all series are on the right side of a threshold."""
+    sign = 1 if aggregate == "until_at_most_s" else -1
+    ordered = sorted(
+        (at, place, sign * value) for place, points in enumerate(series) for at, value in points
+    )
+    wrong = {place for _, place, _ in ordered}
+    for at, together in groupby(ordered, key=itemgetter(0)):
+        # Of several values of a series at one instant the worst comes last.
+        for _, place, value in together:
+            (wrong.discard if value <= sign * threshold else wrong.add)(place)
+        if not wrong:
             return in_seconds(at - low)
     return float("inf")
 
