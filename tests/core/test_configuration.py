@@ -18,12 +18,9 @@ from penstock.core.configuration import (
     suggestion,
 )
 from penstock.lab.scenario.model import Scenario
+from penstock.lab.service import lab_services
 from penstock.net.broker.config import BrokerConfig
-from penstock.papers.adaptive_gossip.scenario import GossipScenario
-from penstock.papers.content_aware.large import LargeScenario
-from penstock.papers.content_aware.scenario import DatagramScenario
-from penstock.papers.cost_benefit.scenario import MulticastScenario
-from penstock.papers.store_and_forward.scenario import QueueScenario
+from penstock.services.registry import broker_services
 
 Positive = Annotated[int, msgspec.Meta(gt=0)]
 
@@ -202,18 +199,15 @@ def tables_in(described: msgspec.inspect.Type) -> dict[type, bool]:
     return found
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        BrokerConfig,
-        Scenario,
-        DatagramScenario,
-        LargeScenario,
-        GossipScenario,
-        MulticastScenario,
-        QueueScenario,
-    ],
-)
+TABLES = [
+    BrokerConfig,
+    Scenario,
+    *(table for service in lab_services().values() for table in service.roles.values()),
+    *(each.table for each in broker_services() if each.table),
+]
+
+
+@pytest.mark.parametrize("kind", TABLES, ids=lambda kind: kind.__name__)
 def test_every_table_that_is_read_forbids_unknown_keys(kind: type[msgspec.Struct]) -> None:
     tables = tables_in(msgspec.inspect.type_info(kind))
     assert tables[kind]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-from penstock.lab.worlds.namespaces import NoNamespaces, check_possible
 from penstock.papers.gryphon.live import run_live_job
 from penstock.papers.gryphon.runs import Job, Kept, largest
+
+from penstock.lab.worlds.namespaces import NoNamespaces, check_possible
 
 SHARE = 0.04
 """Shortened durations of the paper: an outage of 5 s, phases of 5 s."""

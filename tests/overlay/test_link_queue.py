@@ -67,6 +67,20 @@ def test_what_waited_when_the_link_went_down_is_gone_but_not_dropped() -> None:
     assert drain(queue) == ["later"]
 
 
+def test_the_most_that_waited_begins_again_with_what_waits_now() -> None:
+    queue: LinkQueue[str] = LinkQueue()
+    queue.offer("first", 10, DATA)
+    queue.offer("second", 20, CONTROL)
+    queue.take()
+
+    assert queue.take_most_queued_bytes() == 30
+    assert queue.take_most_queued_bytes() == 10
+    queue.take()
+    assert queue.take_most_queued_bytes() == 10
+    assert queue.take_most_queued_bytes() == 0
+    assert queue.statistics().high_water_bytes == 30
+
+
 def test_an_empty_queue_gives_nothing() -> None:
     with pytest.raises(IndexError):
         LinkQueue[str]().take()

@@ -45,6 +45,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Measure the throughput and latency of a broker.",
     ),
     "run": ("penstock.cli.laboratory.run:run", "Run a scenario, simulated or on real brokers."),
+    "scenario": (
+        "penstock.cli.laboratory.scenario:scenario",
+        "Check, convert and make scenario files.",
+    ),
     "papers": ("penstock.cli.laboratory.papers:papers", "Run the experiments of the five papers."),
     "lake": ("penstock.cli.laboratory.lake:lake", "Write telemetry to a lake; maintain the lake."),
     "report": ("penstock.cli.laboratory.report:report", "Report on runs in a lake, with figures."),

@@ -53,8 +53,12 @@ def read_file(
 
     The error begins with the file and the line that it is about.
     """
-    with raised_as(error, path):
+    try:
         text = path.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise error(f"{path}: cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError as problem:
+        raise error(f"{path}: cannot be read: {problem}") from None
     try:
         return read(parse_toml(text))
     except ConfigurationError as problem:
@@ -71,17 +75,12 @@ def _line_in(text: str, problem: str) -> str:
 
 
 @contextmanager
-def raised_as(error: type[ConfigurationError], source: object = None) -> Iterator[None]:
-    """Raise every problem of a configuration as one type, with the file that it is about."""
-    where = "" if source is None else f"{source}: "
+def raised_as(error: type[ConfigurationError]) -> Iterator[None]:
+    """Raise every problem of a configuration as one type."""
     try:
         yield
-    except OSError as problem:
-        raise error(f"{where}cannot be read: {problem.strerror}") from None
-    except UnicodeDecodeError as problem:
-        raise error(f"{where}cannot be read: {problem}") from None
     except ConfigurationError as problem:
-        raise error(f"{where}{problem}") from None
+        raise error(str(problem)) from None
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -57,6 +57,7 @@ class LinkQueue(Generic[Item]):
         "_fair",
         "_flushed_messages",
         "_high_water_bytes",
+        "_recent_most_bytes",
         "_sent_bytes",
         "_sent_messages",
         "_spare",
@@ -83,6 +84,7 @@ class LinkQueue(Generic[Item]):
         self._control_bytes = 0
         self._data_bytes = 0
         self._high_water_bytes = 0
+        self._recent_most_bytes = 0
         self._sent_bytes = 0
         self._sent_messages = 0
         self._dropped_bytes = 0
@@ -107,7 +109,11 @@ class LinkQueue(Generic[Item]):
             if self._data and self._data_bytes + size_bytes > self._data_limit_bytes:
                 return self._drop(size_bytes)
             self._append(item, size_bytes, flow if self._fair else "")
-        self._high_water_bytes = max(self._high_water_bytes, self.queued_bytes)
+        queued_bytes = self._control_bytes + self._data_bytes
+        if queued_bytes > self._recent_most_bytes:
+            self._recent_most_bytes = queued_bytes
+            if queued_bytes > self._high_water_bytes:
+                self._high_water_bytes = queued_bytes
         return True
 
     def _append(self, item: Item, size_bytes: int, flow: str) -> None:
@@ -178,6 +184,12 @@ class LinkQueue(Generic[Item]):
         self._control_bytes = self._data_bytes = 0
         self._flushed_messages += count
         return count
+
+    def take_most_queued_bytes(self) -> int:
+        """The most bytes that waited at once since the last call, for the telemetry."""
+        most_bytes = self._recent_most_bytes
+        self._recent_most_bytes = self.queued_bytes
+        return most_bytes
 
     def statistics(self) -> LinkStatistics:
         return LinkStatistics(

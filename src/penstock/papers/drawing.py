@@ -1,6 +1,6 @@
 """Draws the figures of the papers, as PNG and SVG.
 
-Every panel has axis labels and, if it shows more than one thing, a legend.  Curves over time show
+Every panel has axis labels and a legend.  Curves over time show
 the scenario's faults and changes as thin labelled lines.  Panels of one row with the same unit have
 the same height, so that laws side by side can be compared.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Picture
 
@@ -41,7 +42,7 @@ STYLES: Final[dict[str, dict[str, Any]]] = {
 
 
 def draw(figure: Figure, results: Results, out: Path) -> list[Path]:
-    """Draw what was run of a figure."""
+    """Draw what was run of a figure; the same results always give the same files."""
     rows, columns = len(figure.panels), max(map(len, figure.panels))
     width = WIDE_INCHES if columns == 1 else COLUMN_INCHES * columns
     picture = Picture((width, ROW_INCHES * rows + TITLE_INCHES), layout="constrained")
@@ -59,8 +60,10 @@ def draw(figure: Figure, results: Results, out: Path) -> list[Path]:
         _same_heights(panels, row)
     out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{figure.name}.{kind}" for kind in KINDS]
-    for path in paths:
-        picture.savefig(path, dpi=DOTS_AN_INCH)
+    with rc_context({"svg.hashsalt": "penstock", "svg.fonttype": "none"}):
+        for path in paths:
+            metadata = {"Date": None} if path.suffix == ".svg" else None
+            picture.savefig(path, dpi=DOTS_AN_INCH, metadata=metadata)
     return paths
 
 
@@ -89,7 +92,7 @@ def _draw_panel(panel: AnyPanel, axis: Any, results: Results) -> None:
     axis.margins(y=HEADROOM)
     axis.set_ylim(panel.low if axis.get_yscale() == "linear" else None, panel.high)
     handles, labels = axis.get_legend_handles_labels()
-    if len(labels) > 1 or (labels and not isinstance(panel, Panel)):
+    if labels:
         axis.legend(handles, labels, fontsize=7, loc="best", framealpha=0.85)
 
 
@@ -124,7 +127,7 @@ def _draw_marks(axis: Any, marks: Sequence[Mark]) -> None:
     low, high = axis.get_xlim()
     shown = [each for each in marks if low <= each.at_s <= high]
     for mark in shown:
-        axis.axvline(mark.at_s, color="0.6", linewidth=0.8, linestyle="dotted", zorder=0)
+        axis.axvline(mark.at_s, color="0.6", linewidth=0.8, linestyle="dotted", zorder=1)
         if len(shown) <= MOST_LABELS:
             label = mark.label
             if len(label) > LABEL_CHARACTERS:
@@ -139,7 +142,7 @@ def _draw_marks(axis: Any, marks: Sequence[Mark]) -> None:
                 verticalalignment="top",
                 fontsize=6,
                 color="0.35",
-                bbox={"facecolor": "white", "alpha": 0.6, "linewidth": 0, "pad": 0.5},
+                zorder=1,
             )
 
 

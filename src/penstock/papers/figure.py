@@ -174,9 +174,10 @@ def both_laws(
     step_s: float = 1.0,
     scale: float = 1.0,
     style: Literal["line", "dashed", "dots", "crosses"] = "line",
+    suffix: str = "",
 ) -> tuple[Line, ...]:
     """One line for each law, of the experiments called ``NAME paper`` and ``NAME improved``."""
     return tuple(
-        Line(label, what, how, step_s, scale, colour, f"{experiment} {law}", style)
+        Line(label + suffix, what, how, step_s, scale, colour, f"{experiment} {law}", style)
         for law, (label, colour) in LAWS.items()
     )

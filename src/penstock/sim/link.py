@@ -115,10 +115,13 @@ class SimLink:
 
         While messages wait, those sent during the last round trip are unacknowledged too.
         """
+        return self._above_window(self.queued_bytes)
+
+    def _above_window(self, queued_bytes: int) -> int:
         if not self.model.window_bytes:
-            return self.queued_bytes
+            return queued_bytes
         in_flight = self._bandwidth * 2 * self.model.latency_ns // SECOND
-        return max(0, self.queued_bytes - max(0, self.model.window_bytes - in_flight))
+        return max(0, queued_bytes - max(0, self.model.window_bytes - in_flight))
 
     @property
     def queue_high_water(self) -> int:
@@ -249,9 +252,13 @@ class SimLink:
             self._deliver(message)
 
     def statistics(self) -> tuple[tuple[str, float], ...]:
-        """The telemetry of the link; the same quantities as in the network world."""
+        """The telemetry of the link; the same quantities as in the network world.
+
+        ``most_queued_bytes`` waited at once, above the window, since the last call.
+        """
         return (
             ("queue_bytes", self.queued_bytes),
+            ("most_queued_bytes", self._above_window(self._queue.take_most_queued_bytes())),
             ("sent_bytes", self.sent_bytes),
             ("sent_messages", self.sent_messages),
             ("dropped_messages", self.dropped_messages),

@@ -8,6 +8,7 @@ import pytest
 from penstock.lab.oracle.history import Metric
 from penstock.lab.scenario import shortened as module
 from penstock.lab.scenario.curve import Curve, CurvePoint
+from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.model import (
     BandwidthChange,
     Broker,
@@ -28,6 +29,7 @@ class Sender(Client, frozen=True, kw_only=True):
     rate_msgs_per_s: Curve = 0.0
     messages: int = 0
     payload_bytes: int = 100
+    settle_s: float = 1.0
 
 
 class PostLab(LabService):
@@ -105,6 +107,12 @@ def test_all_times_are_divided_and_rates_stay() -> None:
 
 def test_a_factor_of_one_changes_nothing() -> None:
     assert shortened(SCENARIO, 1) is SCENARIO
+
+
+@pytest.mark.parametrize("factor", [0, -1])
+def test_a_factor_must_be_positive(factor: float) -> None:
+    with pytest.raises(ScenarioError, match="use a number above 0"):
+        shortened(SCENARIO, factor)
 
 
 @pytest.mark.parametrize(

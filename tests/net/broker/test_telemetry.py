@@ -35,12 +35,13 @@ async def test_links_are_measured_by_their_counts() -> None:
     batches: list[list[TraceRecord]] = []
     telemetry = Telemetry("b", batches.append)
 
-    telemetry.measure_links([LinkMeasure("c", COUNTS, 800)], 9)
+    telemetry.measure_links([LinkMeasure("c", COUNTS, 800, 3000)], 9)
     telemetry.flush()
 
     assert batches == [
         [
             TraceRecord(9, "b", "b->c", "queue_bytes", 1),
+            TraceRecord(9, "b", "b->c", "most_queued_bytes", 3000),
             TraceRecord(9, "b", "b->c", "sent_bytes", 4),
             TraceRecord(9, "b", "b->c", "sent_messages", 5),
             TraceRecord(9, "b", "b->c", "dropped_messages", 6),

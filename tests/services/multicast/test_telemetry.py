@@ -47,6 +47,7 @@ def test_prices_senders_and_deliveries_are_recorded(line: Known) -> None:
     broker.received("client/2", SendToGroups("s", ("far",), 1, BATCH), NOW)
     found = values(broker)
     assert found["a->b", "link_price"] > 0
+    assert ("a->b", "link_price_bytes") not in found, "only a itself can use the price"
     assert found["sender s", "sender_waiting_bytes"] > 840
     assert found["sender s", "sender_sent_packets"] == 0
     assert found["multicast", "senders_waiting"] == 1

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.lab.scenario.file import ScenarioError, guaranteed_parameters
-from penstock.papers.store_and_forward.run import QueueRun
-from penstock.spark.sweep.grid import SweepError, build_grid, parse_parameter, service_run_at
+from penstock.lab.scenario.error import ScenarioError
+from penstock.spark.sweep.grid import SweepError, build_grid, parse_parameter
 from penstock.spark.sweep.measures import MEASURES
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -19,18 +18,24 @@ pytestmark = pytest.mark.xdist_group("spark")
 SCENARIO = """
 name = "small"
 duration_s = 3
-[brokers.a]
+[[brokers]]
+name = "a"
 pubends = 1
-[brokers.b]
+[[brokers]]
+name = "b"
 [[links]]
 between = ["a", "b"]
-[[publishers]]
+[[clients]]
+service = "guaranteed"
+role = "subscriber"
+name = "s"
+broker = "b"
+[[clients]]
+service = "guaranteed"
+role = "publisher"
 name = "p"
 broker = "a"
 rate_msgs_per_s = 20
-[[subscribers]]
-name = "s"
-broker = "b"
 [[faults]]
 at_s = 1
 cut = ["a", "b"]
@@ -96,8 +101,8 @@ def test_the_points_are_all_combinations(path: Path) -> None:
     assert len(grid.points) == 6
     assert grid.points[0] == {"duration_s": 2, "congestion.law": "paper"}
     assert grid.scenario(grid.points[5]).duration_s == 4
-    parameters = guaranteed_parameters(grid.scenario(grid.points[0]), "a")
-    assert parameters.congestion.law == "paper"
+    parameters = grid.scenario(grid.points[0]).parameters
+    assert parameters["guaranteed"]["congestion"]["law"] == "paper"
 
 
 def test_without_parameters_there_is_one_point(path: Path) -> None:
@@ -109,22 +114,24 @@ def test_tables_are_chosen_by_name_by_ends_and_by_number(path: Path) -> None:
         path,
         [
             "links.a-b.bandwidth_bytes_per_s=5000",
-            "publishers.p.rate_msgs_per_s=7",
-            "subscribers.0.durable=true",
+            "clients.p.rate_msgs_per_s=7",
+            "clients.0.durable=true",
             "faults.0.at_s=2.5",
             "brokers.b.disk_sync_ms=4",
+            "brokers.a.pubends=3",
             "guaranteed.nack_unit_ns=1000000",
         ],
     )
     (point,) = grid.points
     scenario = grid.scenario(point)
     assert scenario.links[0].bandwidth_bytes_per_s == 5000
-    assert scenario.publishers[0].rate_msgs_per_s == 7
-    assert scenario.subscribers[0].durable is True
+    assert scenario.clients[1].rate_msgs_per_s == 7
+    assert scenario.clients[0].durable is True
     assert scenario.faults[0].at_s == 2.5
-    assert scenario.brokers["b"].disk_sync_ms == 4
-    assert guaranteed_parameters(scenario, "a").nack_unit_ns == 1_000_000
-    assert grid.raw["publishers"][0]["rate_msgs_per_s"] == 20
+    assert scenario.broker("b").disk_sync_ms == 4
+    assert scenario.broker("a").keys == {"pubends": 3}
+    assert scenario.parameters == {"guaranteed": {"nack_unit_ns": 1_000_000}}
+    assert grid.raw["clients"][1]["rate_msgs_per_s"] == 20
 
 
 @pytest.mark.parametrize(
@@ -137,10 +144,10 @@ def test_tables_are_chosen_by_name_by_ends_and_by_number(path: Path) -> None:
         ("links.a-c.loss=0.1", "there is no 'a-c'; there are: a-b"),
         ("links.1.loss=0.1", "there is no '1'"),
         ("faults.3.at_s=1", "there is no '3'; there are: 0 to 0"),
-        ("publishers=3", "publishers: expected array"),
-        ("publishers.p=3", "name one table and a key"),
+        ("clients=3", "clients: expected a list of tables"),
+        ("clients.p=3", "name one table and a key"),
         ("duration_s.x=3", "'duration_s' is a value, not a table"),
-        ("subscribers.s.broker=b,c", "there is no broker 'c'"),
+        ("clients.s.broker=b,c", "there is no broker 'c'"),
     ],
 )
 def test_an_invalid_point_is_refused_with_its_parameter(path: Path, text: str, told: str) -> None:
@@ -153,60 +160,14 @@ def test_a_parameter_is_given_once(path: Path) -> None:
         build_grid(path, ["duration_s=1", "duration_s=2"])
 
 
-SHIPPED = Path(__file__).parents[3] / "src/penstock/papers/scenarios"
-
-
-@pytest.mark.parametrize(
-    ("file", "texts", "points"),
-    [
-        ("queues-unbalanced", ["consumer_shares.0=0.2,0.4", "law=paper,improved"], 4),
-        ("multicast-1", ["links.B-D.mbit_per_s=1:3:1", "senders.acfg.clients=5"], 3),
-        ("gossip-dynamic", ["parameters.buffer_events=60:120:30", "changes.0.share=0.1"], 3),
-    ],
-)
-def test_files_of_other_services_have_points_too(file: str, texts: list[str], points: int) -> None:
-    grid = build_grid(SHIPPED / f"{file}.toml", texts)
-    assert len(grid.points) == points
-    assert grid.service == file.partition("-")[0]
-    assert grid.name == file, "a paper's title may be no valid run name"
-
-
-def test_a_value_in_a_list_is_replaced() -> None:
-    grid = build_grid(SHIPPED / "queues-unbalanced.toml", ["consumer_shares.1=0.125"])
-    run = service_run_at("queues", grid.raw, grid.points[0], 1)
-    assert isinstance(run, QueueRun)
-    assert run.scenario.consumer_shares[1] == 0.125
-
-
 def test_every_shipped_scenario_can_be_swept() -> None:
-    files = sorted(SHIPPED.glob("*.toml"))
-    swept = {path.stem: build_grid(path, []) for path in files}
-    assert len(swept) > 20
-    for name, grid in swept.items():
-        own = [each for each in grid.measures() if each not in MEASURES]
-        assert bool(own) == (grid.service is not None), name
+    for path in sorted((Path(__file__).parents[3] / "scenarios").glob("*.toml")):
+        grid = build_grid(path, [])
+        assert set(MEASURES) < set(grid.measures()), path
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "told"),
-    [
-        ("queues-balanced", "consumer_shares.2=1", "there is no '2'; there are: 0 to 1"),
-        ("queues-balanced", "consumer_shares=1", "consumer_shares: expected array"),
-        ("queues-balanced", "law=fancy", "law: invalid enum value 'fancy'"),
-        ("multicast-1", "links.B-X.mbit_per_s=1", "there are: A-B, B-C"),
-        ("multicast-1", "senders.acfg.client=1", "unknown key; did you mean 'clients'"),
-        ("gossip-dynamic", "parameters.bufer_events=9", "did you mean 'buffer_events'"),
-        ("gossip-dynamic", "changes.0=1", "name one table and a key"),
-        ("gossip-dynamic", "loss=1.5", "loss: expected float < 1.0"),
-    ],
-)
-def test_an_invalid_point_of_a_service_scenario_is_refused(file: str, text: str, told: str) -> None:
-    with pytest.raises(SweepError, match=rf"--param .*{told}"):
-        build_grid(SHIPPED / f"{file}.toml", [text])
-
-
-def test_a_file_of_an_unknown_service_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "turbines.toml"
-    path.write_text('service = "turbines"\nname = "x"\n')
-    with pytest.raises(ScenarioError, match="a scenario of 'turbines' cannot be run by itself"):
+def test_a_file_of_a_former_form_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "queues.toml"
+    path.write_text('service = "queues"\nname = "x"\n')
+    with pytest.raises(ScenarioError, match=r"queues\.toml:1: service: .*scenario convert"):
         build_grid(path, [])

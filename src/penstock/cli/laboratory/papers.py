@@ -52,10 +52,8 @@ def papers(
     """
     services = installed_services()
     if service and service not in services:
-        raise UserError(
-            f"--service {service!r}: there is no such service; {suggestion(service, services)}",
-            MISUSED,
-        )
+        known = ", ".join(services)
+        raise UserError(f"--service {service!r}: must be one of {known}", MISUSED)
     if seeds < 1:
         raise UserError(f"--seeds {seeds}: must be at least 1", MISUSED)
     need_matplotlib("papers")

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli.errors import MISUSED, UserError, told_in_one_line
+from penstock.cli.laboratory.drawing import need_matplotlib
 from penstock.cli.laboratory.spark_session import need_spark, spark_session, spark_told_in_one_line
 from penstock.spark.lake.lake import LakeError, open_lake
 
@@ -42,8 +43,9 @@ def report(
         The Spark master.
     """
     need_spark("report")
+    if html is not None:
+        need_matplotlib("report --html")
     from penstock.spark.report.build import build_report, matching_runs
-    from penstock.spark.report.page import page
 
     with told_in_one_line(LakeError, OSError, status=MISUSED):
         opened = open_lake(lake)
@@ -60,6 +62,8 @@ def report(
     ):
         built = build_report(spark, opened, snapshot, chosen)
     if html is not None:
+        from penstock.spark.report.page import page
+
         with told_in_one_line(OSError):
             html.parent.mkdir(parents=True, exist_ok=True)
             html.write_text(page(built), encoding="utf-8")

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from penstock.cli.errors import MISUSED, UserError, told_in_one_line
+from penstock.cli.laboratory.drawing import need_matplotlib
 from penstock.cli.laboratory.spark_session import need_spark, spark_session, spark_told_in_one_line
 from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.file import NAME
@@ -77,6 +78,7 @@ def sweep(
     measure = measure or next(iter(grid.measures()))
     _check(called, seeds, measure, grid)
     need_spark("sweep")
+    need_matplotlib("sweep")
     with told_in_one_line(LakeError, OSError, status=MISUSED):
         opened = create_lake(lake)
 

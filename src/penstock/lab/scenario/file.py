@@ -51,10 +51,9 @@ def load_scenario(path: Path) -> Scenario:
 
 def parse_scenario(raw: Mapping[str, Any], source: str = "FILE") -> Scenario:
     """Check what a file says; raises ``ScenarioError``."""
-    former = is_old_form(raw)
-    if former:
+    if former := is_old_form(raw):
         raise ScenarioError(
-            f"this file has a former form ({former}); convert it with: "
+            f"{former}; the file has a former form, convert it with: "
             f"penstock scenario convert {source}"
         )
     with raised_as(ScenarioError):

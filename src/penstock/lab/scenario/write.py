@@ -34,7 +34,8 @@ def _plain(value: Any) -> Any:
     match value:
         case Broker() | Reconfiguration():
             table = _table(value)
-            return {**table, **table.pop("keys", {})}
+            keys = table.pop("keys", {})
+            return {**table, **keys}
         case msgspec.Struct() if value.__struct_config__.array_like:
             return [_number(each) for each in msgspec.structs.astuple(value)]
         case msgspec.Struct():

@@ -72,7 +72,12 @@ class LinkMonitor:
             self._telemetry_interval_s, self._tell_telemetry
         )
         measures = [
-            LinkMeasure(name, link.outbox.statistics(), link.outbox.rate_bytes_per_s)
+            LinkMeasure(
+                name,
+                link.outbox.statistics(),
+                link.outbox.rate_bytes_per_s,
+                link.outbox.take_most_queued_bytes(),
+            )
             for name, link in self._links.items()
         ]
         self._telemetry.measure_links(measures, self._clock.now())

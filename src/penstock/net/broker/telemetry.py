@@ -28,6 +28,8 @@ class LinkMeasure(msgspec.Struct, frozen=True):
     statistics: LinkStatistics
     bandwidth_bytes_per_s: int
     """The present limit; 0 means none."""
+    most_queued_bytes: int
+    """Since the last measurement."""
 
 
 class Telemetry:
@@ -70,6 +72,7 @@ def link_records(node: str, measure: LinkMeasure, now: Instant) -> Iterator[Trac
     """One record for each quantity of a link."""
     link, counts = f"{node}->{measure.link}", measure.statistics
     yield TraceRecord(now, node, link, "queue_bytes", counts.queued_bytes)
+    yield TraceRecord(now, node, link, "most_queued_bytes", measure.most_queued_bytes)
     yield TraceRecord(now, node, link, "sent_bytes", counts.sent_bytes)
     yield TraceRecord(now, node, link, "sent_messages", counts.sent_messages)
     yield TraceRecord(now, node, link, "dropped_messages", counts.dropped_messages)

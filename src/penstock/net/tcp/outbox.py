@@ -83,6 +83,10 @@ class Outbox:
     def statistics(self) -> LinkStatistics:
         return self._queue.statistics()
 
+    def take_most_queued_bytes(self) -> int:
+        """The most bytes that waited at once since the last call, for the telemetry."""
+        return self._queue.take_most_queued_bytes()
+
     def pump(self, most_bytes: int = TURN_BYTES) -> None:
         """Send queued messages, about ``most_bytes``; the rest follows in the next turn."""
         connection = self._connection

@@ -20,9 +20,8 @@ from penstock.papers.gryphon.experiments import THRESHOLDS
 from penstock.papers.gryphon.measures import PUBLISHED
 from penstock.papers.gryphon.rows import E4_RECOVERY
 
-ALERTS, RECOVERING_ALERTS = (
-    Measurement(metric=f"alert_{each}") for each in ("nonrecovering", "recovering")
-)
+ALERTS: Final = Measurement(metric="alert_nonrecovering")
+RECOVERING: Final = Measurement(metric="alert_recovering")
 
 
 def _delivered(subscriber: str) -> Measurement:
@@ -56,7 +55,7 @@ NACK_WINDOW: Final = Figure(
         (
             Panel(
                 "E1 window",
-                "NACK window of SB2 until it has recovered",
+                "NACK window of SB2 during its recovery",
                 "tick ms",
                 (
                     Line(
@@ -68,7 +67,7 @@ NACK_WINDOW: Final = Figure(
                     ),
                 ),
                 from_s=145,
-                to_s=215,
+                to_s=202,
             ),
         ),
     ),
@@ -116,11 +115,11 @@ E3: Final = Figure(
         (
             Panel(
                 "E3 paper",
-                "alerts: live ·, recovering ×",
+                "alerts",
                 "tick s/s",
                 (
-                    *both_laws("E3", ALERTS, "value", style="dots"),
-                    *both_laws("E3", RECOVERING_ALERTS, "value", style="crosses"),
+                    *both_laws("E3", ALERTS, "value", style="dots", suffix=", live"),
+                    *both_laws("E3", RECOVERING, "value", style="crosses", suffix=", recovering"),
                 ),
                 high=4,
             ),

@@ -14,6 +14,7 @@ DESCRIPTION: Final = ServiceDescription(
     table="penstock.services.multicast.settings:MulticastTable",
     why_text="penstock.services.multicast.why_text:why_text",
     client="penstock.client.groups.groups:Groups",
+    scenario="penstock.lab.workloads.multicast.service:MulticastLab",
     papers="penstock.papers.cost_benefit.paper:run",
     commands={
         "join": ("penstock.cli.messaging.groups:join", "Join groups and print their messages."),

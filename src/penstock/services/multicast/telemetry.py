@@ -25,12 +25,16 @@ def service_records(
 ) -> Iterator[TraceRecord]:
     """The records of one moment; none from a broker that the service has not used yet."""
     for link, own in prices.pricing.own_links().items():
+        subject = f"{broker}->{link}"
         if own.price > 0:
-            yield TraceRecord(now, broker, f"{broker}->{link}", "link_price", own.price)
-    riders = prices.riders
-    if riders.rode or riders.went_alone:
-        yield TraceRecord(now, broker, "multicast", "prices_rode_on_data", riders.rode)
-        yield TraceRecord(now, broker, "multicast", "prices_went_alone", riders.went_alone)
+            yield TraceRecord(now, broker, subject, "link_price", own.price)
+        if own.told_bytes:
+            yield TraceRecord(now, broker, subject, "link_price_bytes", own.told_bytes)
+    for link, told in prices.riders.told.items():
+        if told.rode or told.went_alone:
+            subject = f"{broker}->{link}"
+            yield TraceRecord(now, broker, subject, "prices_rode_on_data", told.rode)
+            yield TraceRecord(now, broker, subject, "prices_went_alone", told.went_alone)
     waiting = senders.waiting()
     for sender in waiting[:MAX_TRACED_SENDERS]:
         subject = f"sender {sender.producer}"

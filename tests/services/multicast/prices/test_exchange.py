@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from penstock.content.codec.size import encoded_size
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.core.machine import Effect, Priority, Send
 from penstock.services.multicast.groups.route import link_number
@@ -11,6 +12,7 @@ from penstock.services.multicast.laws.choice import chosen_law
 from penstock.services.multicast.messages import PriceRecord, Prices
 from penstock.services.multicast.parameters import MulticastParameters
 from penstock.services.multicast.prices.exchange import PriceExchange
+from penstock.services.multicast.prices.riders import RIDER_BYTES
 
 from ..conftest import Known
 
@@ -103,4 +105,7 @@ def test_a_price_rides_on_an_expected_message_or_goes_alone_in_time(line: Known)
     broker.prices.deadline(due, broker.out)
     ((link, _),) = broker.told()
     assert link == "a"
-    assert (broker.prices.riders.rode, broker.prices.riders.went_alone) == (1, 1)
+    told = broker.prices.riders.told["a"]
+    assert (told.rode, told.went_alone) == (1, 1)
+    own = broker.prices.pricing.own_links()["c"]
+    assert own.told_bytes == RIDER_BYTES + encoded_size(Prices((rode,)))

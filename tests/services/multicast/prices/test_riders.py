@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.content.codec.size import value_size
 from penstock.core.clock import MILLISECOND, SECOND, Instant
 from penstock.services.multicast.messages import PriceRecord
-from penstock.services.multicast.prices.riders import MOST_RIDERS, PriceRiders
+from penstock.services.multicast.prices.riders import MOST_RIDERS, RIDER_BYTES, PriceRiders
 
 WAIT = 10 * MILLISECOND
 NOW: Instant = 1_700_000_000 * SECOND
@@ -15,6 +16,11 @@ NOW: Instant = 1_700_000_000 * SECOND
 
 def price(sequence: int, link: int = 1) -> PriceRecord:
     return PriceRecord(link, sequence, 0.5)
+
+
+def told(riders: PriceRiders) -> tuple[int, int]:
+    """How many prices rode to the neighbour, and how many went alone."""
+    return riders.told["b"].rode, riders.told["b"].went_alone
 
 
 def lively(gap_ns: int = 5 * MILLISECOND, messages: int = 100) -> tuple[PriceRiders, Instant]:
@@ -34,7 +40,12 @@ def test_a_price_rides_on_the_next_message() -> None:
     assert riders.next_deadline() == now + WAIT
     assert riders.board("b", now + 1) == (price(1),)
     assert riders.next_deadline() is None
-    assert (riders.rode, riders.went_alone) == (1, 0)
+    assert told(riders) == (1, 0)
+
+
+def test_a_price_takes_as_many_bytes_as_counted() -> None:
+    sequence = NOW // (50 * MILLISECOND)
+    assert value_size(PriceRecord(1 << 62, sequence, 0.3)) == RIDER_BYTES
 
 
 def test_a_price_that_no_message_takes_goes_alone() -> None:
@@ -43,7 +54,7 @@ def test_a_price_that_no_message_takes_goes_alone() -> None:
     assert riders.overdue(now + WAIT - 1) == []
     assert riders.overdue(now + WAIT) == [("b", (price(1),))]
     assert riders.board("b", now + WAIT) == ()
-    assert (riders.rode, riders.went_alone) == (0, 1)
+    assert told(riders) == (0, 1)
 
 
 def test_nothing_waits_where_messages_are_queued_or_rare() -> None:

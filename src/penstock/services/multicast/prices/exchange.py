@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from penstock.content.codec.size import encoded_size
 from penstock.core.clock import Instant, earliest
 from penstock.core.machine import Effect, LinkName, Priority, Send
 from penstock.core.trees import Topology
@@ -16,7 +17,7 @@ from penstock.services.multicast.laws.law import MulticastLaw
 from penstock.services.multicast.messages import PriceRecord, Prices
 from penstock.services.multicast.parameters import MulticastParameters
 from penstock.services.multicast.prices.pricing import Pricing
-from penstock.services.multicast.prices.riders import PriceRiders
+from penstock.services.multicast.prices.riders import RIDER_BYTES, PriceRiders
 from penstock.services.multicast.prices.spread import PriceSpread, SendingBrokers
 
 
@@ -61,7 +62,10 @@ class PriceExchange:
 
     def board(self, link: LinkName, now: Instant) -> tuple[PriceRecord, ...]:
         """The prices that a message over this link takes along."""
-        return self.riders.board(link, now)
+        taken = self.riders.board(link, now)
+        if taken:
+            self.pricing.count_told(taken, RIDER_BYTES)
+        return taken
 
     def update(self, now: Instant, out: list[Effect]) -> bool:
         """Set the prices of this broker's links if it is time; whether any was announced."""
@@ -91,19 +95,22 @@ class PriceExchange:
         if not wanted:
             return
         is_free = not self._queued_bytes.get(link) and self.pricing.own_price(link) == 0
-        _send_alone(link, self.riders.offer(link, wanted, now, link_is_free=is_free), out)
+        self._send_alone(link, self.riders.offer(link, wanted, now, link_is_free=is_free), out)
 
     def deadline(self, now: Instant, out: list[Effect]) -> bool:
         """Send prices that waited long enough, and set those that are due; whether any was."""
         for link, records in self.riders.overdue(now):
-            _send_alone(link, records, out)
+            self._send_alone(link, records, out)
         at = self.pricing.next_deadline()
         return at is not None and at <= now and self.update(now, out)
 
     def next_deadline(self) -> Instant | None:
         return earliest(self.pricing.next_deadline(), self.riders.next_deadline())
 
-
-def _send_alone(link: LinkName, records: tuple[PriceRecord, ...], out: list[Effect]) -> None:
-    if records:
-        out.append(Send(link, Prices(records), Priority.CONTROL))
+    def _send_alone(
+        self, link: LinkName, records: tuple[PriceRecord, ...], out: list[Effect]
+    ) -> None:
+        if records:
+            message = Prices(records)
+            self.pricing.count_told(records, encoded_size(message) / len(records))
+            out.append(Send(link, message, Priority.CONTROL))

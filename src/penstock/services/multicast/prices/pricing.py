@@ -37,13 +37,15 @@ period, and would otherwise miss each other."""
 class OwnLink:
     """One link of this broker, in the direction away from it."""
 
-    __slots__ = ("law", "number", "price", "sequence", "told_at")
+    __slots__ = ("law", "number", "price", "sequence", "told_at", "told_bytes")
 
     def __init__(self, number: int, law: LinkPrice, first_sequence: int, now: Instant) -> None:
         self.number = number
         self.price = 0.0
         self.sequence = first_sequence
         self.told_at: Instant = now
+        self.told_bytes = 0.0
+        """What its prices took on all links of this broker."""
         self.law = law
 
     def record(self) -> PriceRecord:
@@ -125,6 +127,13 @@ class Pricing:
                 told.append(record)
         self._due_at = self._next_due()
         return told
+
+    def count_told(self, records: Iterable[PriceRecord], each_bytes: float) -> None:
+        """Count what the prices of this broker's own links took on their way to a neighbour."""
+        for record in records:
+            for own in self._own.values():
+                if own.number == record.link:
+                    own.told_bytes += each_bytes
 
     def own_price(self, link: LinkName) -> float:
         """The price of one of this broker's links."""

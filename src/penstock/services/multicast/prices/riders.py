@@ -37,6 +37,21 @@ EVEN_CHANCE: Final = 1 / log(2)
 MOST_RIDERS: Final = 8
 """Prices that one message takes along: 224 bytes, less than a quarter of a packet."""
 
+RIDER_BYTES: Final = 28
+"""What a price adds to a message that takes it along."""
+
+
+class PricesTold:
+    """The number of prices that one neighbour was told since the broker's start."""
+
+    __slots__ = ("rode", "went_alone")
+
+    def __init__(self) -> None:
+        self.rode = 0
+        """Went with a message."""
+        self.went_alone = 0
+        """Went in a frame of their own, which several may share."""
+
 
 class _Way:
     """One link of the broker: how its messages follow each other, and the prices that wait."""
@@ -62,14 +77,12 @@ class PriceRiders:
         self._ride_wait_ns = ride_wait_ns
         self._ways: dict[LinkName, _Way] = {}
         self._go_alone_at: Deadlines[LinkName] = Deadlines()
-        self.rode = 0
-        """Prices that went with a message."""
-        self.went_alone = 0
-        """Prices that went in a frame of their own, which several may share."""
+        self.told: dict[LinkName, PricesTold] = {}
 
     def link_up(self, link: LinkName) -> None:
         """Nothing was sent over it yet."""
         self._ways[link] = _Way()
+        self.told.setdefault(link, PricesTold())
 
     def link_down(self, link: LinkName) -> None:
         """Whatever waited is told anew when the link is there again."""
@@ -100,7 +113,7 @@ class PriceRiders:
 
     def _alone(self, link: LinkName, way: _Way) -> tuple[PriceRecord, ...]:
         taken = self._take(link, way)
-        self.went_alone += len(taken)
+        self.told[link].went_alone += len(taken)
         return taken
 
     def board(self, link: LinkName, now: Instant) -> tuple[PriceRecord, ...]:
@@ -113,7 +126,7 @@ class PriceRiders:
         if not way.waiting:
             return ()
         taken = self._take(link, way)
-        self.rode += len(taken)
+        self.told[link].rode += len(taken)
         return taken
 
     def overdue(self, now: Instant) -> list[tuple[LinkName, tuple[PriceRecord, ...]]]:

@@ -1,0 +1,1 @@
+"""The flow control of the multicast service as arrays."""

@@ -1,0 +1,1 @@
+"""What senders and members of groups saw, and its judge."""

@@ -1,0 +1,1 @@
+"""Senders and members of groups, in both worlds."""
