@@ -71,9 +71,11 @@ class SimGroupSender:
         self._known: set[str] = set()
         self._asked: dict[int, str] = {}
         self._requests = 0
+        self._heard_at: Instant = 0
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
         """Process one fact and return what must be sent because of it."""
+        self._heard_at = now
         match fact:
             case LinkUp():
                 self.producer.connected()
@@ -155,12 +157,11 @@ class SimGroupSender:
             record_outcome(self.history, self._numbers.pop(parcel), parcel, now)
 
     def next_deadline(self) -> Instant | None:
-        """When the next message is due, unless only a receipt can unblock the sender."""
+        """When the next message is due; a sender without a rate is woken by receipts."""
         if not self._began:
             return earliest(self._ask_at, self._begins_at)
         slot: Instant | None = self._slots.next_at
-        waiting = self._blocked and not self._pace.has_rate
-        if self._finished or waiting or self._slots.next_at >= self._pace.stop_at:
+        if not self._heard_at < self._slots.next_at < self._pace.stop_at or self._finished:
             slot = None
         return earliest(slot, self._ask_at, self.producer.next_deadline())
 
