@@ -29,6 +29,7 @@ class Sender(Client, frozen=True, kw_only=True):
     rate_msgs_per_s: Curve = 0.0
     messages: int = 0
     payload_bytes: int = 100
+    settle_s: float = 1.0
 
 
 class PostLab(LabService):

@@ -43,3 +43,31 @@ def test_uniform_stays_in_its_range(number: int) -> None:
 def test_a_malformed_range_is_refused_and_quoted(spec: str) -> None:
     with pytest.raises(InvalidAttributeSpec, match="range"):
         value_function(spec, "stream")
+
+
+def test_a_share_of_the_messages_has_the_first_word() -> None:
+    drawn = values("share:0.2,A,B", 20_000)
+    assert set(drawn) == {"A", "B"}
+    assert 0.18 < drawn.count("A") / len(drawn) < 0.22
+    assert set(values("share:0,A,B", 100)) == {"B"}
+    assert set(values("share:1,A,B", 100)) == {"A"}
+
+
+def test_zipf_draws_small_numbers_more_often() -> None:
+    drawn = values("zipf:4,1", 20_000)
+    parts = [drawn.count(number) / len(drawn) for number in range(4)]
+    assert sum(parts) == 1
+    assert parts == pytest.approx([0.48, 0.24, 0.16, 0.12], abs=0.02)
+    assert set(values("zipf:1,0.8", 10)) == {0}
+
+
+@pytest.mark.parametrize("spec", ["share:0.2", "share:2,A,B", "share:x,A,B", "share:0.5,A,B,C"])
+def test_a_malformed_share_is_refused_and_quoted(spec: str) -> None:
+    with pytest.raises(InvalidAttributeSpec, match="share from 0 to 1"):
+        value_function(spec, "stream")
+
+
+@pytest.mark.parametrize("spec", ["zipf:", "zipf:5", "zipf:0,1", "zipf:a,1", "zipf:5,b"])
+def test_a_malformed_zipf_is_refused_and_quoted(spec: str) -> None:
+    with pytest.raises(InvalidAttributeSpec, match="count of numbers and an exponent"):
+        value_function(spec, "stream")

@@ -2,7 +2,7 @@
 
 1. Every second at which something happens is divided: starts and stops, curves, changes of links,
    faults, cross traffic, and the windows of expectations.  These are the keys that end in ``_s``
-   but not in ``_per_s``.  ``drain_s`` and ``trace_interval_s`` stay.
+   but not in ``_per_s``; the few that are no times of the scenario stay (``KEPT``).
 2. At the same rate a client has fewer messages, so a client's ``messages`` is divided as well.
 3. A bound on seconds of the scenario is divided: of metrics that are ``in_scenario_seconds`` and
    aggregates that end in ``_s``.  The same holds for a lower bound on a number of events; an upper
@@ -23,7 +23,8 @@ from penstock.lab.service import lab_services
 
 Table = TypeVar("Table", bound=msgspec.Struct)
 
-KEPT: Final = ("drain_s", "trace_interval_s")
+KEPT: Final = ("drain_s", "trace_interval_s", "settle_s")
+"""Keys that say how long something takes or how often it is done, at any speed of the scenario."""
 OF_VALUES: Final = (None, "max", "min", "mean", "p50", "p99", "first", "last", "increase")
 """The aggregates that have the unit of the metric."""
 OF_EVENTS: Final = (None, "count")
@@ -35,7 +36,7 @@ def shortened(scenario: Scenario, factor: float) -> Scenario:
         raise ScenarioError(f"a scenario cannot be shortened by {factor:g}; use a number above 0")
     if factor == 1:
         return scenario
-    changed = _divided(scenario, factor, kept=KEPT)
+    changed = _divided(scenario, factor)
     expect = tuple(
         _bounded(scenario, before, after, factor)
         for before, after in zip(scenario.expect, changed.expect, strict=True)
@@ -43,12 +44,12 @@ def shortened(scenario: Scenario, factor: float) -> Scenario:
     return msgspec.structs.replace(changed, expect=expect)
 
 
-def _divided(table: Table, factor: float, kept: tuple[str, ...] = ()) -> Table:
+def _divided(table: Table, factor: float) -> Table:
     """A table and the tables within it, with all times divided."""
     changes = {
         key: _value(key, value, factor)
         for key in table.__struct_fields__
-        if key not in kept and (value := getattr(table, key)) is not None
+        if key not in KEPT and (value := getattr(table, key)) is not None
     }
     return msgspec.structs.replace(table, **changes)
 

@@ -1,222 +1,133 @@
-"""The paper's experiments as scenarios, and the jobs that run them.
+"""The runs of the adaptive gossip paper.
 
-Section 4: 60 peers, fanout 4, a gossip period of 5 s.  Datagram sizes do not matter in these runs,
-so a round's gossip to a peer is one datagram.
+Section 4: 60 peers, fanout 4, a gossip period of 5 s.  Gossip measures time in rounds and load in
+messages for each round and buffer.  A live run with a period of 100 ms and a third of the buffers
+is therefore the same run, much faster and light enough for 60 peers in one process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from multiprocessing import get_context
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final
 
-import msgspec
-import numpy as np
+from penstock.papers.experiment import Experiment, Source
 
-from penstock.lab.arrays.gossip.group import run_arrays
-from penstock.papers.adaptive_gossip.group import simulate
-from penstock.papers.adaptive_gossip.scenario import BufferChange, GossipResult, GossipScenario
-from penstock.services.gossip.parameters import AdaptationParameters, GossipParameters, Law, Marks
-
-TARGET_SHARE: Final = 0.95
-"""*Reliable* means that an event reaches this share of the peers, on average (Section 2.3)."""
+LAWS: Final = ("none", "paper", "improved")
+PEERS: Final = 60
 
 DEGRADATION_RATES: Final = (10, 20, 30, 45, 60)
-DEGRADATION_BUFFER: Final = 60
+"""Messages a second, of all peers together."""
+OFFERED: Final = 30
 IDEAL_BUFFERS: Final = (30, 60, 90, 120, 180)
 IDEAL_FACTORS: Final = (0.25, 0.285)
 """Rates per buffer between which the ideal one is interpolated: theory says 0.267."""
-
 ADAPTIVE_BUFFERS: Final = (30, 60, 90, 120)
+
 SCALE_BUFFER: Final = 30
 """The critical age does not depend on it, and a smaller one lets 10,000 peers run in a minute."""
-
+SCALE_OFFERED: Final = 10
 SCALE_SIZES: Final = (60, 1_000, 10_000)
-FIRST_CHANGE_ROUND: Final = 100
-SECOND_CHANGE_ROUND: Final = 200
-DYNAMIC_ROUNDS: Final = 300
-ONE_DATAGRAM_BYTES: Final = 65_000
+SCALE_LAWS: Final[dict[str, dict[str, Any]]] = {
+    "improved": {"law": "improved"},
+    "paper": {"law": "paper"},
+    "by size": {"law": "paper", "adaptation.marks": "by size"},
+}
 
-Engine: TypeAlias = Literal["machines", "arrays"]
-Key: TypeAlias = tuple[str | float, ...]
-
-
-class Job(msgspec.Struct, frozen=True):
-    """One run; ``key`` names the figure that it belongs to."""
-
-    key: Key
-    scenario: GossipScenario
-    seed: int
-    engine: Engine = "machines"
+LIVE_PERIOD_S: Final = 0.1
+"""The shortest for which 60 peers need about half a core; a busy machine skips such rounds."""
+LIVE_S, DYNAMIC_S = 24.0, 1500.0
+FASTER: Final = 5.0 / LIVE_PERIOD_S / 3
+"""A third of the messages for each round, in rounds of 100 ms instead of 5 s."""
+LIVE_RATE: Final = FASTER / 3
+LIVE_STEPS: Final = [[0, 30], [500, 15], [1000, 20]]
 
 
-Results: TypeAlias = dict[Key, list[GossipResult]]
+def plain_key(buffer_events: int, rate_msgs_per_s: float) -> str:
+    """The experiment without adaptation at a rate."""
+    return f"plain {buffer_events} at {rate_msgs_per_s:g}"
 
 
-def parameters(
-    law: Law,
-    buffer_events: int,
-    initial_rate: float = 0.25,
-    *,
-    marks: Marks = "fixed",
-    rank: int = 1,
-    sample_period_rounds: int = 2,
-) -> GossipParameters:
-    """The paper's parameters with a law and a buffer."""
-    adaptation = AdaptationParameters(
-        initial_rate_msgs_per_s=initial_rate,
-        marks=marks,
-        poorest_rank=rank,
-        sample_period_rounds=sample_period_rounds,
-    )
-    return GossipParameters(
-        law=law,
-        buffer_events=buffer_events,
-        datagram_bytes=ONE_DATAGRAM_BYTES,
-        adaptation=adaptation,
-    )
+def ideal_keys(buffer_events: int) -> tuple[str, ...]:
+    """The experiments between which the ideal rate is interpolated."""
+    return tuple(plain_key(buffer_events, each * buffer_events) for each in IDEAL_FACTORS)
 
 
-def plain(buffer_events: int, rate: float, *, peers: int = 60) -> GossipScenario:
-    """lpbcast without adaptation; only its buffers need time to settle."""
-    return GossipScenario(
-        name=f"gossip-plain-{buffer_events}-{rate:g}",
-        purpose="Reliability and age of drops at a fixed rate",
-        parameters=parameters("none", buffer_events),
-        peers=peers,
-        senders=60,
-        offered_msgs_per_s=rate,
-        rounds=52,
-        warm_up_rounds=20,
-        settle_rounds=16,
-    )
+def scale_ideal_keys(peers: int) -> tuple[str, ...]:
+    """The same for a size of the group."""
+    return tuple(f"scale plain {peers} at {each:g}" for each in IDEAL_FACTORS)
 
 
-def adaptive(law: Law, buffer_events: int) -> GossipScenario:
-    """30 messages per second are offered, whatever the buffers can carry."""
-    return GossipScenario(
-        name=f"gossip-{law}-{buffer_events}",
-        purpose="The rate that the law settles on, and what it delivers",
-        parameters=parameters(law, buffer_events),
-        rounds=190,
-        warm_up_rounds=110,
-        settle_rounds=15,
-    )
+def _parameters(values: dict[str, Any]) -> dict[str, Any]:
+    return {f"parameters.gossip.{key}": value for key, value in values.items()}
 
 
-def dynamic(law: Law) -> GossipScenario:
-    """A third of the peers shrink from 90 to 45 and grow to 60 (Figure 9)."""
-    return GossipScenario(
-        name=f"gossip-dynamic-{law}",
-        purpose="How fast and how well the law follows the buffers",
-        parameters=parameters(law, 90, 1 / 3),
-        offered_msgs_per_s=20.0,
-        rounds=DYNAMIC_ROUNDS,
-        warm_up_rounds=FIRST_CHANGE_ROUND,
-        settle_rounds=15,
-        changes=(
-            BufferChange(FIRST_CHANGE_ROUND, 1 / 3, 45),
-            BufferChange(SECOND_CHANGE_ROUND, 1 / 3, 60),
-        ),
-    )
+def _loaded(file: str, law: str, buffer: int, rate: float, effort: int) -> Experiment:
+    changed = _parameters({"law": law, "buffer_events": buffer})
+    return Experiment(file, {**changed, "clients.p.rate_msgs_per_s": rate / PEERS}, effort=effort)
 
 
-def one_poor_peer(rank: int) -> GossipScenario:
-    """One of 60 peers has a ninth of the others' buffer (Section 6)."""
-    return GossipScenario(
-        name=f"gossip-one-poor-{rank}",
-        purpose="Whether one poor peer holds back the group",
-        parameters=parameters("paper", 90, rank=rank, sample_period_rounds=6),
-        rounds=140,
-        warm_up_rounds=80,
-        settle_rounds=15,
-        changes=(BufferChange(0, 1 / 60, 10),),
-    )
+def _at_scale(peers: int, rate: float, duration_s: float, values: dict[str, Any]) -> Experiment:
+    """60 of the peers publish; ten thousand peers are their own sample."""
+    sender = {"service": "gossip", "name": "p", "count": PEERS, "rate_msgs_per_s": rate / PEERS}
+    listener = {"service": "gossip", "name": "listener", "count": peers - PEERS}
+    clients = [sender, listener] if peers > PEERS else [sender]
+    changed = {"clients": clients, "duration_s": duration_s, **_parameters(values)}
+    seeds = 1 if peers >= 10_000 else 1000
+    return Experiment("gossip-scale-100000", changed, "arrays", most_seeds=seeds, effort=peers)
 
 
-def at_scale(law: Law, peers: int, marks: Marks = "fixed") -> GossipScenario:
-    """The same load and buffers for any size of the group; 60 of the peers publish."""
-    return GossipScenario(
-        name=f"gossip-scale-{law}-{peers}",
-        purpose="What the size of the group does to the law",
-        parameters=parameters(law, SCALE_BUFFER, 0.12, marks=marks),
-        peers=peers,
-        senders=60,
-        offered_msgs_per_s=10.0,
-        rounds=160,
-        warm_up_rounds=100,
-        settle_rounds=25,
-    )
+def _live(law: str, clients: list[dict[str, Any]], loss: float = 0.0) -> Experiment:
+    """The run of Figure 9 over UDP on this machine."""
+    small = {
+        "law": law,
+        "gossip_period_ns": 100_000_000,
+        "buffer_events": 30,
+        "datagram_bytes": 1400,
+        "adaptation.initial_rate_msgs_per_s": LIVE_RATE,
+        "adaptation.lowest_rate_msgs_per_s": FASTER * 0.01,
+        "adaptation.smallest_believed_buffer": 3,
+    }
+    each = {"service": "gossip", "rate_msgs_per_s": LIVE_RATE}
+    changed = {"clients": [{**each, **own} for own in clients], "peer_network.loss": loss}
+    overrides = {**changed, **_parameters(small)}
+    return Experiment("gossip-dynamic", overrides, "net", DYNAMIC_S / LIVE_S, most_seeds=1)
 
 
-def paper_jobs(seeds: int) -> list[Job]:
-    """All runs that the table needs, the longest first."""
-    jobs = list(_scale_jobs(seeds))
-    for seed in range(1, seeds + 1):
-        laws: tuple[Law, ...] = ("none", "paper", "improved")
-        jobs += [Job(("dynamic", law), dynamic(law), seed) for law in laws]
-        for buffer in reversed(ADAPTIVE_BUFFERS):
-            jobs += [
-                Job(("adaptive", law, buffer), adaptive(law, buffer), seed) for law in laws[1:]
-            ]
-            jobs.append(Job(("adaptive", "none", buffer), plain(buffer, 30.0), seed))
-        for buffer in reversed(IDEAL_BUFFERS):
-            for factor in IDEAL_FACTORS:
-                scenario = plain(buffer, factor * buffer)
-                jobs.append(Job(("ideal", buffer, factor), scenario, seed))
-        for rate in DEGRADATION_RATES:
-            jobs.append(Job(("degradation", rate), plain(DEGRADATION_BUFFER, rate), seed))
-        jobs += [Job(("one poor", rank), one_poor_peer(rank), seed) for rank in (1, 2)]
-    return jobs
+CHANGING: Final = {"name": "changing", "count": 20, "buffer_events": LIVE_STEPS}
+CALM: Final = [CHANGING, {"name": "steady", "count": 40}]
+STORM: Final = [
+    CHANGING,
+    {"name": "steady", "count": 34},
+    {"name": "leaving", "count": 3, "stop_s": 500, "stop_every_s": 160},
+    {"name": "crashing", "count": 3, "stop_s": 580, "stop_every_s": 160, "stops": "crash"},
+    {"name": "joining", "count": 6, "start_s": 500, "start_every_s": 80},
+]
+"""A tenth of the peers go, and others come, while the buffers are small."""
 
 
-def _scale_jobs(seeds: int) -> Iterable[Job]:
-    """The largest group runs with one seed: ten thousand peers are their own sample."""
-    for peers in reversed(SCALE_SIZES):
-        for seed in range(1, 2 if peers >= 10_000 else seeds + 1):
-            for factor in IDEAL_FACTORS:
-                scenario = plain(SCALE_BUFFER, factor * SCALE_BUFFER, peers=peers)
-                yield Job(("scale ideal", peers, factor), scenario, seed, "arrays")
-            yield Job(("scale", "improved", peers), at_scale("improved", peers), seed, "arrays")
-            yield Job(("scale", "paper", peers), at_scale("paper", peers), seed, "arrays")
-            by_size = at_scale("paper", peers, "by size")
-            yield Job(("scale", "by size", peers), by_size, seed, "arrays")
+def _experiments() -> dict[str, Source]:
+    named: dict[str, Source] = {"live storm": _live("improved", STORM, 0.2)}
+    for law in LAWS:
+        law_of_all = {"parameters.gossip.law": law}
+        named[f"dynamic {law}"] = Experiment("gossip-dynamic", law_of_all, effort=1500)
+        named[f"live {law}"] = _live(law, CALM)
+    for buffer in ADAPTIVE_BUFFERS:
+        for law in LAWS[1:]:
+            key = f"adaptive {buffer} {law}"
+            named[key] = _loaded("gossip-adaptive", law, buffer, OFFERED, 950)
+    rates = [(60, float(rate)) for rate in DEGRADATION_RATES]
+    rates += [(buffer, OFFERED) for buffer in ADAPTIVE_BUFFERS]
+    rates += [(buffer, each * buffer) for buffer in IDEAL_BUFFERS for each in IDEAL_FACTORS]
+    for buffer, rate in rates:
+        named[plain_key(buffer, rate)] = _loaded("gossip-plain", "none", buffer, rate, 260)
+    for rank in (1, 2):
+        changed = _parameters({"adaptation.poorest_rank": rank})
+        named[f"one poor {rank}"] = Experiment("gossip-poor-peer", changed, effort=700)
+    for peers in SCALE_SIZES:
+        for key, factor in zip(scale_ideal_keys(peers), IDEAL_FACTORS, strict=True):
+            named[key] = _at_scale(peers, factor * SCALE_BUFFER, 260, {"law": "none"})
+        for law, values in SCALE_LAWS.items():
+            named[f"scale {peers} {law}"] = _at_scale(peers, SCALE_OFFERED, 800, values)
+    return named
 
 
-def run_job(job: Job) -> GossipResult:
-    run = simulate if job.engine == "machines" else run_arrays
-    return run(job.scenario, job.seed)
-
-
-def run_jobs(jobs: list[Job], progress: Callable[[str], None]) -> Results:
-    """All runs, one per core at a time; the results of a key in the order of the seeds."""
-    results: Results = {}
-    with get_context("spawn").Pool() as pool:
-        for number, (job, result) in enumerate(
-            zip(jobs, pool.imap(run_job, jobs), strict=True), start=1
-        ):
-            results.setdefault(job.key, []).append(result)
-            progress(f"gossip: {number} of {len(jobs)} runs ({job.scenario.name}, {job.seed})")
-    return results
-
-
-def ideal_rate_and_age(
-    slower: GossipResult, faster: GossipResult, share: float = TARGET_SHARE
-) -> tuple[float, float]:
-    """The highest rate that reaches the share, and the age of drops there, from two runs.
-
-    The misses fall exponentially with the copies of each event, which are inverse to the rate, so
-    −ln(1 − share) and the age are interpolated over 1 / rate.
-    """
-    logs = [-np.log1p(-each.receivers) for each in (slower, faster)]
-    inverses = [1 / each.input_rate_msgs_per_s for each in (slower, faster)]
-    part = (-np.log1p(-share) - logs[1]) / (logs[0] - logs[1])
-    inverse = inverses[1] + part * (inverses[0] - inverses[1])
-    age = faster.drop_age + part * (slower.drop_age - faster.drop_age)
-    return float(1 / inverse), float(age)
-
-
-def ideals(results: Results, name: str, size: int) -> list[tuple[float, float]]:
-    """Ideal rate and critical age for a size of buffers or of the group, for each seed."""
-    slower, faster = (results[name, size, factor] for factor in IDEAL_FACTORS)
-    return [ideal_rate_and_age(*pair) for pair in zip(slower, faster, strict=True)]
+EXPERIMENTS: Final = _experiments()

@@ -1,180 +1,127 @@
-"""The paper's figures, with both laws in each picture."""
+"""The figures of the adaptive gossip paper, from our runs: both laws in each picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from statistics import median
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-import matplotlib as mpl
-import numpy as np
-from matplotlib.figure import Figure
+from penstock.lab.scenario.model import Measurement
+from penstock.lab.telemetry.curves import How
+from penstock.papers.adaptive_gossip import experiments as runs
+from penstock.papers.adaptive_gossip import measures
+from penstock.papers.adaptive_gossip.measures import ADAPTIVE, PLAIN, SCALE, Window
+from penstock.papers.figure import LAWS, REFERENCE, Figure, Level, Line, Panel, Points, Series
+from penstock.papers.figure import PLAIN as NO_LAW
+from penstock.papers.results import Of, Sources
 
-from penstock.papers.adaptive_gossip.experiments import (
-    ADAPTIVE_BUFFERS,
-    DEGRADATION_RATES,
-    FIRST_CHANGE_ROUND,
-    IDEAL_BUFFERS,
-    SCALE_SIZES,
-    SECOND_CHANGE_ROUND,
-    Results,
-    ideals,
+LOOKS: Final = {"none": ("plain lpbcast", NO_LAW), **LAWS}
+"""Label and colour of every law."""
+TARGET: Final = (Level(95, "target: 95 %"),)
+RATE, BUFFER = "input rate (msg/s)", "buffer size (events)"
+SMOOTHED_S: Final = 25.0
+SETTLED_S: Final = 1425.0
+"""Events of the last 15 rounds have not had time to spread."""
+
+CRITICAL_AGES: Final = measures.critical_ages
+Places = tuple[tuple[float, Sources], ...]
+
+
+def _places(values: Iterable[int], source: Callable[[int], Sources]) -> Places:
+    return tuple((float(each), source(each)) for each in values)
+
+
+def _by_law(field: str, *more: str, **options: Any) -> tuple[Series, ...]:
+    """One series over the buffers for each law, of one measure or of several combined."""
+
+    def series(law: str, window: Window) -> Series:
+        def sources(buffer: int) -> Sources:
+            adaptive, plain = f"adaptive {buffer} {law}", runs.plain_key(buffer, runs.OFFERED)
+            key = plain if law == "none" else adaptive
+            return tuple(Of(key, getattr(window, each)) for each in (field, *more)) if more else key
+
+        (label, colour), places = LOOKS[law], _places(runs.ADAPTIVE_BUFFERS, sources)
+        return Series(label, getattr(window, field), places, colour, **options)
+
+    return tuple(series(law, PLAIN if law == "none" else ADAPTIVE) for law in LOOKS)
+
+
+AT_RATES: Final = _places(runs.DEGRADATION_RATES, lambda rate: runs.plain_key(60, rate))
+PAPER_AGES: Final = ((10.0, 8.5), (30.0, 3.7), (60.0, 2.7))
+DEGRADED: Final = (Series("measured", PLAIN.receivers, AT_RATES, NO_LAW, scale=100),)
+AGES: Final = (
+    Series("measured", PLAIN.drop_age, AT_RATES, NO_LAW),
+    Series("paper", PLAIN.drop_age, PAPER_AGES, REFERENCE, "crosses"),
+)
+DEGRADATION: Final = (
+    Points("receivers", RATE, "%", DEGRADED, levels=TARGET, high=102),
+    Points("age of drops", RATE, "hops", AGES),
 )
 
-COLOURS: Final = {"none": "#888888", "paper": "#1f6fb4", "improved": "#d1495b", "ideal": "#2b2b2b"}
-NAMES: Final = {"none": "plain lpbcast", "paper": "paper's law", "improved": "improved law"}
-LAWS: Final = ("none", "paper", "improved")
-MARKERS: Final = {"none": "s", "paper": "o", "improved": "D"}
+IDEALS: Final = _places(runs.IDEAL_BUFFERS, lambda buffer: PLAIN.ideal_of(runs.ideal_keys(buffer)))
+IDEAL: Final = Series(
+    "ideal (95 % receivers)", PLAIN.rate, IDEALS, REFERENCE, combine=measures.ideal_rates
+)
+CRITICAL: Final = (Series("measured", PLAIN.rate, IDEALS, REFERENCE, combine=CRITICAL_AGES),)
+OFFERED_LEVEL, PAPER_AGE = (Level(runs.OFFERED, "offered"),), (Level(5.3, "paper: 5.3"),)
+RATES: Final = (
+    Points("input rate", BUFFER, "msg/s", (IDEAL, *_by_law("rate")[1:]), levels=OFFERED_LEVEL),
+    Points("critical age", BUFFER, "hops", CRITICAL, levels=PAPER_AGE, low=4, high=6.5),
+)
+
+OUTPUT: Final = _by_law("rate", "receivers", combine=measures.outputs)
+RECEIVERS, ATOMIC = _by_law("receivers", scale=100), _by_law("atomic", scale=100)
+RELIABILITY: Final = (
+    (
+        Points("output rate", BUFFER, "msg/s", OUTPUT),
+        Points("age of drops", BUFFER, "hops", _by_law("drop_age")),
+    ),
+    (
+        Points("receivers", BUFFER, "%", RECEIVERS, levels=TARGET, high=103),
+        Points("atomic deliveries", BUFFER, "%", ATOMIC, high=103),
+    ),
+)
 
 
-def draw_all(results: Results, out: Path) -> list[Path]:
-    """Every figure, as PNG and SVG."""
-    mpl.use("Agg")
-    drawings: dict[str, Callable[[Results], Figure]] = {
-        "gossip-figure-2": _degradation,
-        "gossip-figure-4-6": _rates,
-        "gossip-figure-7-8": _reliability,
-        "gossip-figure-9": _dynamic,
-        "gossip-scale": _scale,
-    }
-    paths = []
-    for name, draw in drawings.items():
-        figure = draw(results)
-        for suffix in ("png", "svg"):
-            paths.append(out / f"{name}.{suffix}")
-            figure.savefig(paths[-1], dpi=110)
-    return paths
-
-
-def _medians(results: Results, field: str, keys: list[tuple[str | float, ...]]) -> list[float]:
-    return [median(getattr(each, field) for each in results[key]) for key in keys]
-
-
-def _figure(columns: int, title: str) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(4.6 * columns, 3.8), layout="constrained")
-    figure.suptitle(title, fontsize=11)
-    axes = figure.subplots(1, columns, squeeze=False)[0]
-    for each in axes:
-        each.grid(color="#e4e4e4", linewidth=0.7)
-        each.set_axisbelow(True)
-        each.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def _degradation(results: Results) -> Figure:
-    figure, (left, right) = _figure(2, "Figure 2: reliability falls with the rate (60 buffers)")
-    keys: list[tuple[str | float, ...]] = [("degradation", rate) for rate in DEGRADATION_RATES]
-    receivers = 100 * np.array(_medians(results, "receivers", keys))
-    left.plot(DEGRADATION_RATES, receivers, "s-", color=COLOURS["none"])
-    left.axhline(95, color=COLOURS["ideal"], linewidth=0.8, linestyle=":")
-    left.set(xlabel="input rate (msg/s)", ylabel="receivers (%)", ylim=(0, 102))
-    ages = _medians(results, "drop_age", keys)
-    right.plot(DEGRADATION_RATES, ages, "s-", color=COLOURS["none"], label="measured")
-    right.plot((10, 30, 60), (8.5, 3.7, 2.7), "kx", markersize=8, label="paper")
-    right.set(xlabel="input rate (msg/s)", ylabel="age of drops (hops)", ylim=(0, None))
-    right.legend(frameon=False)
-    return figure
-
-
-def _ideal_points(results: Results, name: str, size: int) -> tuple[float, float]:
-    found = ideals(results, name, size)
-    return median(rate for rate, _ in found), median(age for _, age in found)
-
-
-def _rates(results: Results) -> Figure:
-    figure, (left, right) = _figure(2, "Figures 4 and 6: ideal, offered and allowed rates")
-    points = [_ideal_points(results, "ideal", buffer) for buffer in IDEAL_BUFFERS]
-    rates = [rate for rate, _ in points]
-    left.plot(IDEAL_BUFFERS, rates, "-", color=COLOURS["ideal"], label="ideal (95 % receivers)")
-    left.axhline(30, color=COLOURS["none"], linewidth=0.9, linestyle="--", label="offered")
-    for law in LAWS[1:]:
-        keys: list[tuple[str | float, ...]] = [("adaptive", law, each) for each in ADAPTIVE_BUFFERS]
-        measured = _medians(results, "input_rate_msgs_per_s", keys)
-        left.plot(
-            ADAPTIVE_BUFFERS, measured, MARKERS[law] + "-", color=COLOURS[law], label=NAMES[law]
-        )
-    left.set(xlabel="buffer size (events)", ylabel="rate (msg/s)", ylim=(0, None))
-    left.legend(frameon=False, fontsize=8)
-    right.plot(IDEAL_BUFFERS, [age for _, age in points], "o-", color=COLOURS["ideal"])
-    right.axhline(5.3, color=COLOURS["none"], linewidth=0.9, linestyle="--")
-    right.annotate("paper: 5.3", (140, 5.16), fontsize=8, color="#555555")
-    right.set(xlabel="buffer size (events)", ylabel="critical age (hops)", ylim=(4, 6.5))
-    return figure
-
-
-def _reliability(results: Results) -> Figure:
-    figure, axes = _figure(4, "Figures 7 and 8: 30 msg/s offered, with and without adaptation")
-    panels = (
-        ("output_rate_msgs_per_s", "output rate (msg/s)", 1.0),
-        ("drop_age", "age of drops (hops)", 1.0),
-        ("receivers", "receivers (%)", 100.0),
-        ("atomic", "atomic deliveries (%)", 100.0),
+def _over_time(metric: str, how: How, scale: float = 1.0) -> tuple[Line, ...]:
+    what = Measurement(metric=metric, to_s=SETTLED_S)
+    return tuple(
+        Line(label, what, how, SMOOTHED_S, scale, colour, f"dynamic {law}")
+        for law, (label, colour) in LOOKS.items()
     )
-    for axis, (field, label, factor) in zip(axes, panels, strict=True):
-        for law in LAWS:
-            keys: list[tuple[str | float, ...]] = [
-                ("adaptive", law, each) for each in ADAPTIVE_BUFFERS
-            ]
-            values = factor * np.array(_medians(results, field, keys))
-            style = MARKERS[law] + "-"
-            axis.plot(ADAPTIVE_BUFFERS, values, style, color=COLOURS[law], label=NAMES[law])
-        top = 103 if factor == 100.0 else None
-        axis.set(xlabel="buffer size (events)", ylabel=label, ylim=(0, top))
-    axes[0].legend(frameon=False, fontsize=8)
-    return figure
 
 
-def _dynamic(results: Results) -> Figure:
-    figure, (left, right) = _figure(2, "Figure 9: a third of the buffers 90 → 45 → 60, 20 msg/s")
-    for law in LAWS:
-        runs = results["dynamic", law]
-        inputs = np.median([each.input_by_round for each in runs], axis=0)
-        receivers = np.nanmedian([each.receivers_by_round for each in runs], axis=0)
-        window = np.ones(5) / 5
-        rounds = np.arange(len(inputs) - 4) + 2
-        # Events of the last rounds have not had time to spread.
-        shown = slice(0, len(rounds) - 15)
-        left.plot(
-            rounds[shown],
-            np.convolve(inputs, window, "valid")[shown],
-            color=COLOURS[law],
-            label=NAMES[law],
-            linewidth=1.2,
-        )
-        right.plot(
-            rounds[shown],
-            100 * np.convolve(receivers, window, "valid")[shown],
-            color=COLOURS[law],
-            linewidth=1.2,
-        )
-    for axis in (left, right):
-        for change in (FIRST_CHANGE_ROUND, SECOND_CHANGE_ROUND):
-            axis.axvline(change, color="#aaaaaa", linewidth=0.8, linestyle="--")
-    right.axhline(95, color=COLOURS["ideal"], linewidth=0.8, linestyle=":")
-    left.set(xlabel="round", ylabel="input rate (msg/s)", ylim=(0, 24))
-    left.legend(frameon=False, fontsize=8, loc="lower left")
-    right.set(xlabel="round", ylabel="receivers (%)", ylim=(85, 100.5))
-    return figure
+INPUT, REACHED = _over_time("published", "rate"), _over_time("receivers", "mean", 100)
+DYNAMIC: Final = (
+    (Panel("dynamic paper", "input rate", "msg/s", INPUT, high=24),),
+    (Panel("dynamic paper", "receivers", "%", REACHED, levels=TARGET, low=85, high=100.5),),
+)
 
 
-def _scale(results: Results) -> Figure:
-    figure, (left, right) = _figure(2, "Scale: the critical age grows with the group")
-    ages = [_ideal_points(results, "scale ideal", peers)[1] for peers in SCALE_SIZES]
-    left.semilogx(SCALE_SIZES, ages, "o-", color=COLOURS["ideal"])
-    left.axhspan(5, 7, color=COLOURS["paper"], alpha=0.12)
-    left.annotate("the paper's marks", (70, 6.6), fontsize=8, color=COLOURS["paper"])
-    left.set(xlabel="peers", ylabel="critical age (hops)", ylim=(4, 11))
-    lines = (
-        ("paper", "paper's law, marks 5 and 7", COLOURS["paper"], "o-"),
-        ("by size", "paper's law, marks by size", COLOURS["paper"], "o--"),
-        ("improved", "improved law", COLOURS["improved"], "D-"),
-    )
-    for key, label, colour, style in lines:
-        keys: list[tuple[str | float, ...]] = [("scale", key, peers) for peers in SCALE_SIZES]
-        values = 100 * np.array(_medians(results, "receivers", keys))
-        right.semilogx(SCALE_SIZES, values, style, color=colour, label=label)
-    right.axhline(95, color=COLOURS["ideal"], linewidth=0.8, linestyle=":")
-    right.set(xlabel="peers", ylabel="receivers (%)", ylim=(75, 100))
-    right.legend(frameon=False, fontsize=8, loc="lower left")
-    return figure
+def _of_size(law: str, look: str, marks: str = "", **options: Any) -> Series:
+    label, colour = LOOKS[look]
+    places = _places(runs.SCALE_SIZES, lambda peers: f"scale {peers} {law}")
+    return Series(label + marks, SCALE.receivers, places, colour, scale=100, **options)
+
+
+SIZES: Final = _places(runs.SCALE_SIZES, lambda peers: PLAIN.ideal_of(runs.scale_ideal_keys(peers)))
+HOPS: Final = (Series("measured", PLAIN.rate, SIZES, REFERENCE, combine=CRITICAL_AGES),)
+MARKS: Final = (Level(5, "the paper's marks"), Level(7))
+OF_SIZE: Final = (
+    _of_size("paper", "paper", ", marks 5 and 7"),
+    _of_size("by size", "paper", ", marks by size", style="dashed"),
+    _of_size("improved", "improved"),
+)
+SCALE_PANELS: Final = (
+    Points("critical age", "peers", "hops", HOPS, log_x=True, levels=MARKS, low=4, high=11),
+    Points("receivers", "peers", "%", OF_SIZE, log_x=True, levels=TARGET, low=75, high=100),
+)
+
+OFFERED: Final = "30 msg/s offered, with and without adaptation"
+BUFFERS: Final = "a third of the buffers 90 → 45 → 60, 20 msg/s offered"
+FIGURES: Final = (
+    Figure("gossip-figure-2", "Figure 2: reliability falls with the rate", (DEGRADATION,)),
+    Figure("gossip-figure-4-6", "Figures 4 and 6: ideal, offered and allowed rates", (RATES,)),
+    Figure("gossip-figure-7-8", f"Figures 7 and 8: {OFFERED}", RELIABILITY),
+    Figure("gossip-figure-9", f"Figure 9: {BUFFERS}", DYNAMIC),
+    Figure("gossip-scale", "Scale: the critical age grows with the group", (SCALE_PANELS,)),
+)

@@ -7,9 +7,11 @@ loopback, and, as root, over network namespaces where the kernel limits them (tc
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
-from penstock.papers.experiment import Experiment, Source
+from penstock.papers.experiment import Computation, Experiment, Source
+from penstock.papers.gryphon.catch_up import catch_up
 
 KB: Final = 1024
 LAWS: Final = ("paper", "improved")
@@ -58,6 +60,8 @@ def _experiments() -> dict[str, Source]:
         ),
         "cache": _changed(e1, **{"guaranteed.relay_cache_bytes": 32 << 20, "duration_s": 180}),
         "E1 starving improved": _experiment("e1", "improved", live_floor_share=0.008),
+        "catch-up paced": Computation(partial(catch_up, paced=True)),
+        "catch-up naive": Computation(partial(catch_up, paced=False)),
     }
     for law in LAWS:
         for file in ("e1", "e2", "e3"):

@@ -12,7 +12,7 @@ DESCRIPTION: Final = ServiceDescription(
     why_text="penstock.services.gossip.why_text:why_text",
     client="penstock.client.gossip.service:GossipService",
     scenario="penstock.lab.workloads.gossip.service:GossipLab",
-    papers="penstock.papers.adaptive_gossip.paper:run",
+    papers="penstock.papers.adaptive_gossip.paper:PAPER",
     commands={
         "gossip": (
             "penstock.cli.messaging.gossip:gossip",

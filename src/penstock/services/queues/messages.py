@@ -230,8 +230,9 @@ class SendReceipt(ClientReply, frozen=True, gc=False):
 class SendRefused(ClientReply, frozen=True):
     """These rows get no receipt; with the reason.
 
-    None of them was stored, unless ``uncertain`` is set: then the disk failed while they were
-    being stored, and only a restart of the broker shows whether they are in the queue.
+    None of them was stored, unless ``uncertain`` is set: then some of them are in a queue and some
+    are not, or the disk failed while they were being stored, and only a restart of the broker shows
+    whether they are in the queue.
     ``taken_over`` means that another sender of the same name has replaced it.
     """
 

@@ -74,16 +74,22 @@ def test_every_metric_but_rules_has_events(history: QueuesHistory) -> None:
 
 
 def test_what_is_pending_and_missing(history: QueuesHistory) -> None:
-    assert (history.delivered, history.pending) == (4, 0)
+    assert (history.delivered, history.pending) == (4, 1), "the consumer works on one"
     assert not history.complete()
     producer, consumer = history.producers["p"], history.consumers["c"]
     producer.submitted(batch(producer.source, 10, 12), 4 * SECOND)
-    assert history.pending == 2
+    assert history.pending == 3
     producer.settled(10, 2, Outcome.REFUSED, 4 * SECOND)
     rest = Deliver("c", Frame(5, 7, range(5, 7), batch(producer.source, 4, 6)))
     consumer.received(rest, 6 * SECOND)
     consumer.consumed(3, 3, 7 * SECOND)
     assert history.complete()
+    assert history.pending == 0
+
+
+def test_a_consumer_that_closes_has_nothing_in_hand(history: QueuesHistory) -> None:
+    history.consumers["c"].closed(6 * SECOND)
+    assert history.pending == 0
 
 
 def test_a_message_without_an_identity_has_no_delay(history: QueuesHistory) -> None:

@@ -127,7 +127,7 @@ SMALL: dict[str, Any] = {"name": "small", "duration_s": 5, "brokers": {"b": {}}}
     [
         ({"brokers": {"b": 3}}, "brokers: expected one table for each"),
         ({"publishers": 3}, "publishers: expected a list of tables"),
-        ({"nmae": 3}, "nmae: unknown key; remove it"),
+        ({"nmae": 3}, "nmae: unknown key; did you mean"),
         ({"faults": [{"at_s": 1, "add_pubend": "x"}]}, "faults[0].add_pubend: there is no broker"),
         (
             {"publishers": [{"name": "p", "attributes": {"key": "a{i}"}}]},

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock.lab.scenario.convert.convert import converted, is_old_form
 from penstock.lab.scenario.convert.parts import NotConvertible
+from penstock.lab.scenario.file import parse_scenario
 
 
 @pytest.mark.parametrize(
@@ -35,3 +38,20 @@ def test_the_present_form_is_no_former_one(raw: dict[str, Any]) -> None:
 def test_a_service_without_a_former_form_is_refused() -> None:
     with pytest.raises(NotConvertible, match="service: 'mail' had no scenarios"):
         converted({"service": "mail"})
+
+
+def test_a_value_of_another_kind_is_refused() -> None:
+    pairs = [{"matching": 0.5, "rate_msgs_per_s": 3}]
+    raw = {"service": "datagram", "name": "x", "duration_s": 3, "bandwidth": [[0, 5]]}
+    with pytest.raises(NotConvertible, match="a value is not of the kind that the form had"):
+        converted({**raw, "pairs": pairs})
+
+
+FORMER = sorted((Path(__file__).parent / "former").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", FORMER, ids=lambda path: path.stem)
+def test_a_former_file_becomes_a_valid_one(path: Path) -> None:
+    scenario = parse_scenario(converted(tomllib.loads(path.read_text())))
+    assert scenario.clients
+    assert scenario.expect

@@ -65,7 +65,7 @@ def test_offers_begin_when_the_peer_starts() -> None:
 
 
 @given(
-    st.lists(st.floats(0, 50), min_size=1, max_size=4),
+    st.lists(st.just(0.0) | st.floats(0.001, 50), min_size=1, max_size=4),
     st.floats(0, 8),
     st.floats(0.01, 60),
 )

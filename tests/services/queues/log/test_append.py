@@ -81,6 +81,22 @@ def test_rows_after_a_failed_sync_are_neither_stored_nor_refused_for_good():
     assert answer.uncertain
 
 
+def test_a_refusal_of_a_part_says_that_the_rest_may_be_stored():
+    desk = Desk()
+    batch = Batch.from_rows([({}, b"")] * 5)
+    answer, (entry,) = desk.appender.admit("0", "o", 0, batch, priority=4)
+    failure = PersistFailed(0, "the disk is full")
+    desk.journal.origins.remove("o", entry.first_sequence, 3)
+    desk.appender.fail(answer, failure, entry.first_sequence, 3)
+    answer.wait = 0
+    assert desk.answers() == [("0", "the disk is full")]
+    assert answer.uncertain
+    desk.send(10, 2)
+    desk.resolve(failure=failure)
+    (refused,) = desk.appender.answers()
+    assert not refused.uncertain, "none of them is stored"
+
+
 def test_rows_within_the_broker_are_not_numbered(make_rows):
     desk = Desk()
     desk.appender.append_unnumbered("alias", make_rows(1, 2), desk.orders)

@@ -98,6 +98,24 @@ def test_a_failed_sync_closes_the_journal(make_journal, make_rows):
     assert journal.closed_because == "sync failed"
 
 
+def test_a_checkpoint_after_a_failed_sync_does_not_cover_what_may_be_stored(
+    make_journal, make_rows
+):
+    journal, out = make_journal(), []
+    journal.resolved(journal.append(make_rows(1, 2), out), None)
+    journal.assigned_end = 3
+    note = SenderEntry(journal.note(), "producer/p", 7)
+    token = journal.append(note, out)
+    journal.resolved(token, PersistFailed(token, "sync failed", uncertain=True))
+    refused = journal.append(make_rows(4, 1), out)
+    journal.assigned_end = 5
+    journal.resolved(refused, PersistFailed(refused, "sync failed"))
+    journal.checkpoint([], {}, START, out)
+    restarted = found(out[-1].values, {})
+    assert restarted.checkpointed_to == 3
+    assert restarted.is_unsaved(note)
+
+
 def test_a_name_that_was_taken_over_is_recovered_unless_the_checkpoint_has_it(make_journal):
     journal = make_journal()
     note = SenderEntry(journal.note(), "producer/p", 7)

@@ -32,7 +32,7 @@ class DatagramHistory:
         self.publishers: dict[str, PublisherHistory] = {}
         self.subscribers: dict[str, SubscriberHistory] = {}
         self._selections: Selections | None = None
-        self._selected_at = (-1, -1)
+        self._selected_at: tuple[int, ...] = ()
 
     def add_publisher(self, publisher: PublisherHistory) -> PublisherHistory:
         self.publishers[publisher.name] = publisher
@@ -67,11 +67,18 @@ class DatagramHistory:
 
     def selections(self) -> Selections:
         """Who wants what, of all messages so far."""
-        submitted = sum(len(each) for each in self.publishers.values())
-        if self._selections is None or self._selected_at != (submitted, self.delivered):
+        length = self._length()
+        if self._selections is None or self._selected_at != length:
             self._selections = Selections(self.publishers.values())
-            self._selected_at = (submitted, self.delivered)
+            self._selected_at = length
         return self._selections
+
+    def _length(self) -> tuple[int, ...]:
+        """Changes whenever something is added to the history."""
+        publishers, subscribers = self.publishers.values(), self.subscribers.values()
+        submitted = sum(len(each) for each in publishers)
+        periods = sum(len(each.in_force_from) + len(each.in_force_to) for each in subscribers)
+        return submitted, self.pending, self.delivered, periods
 
     def events(self, metric: str) -> Mapping[str, Events]:
         """The events of a metric, by client."""
@@ -99,10 +106,9 @@ class DatagramHistory:
         selections = self.selections()
         times = []
         for publisher in self.publishers.values():
-            wanted = selections.wanted(publisher, subscriber)
-            if lost:
-                wanted[selections.received(publisher, subscriber)] = False
-            times.append(np.array(publisher.sent_at, np.int64)[wanted])
+            choose = selections.lost if lost else selections.wanted
+            numbers = choose(publisher, subscriber)
+            times.append(np.array(publisher.sent_at, np.int64)[numbers])
         return np.sort(np.concatenate(times)) if times else np.zeros(0, np.int64)
 
     def totals(self) -> Iterator[tuple[str, str, int]]:

@@ -63,9 +63,7 @@ def judge(
             places = selections.places(publisher, subscriber)
             known += len(places)
             numbers = np.array(subscriber.numbers, np.int64)[places]
-            wanted = selections.wanted(publisher, subscriber)
-            wanted[numbers] = False
-            judgement.note("lost", int(np.count_nonzero(wanted)))
+            judgement.note("lost", len(selections.lost(publisher, subscriber)))
             if len(places):
                 _judge_repeats(publisher, subscriber, numbers, judgement)
                 if single_path:

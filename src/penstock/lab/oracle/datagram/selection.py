@@ -18,7 +18,12 @@ from penstock.content.rows.batch import Batch
 from penstock.content.rows.columns import AttributeValue
 from penstock.content.selectors.parser import parse
 from penstock.content.selectors.vectorised import select
-from penstock.lab.oracle.datagram.participants import Numbers, PublisherHistory, SubscriberHistory
+from penstock.lab.oracle.datagram.participants import (
+    Numbers,
+    Outcome,
+    PublisherHistory,
+    SubscriberHistory,
+)
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -59,23 +64,29 @@ class Selections:
     def __init__(self, publishers: Iterable[PublisherHistory]) -> None:
         """The publishers must not publish any more while this is used."""
         self.rows = {each.name: MessageRows(each) for each in publishers}
+        self._wanted: dict[tuple[str, str], Numbers] = {}
 
-    def wanted(self, publisher: PublisherHistory, subscriber: SubscriberHistory) -> Mask:
+    def wanted(self, publisher: PublisherHistory, subscriber: SubscriberHistory) -> Numbers:
         """The messages that were sent, while the subscription was in force, and match it."""
-        sent_at = np.array(publisher.sent_at, np.int64)
-        in_force: Mask = np.zeros(len(sent_at), np.bool_)
-        for start, end in subscriber.periods():
-            in_force |= (start <= sent_at) & (sent_at < end)
-        if not in_force.any():
-            return in_force
-        return in_force & self.rows[publisher.name].selected(subscriber.selector)
+        pair = (publisher.name, subscriber.name)
+        if pair not in self._wanted:
+            self._wanted[pair] = self._find(publisher, subscriber)
+        return self._wanted[pair]
 
-    @staticmethod
-    def received(publisher: PublisherHistory, subscriber: SubscriberHistory) -> Numbers:
-        """The numbers of the publisher's messages that the subscriber received, in order."""
-        places = Selections.places(publisher, subscriber)
-        numbers: Numbers = np.array(subscriber.numbers, np.int64)[places]
-        return numbers
+    def _find(self, publisher: PublisherHistory, subscriber: SubscriberHistory) -> Numbers:
+        sent_at = np.array(publisher.sent_at, np.int64)
+        wanted: Mask = np.zeros(len(sent_at), np.bool_)
+        for start, end in subscriber.periods():
+            wanted |= (start <= sent_at) & (sent_at < end)
+        wanted &= np.array(publisher.outcomes) == Outcome.SENT
+        if wanted.any():
+            wanted &= self.rows[publisher.name].selected(subscriber.selector)
+        return np.flatnonzero(wanted)
+
+    def lost(self, publisher: PublisherHistory, subscriber: SubscriberHistory) -> Numbers:
+        """The wanted messages that did not arrive."""
+        received = np.array(subscriber.numbers, np.int64)[self.places(publisher, subscriber)]
+        return np.setdiff1d(self.wanted(publisher, subscriber), received)
 
     @staticmethod
     def places(publisher: PublisherHistory, subscriber: SubscriberHistory) -> Numbers:

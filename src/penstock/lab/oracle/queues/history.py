@@ -10,7 +10,17 @@ import numpy as np
 from penstock.core.clock import SECOND
 from penstock.lab.oracle.history import Events, Metric, counted
 from penstock.lab.oracle.judgement import Judgement
-from penstock.lab.oracle.queues.judge import NOTED, RULES, judge
+from penstock.lab.oracle.queues.judge import (
+    CORRUPTED,
+    DEAD_LETTERS,
+    DUPLICATED,
+    LEFT,
+    LOST,
+    OUT_OF_ORDER,
+    REDELIVERIES,
+    UNWANTED,
+    judge,
+)
 from penstock.lab.oracle.queues.receptions import owed, receptions_of, split, unconsumed
 from penstock.lab.oracle.queues.records import ConsumerHistory, Outcome, ProducerHistory
 
@@ -28,8 +38,14 @@ METRICS: Final = {
     "uncertain": Metric("messages whose producers cannot find out whether they are stored"),
     "delivered": Metric("messages that were given to the applications of consumers"),
     "delay_s": Metric("seconds from sending until a message was consumed", kind="sample"),
-    **{rule: Metric(f"messages that broke the rule {rule!r}", kind="rule") for rule in RULES},
-    **{what: Metric(f"messages that are noted as {what!r}", kind="rule") for what in NOTED},
+    LOST: Metric("confirmed messages that a consumer is due and did not consume", "rule"),
+    DUPLICATED: Metric("messages that came again without a reason", "rule"),
+    OUT_OF_ORDER: Metric("messages that a consumer received after a later one", "rule"),
+    UNWANTED: Metric("messages that were refused, not sent there or not selected", "rule"),
+    CORRUPTED: Metric("messages received with other content", "rule"),
+    REDELIVERIES: Metric("messages that came again, with a reason; no rule is broken", "rule"),
+    LEFT: Metric("confirmed messages left where nobody consumes; no rule is broken", "rule"),
+    DEAD_LETTERS: Metric("dead letters that a consumer received; no rule is broken", "rule"),
 }
 
 
@@ -49,7 +65,9 @@ class QueuesHistory:
 
     @property
     def pending(self) -> int:
-        return sum(each.pending for each in self.producers.values())
+        """Messages without an outcome, and those that a consumer works on."""
+        sent = sum(each.pending for each in self.producers.values())
+        return sent + sum(each.in_hand for each in self.consumers.values())
 
     def complete(self) -> bool:
         """Whether every message is consumed that must be."""

@@ -109,6 +109,8 @@ class ConsumerHistory:
         self.numbers = array("q")
         self.fingerprints = array("Q")
         self.marks = bytearray()
+        self.in_hand = 0
+        """Messages that the application works on."""
 
     def received(self, delivery: Deliver, now: Instant) -> int:
         """Record messages that were given to the application; returns the place of the first."""
@@ -125,10 +127,12 @@ class ConsumerHistory:
         self.marks.extend(_redelivered(delivery))
         for place in letters:
             self.marks[first + place] |= DEAD_LETTER
+        self.in_hand += count
         return first
 
     def consumed(self, first: int, count: int, now: Instant) -> None:
         """The application has finished with these and acknowledged them."""
+        self.in_hand -= count
         self.consumed_at[first : first + count] = array("q", [now]) * count
 
     def confirmed(self, first: int, count: int, now: Instant) -> None:
@@ -138,6 +142,7 @@ class ConsumerHistory:
     def closed(self, now: Instant) -> None:
         """The consumer closed, which gives back what it had not settled."""
         self.closed_at.append(now)
+        self.in_hand = 0
 
     def __len__(self) -> int:
         return len(self.marks)

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from penstock.lab.scenario.convert.parts import NotConvertible, head, listed, tables_of
+from penstock.lab.scenario.convert.parts import (
+    NotConvertible,
+    chosen,
+    head,
+    listed,
+    only,
+    tables_of,
+)
 from penstock.lab.scenario.numbering import NUMBER
 
 NUMBERED: Final = ("broker", "pubend", "selector")
@@ -24,12 +31,9 @@ CONVERTED: Final = (
 
 def convert_brokers(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The tables in the present form; raises ``NotConvertible``."""
-    for key in raw:
-        if key not in (*KEPT, *CONVERTED):
-            raise NotConvertible(f"{key}: unknown key; remove it")
+    only(raw, (*KEPT, *CONVERTED))
     brokers = tables_of(raw, "brokers")
-    new = head(raw)
-    new |= {key: raw[key] for key in KEPT if key in raw}
+    new = head(raw) | chosen(raw, *KEPT)
     new["brokers"] = [{"name": name, **broker} for name, broker in brokers.items()]
     if "links" in raw:
         new["links"] = listed(raw, "links")

@@ -11,11 +11,21 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from penstock.lab.scenario.convert.brokers import convert_brokers
+from penstock.lab.scenario.convert.datagram_large import convert_large
+from penstock.lab.scenario.convert.datagram_pairs import convert_pairs
+from penstock.lab.scenario.convert.gossip import convert_gossip
+from penstock.lab.scenario.convert.multicast import convert_multicast
 from penstock.lab.scenario.convert.parts import NotConvertible
+from penstock.lab.scenario.convert.queues import convert_queues
 
 Converter = Callable[[Mapping[str, Any]], dict[str, Any]]
 
-OF_SERVICES: Final[dict[str, Converter]] = {}
+OF_SERVICES: Final[dict[str, Converter]] = {
+    "queues": convert_queues,
+    "multicast": convert_multicast,
+    "datagram": lambda raw: convert_large(raw) if "links" in raw else convert_pairs(raw),
+    "gossip": convert_gossip,
+}
 """The converter of each service that had a form of its own."""
 
 
@@ -40,9 +50,12 @@ def converted(raw: Mapping[str, Any]) -> dict[str, Any]:
     if not is_old_form(raw):
         raise NotConvertible("this is no file of a former form; penstock scenario check checks it")
     service = raw.get("service")
-    if service is None:
-        return convert_brokers(raw)
-    if service not in OF_SERVICES:
+    if service is not None and service not in OF_SERVICES:
         known = ", ".join(OF_SERVICES)
         raise NotConvertible(f"service: {service!r} had no scenarios; there are {known}")
-    return OF_SERVICES[service](raw)
+    convert = convert_brokers if service is None else OF_SERVICES[service]
+    try:
+        return convert(raw)
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        # The converters check keys and leave most kinds of values to the reader of the result.
+        raise NotConvertible(f"a value is not of the kind that the form had: {error}") from error

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from math import sqrt
 from random import Random
+from typing import Final
 
 from penstock.core.clock import Instant, in_seconds, seconds
 from penstock.lab.scenario.curve import Curve, points_of, value_at
+
+LONGEST_S: Final = 1e9
+"""What falls due later than this never does."""
 
 
 class OfferTimes:
@@ -52,7 +56,8 @@ def second_of_area(curve: Curve, from_s: float, area: float) -> float | None:
             return from_s + _within(begin, (end - begin) / length_s, area)
         area -= part
         from_s = point.at_s
-    return from_s + area / points[-1].value if points[-1].value > 0 else None
+    last = points[-1].value
+    return from_s + area / last if last > area / LONGEST_S else None
 
 
 def _within(value: float, slope: float, area: float) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.lab.scenario.broker_tables import broker_tables
-from penstock.lab.scenario.model import Fault, Scenario
+from penstock.lab.scenario.model import Broker, Fault, Scenario
 from penstock.lab.workloads.queues.tables import QueueConsumer, QueueProducer
 from penstock.services.queues.parameters import with_dead_letters
 from penstock.services.queues.settings import QueuesTable
@@ -32,7 +32,7 @@ class Reach:
                 for table in broker_tables(scenario, broker, keys):
                     if isinstance(table, QueuesTable):
                         self._add(broker.name, table)
-        self._broken = _broken_brokers(scenario.faults)
+        self._broken = _broken_brokers(scenario)
         self._cut = bool(_lasting(scenario.faults, "cut", "mend"))
 
     def _add(self, broker: str, table: QueuesTable) -> None:
@@ -72,12 +72,26 @@ class Reach:
         return not stopped and consumer.name not in away and consumer.broker not in self._broken
 
 
-def _broken_brokers(faults: Sequence[Fault]) -> set[str]:
-    return (
-        _lasting(faults, "crash", "restart", "reconfigure")
-        | _lasting(faults, "fail_sync", "restart", "reconfigure")
-        | _lasting(faults, "fill_disk", "free_disk")
-    )
+def _broken_brokers(scenario: Scenario) -> set[str]:
+    found = _lasting(scenario.faults, "fill_disk", "free_disk")
+    return found | {each.name for each in scenario.brokers if _is_broken(each, scenario.faults)}
+
+
+def _is_broken(broker: Broker, faults: Sequence[Fault]) -> bool:
+    """Whether a broker is down at the end, or has run since its disk failed to sync."""
+    events = [(broker.start_s, "restart")]
+    events += [(each.at_s, each.kinds[0]) for each in faults if each.subject == broker.name]
+    runs = failed = False
+    for _, kind in sorted(events, key=lambda each: each[0]):
+        match kind:
+            case "restart":
+                runs = True
+            case "fail_sync":
+                failed = True
+            case "crash" | "reconfigure":
+                failed = failed and not runs
+                runs = kind == "reconfigure"
+    return failed or not runs
 
 
 def _lasting(faults: Sequence[Fault], begins: str, *ends: str) -> set[str]:

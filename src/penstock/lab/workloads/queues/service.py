@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from random import Random
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from penstock.lab.workloads.attribute_values import InvalidAttributeSpec
 from penstock.lab.workloads.message_source import MessageSource, SourceSpec
 from penstock.lab.workloads.queues.applications import NetQueueConsumer, NetQueueProducer
 from penstock.lab.workloads.queues.machines import SimQueueConsumer, SimQueueProducer
-from penstock.lab.workloads.queues.random import random_part
+from penstock.lab.workloads.queues.random_part import random_part
 from penstock.lab.workloads.queues.reach import Reach
 from penstock.lab.workloads.queues.tables import QueueConsumer, QueueProducer
 
@@ -90,8 +90,8 @@ class QueuesLab(LabService):
             return NetQueueConsumer(client, history.consumers[client.name], stage)
         return NetQueueProducer(client, _sending(client, history, stage), stage)
 
-    def random_part(self, random: Random, brokers: Sequence[str]) -> RandomPart:
-        return random_part(random, brokers)
+    def random_part(self, random: Random, starts_s: Mapping[str, float]) -> RandomPart:
+        return random_part(random, starts_s)
 
     def stopped(self, client: Client, history: QueuesHistory, now: Instant) -> None:
         """A consumer that is gone gives back what it has, and consumes nothing more."""

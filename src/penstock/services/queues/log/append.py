@@ -185,10 +185,14 @@ class Appender(Generic[Sender]):
         origins = self._origins
         while self._answers and not self._answers[0].wait:
             answer = self._answers.popleft()
-            if not answer.failure and answer.numbered:
+            if answer.numbered:
                 first, count = answer.first_sequence, answer.count
-                if origins.new_numbers(answer.origin, first, count):
+                missing = origins.new_numbers(answer.origin, first, count)
+                if missing and not answer.failure:
                     answer.failure = REPEAT_OF_REFUSED
+                if answer.failure and missing != [(first, first + count)]:
+                    # A part of the rows went another way, and is stored.
+                    answer.uncertain = True
             yield answer
 
     # -- what is pending --------------------------------------------------------------------

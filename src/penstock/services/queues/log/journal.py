@@ -7,7 +7,8 @@
 3. A restart reads the journal from its start.  Of the part that was trimmed it needs only the table
    of origins and a few other values, which a checkpoint saves beside the log.  A trim therefore
    never goes beyond the position up to which the last checkpoint is correct: the first position
-   that the store had not confirmed.
+   that the store had not confirmed.  After a failed sync that is the first position of which it is
+   unknown whether it is stored: a restart may find the entry there.
 4. Positions that the store refused are never used again.
 5. What the disk can no longer read is given up: rows are lost, and rows that were settled by a lost
    note are delivered again.  ``lost`` holds these positions.
@@ -92,6 +93,7 @@ class Journal:
         self._appended = 0
         self._requested = False
         self._pending: dict[int, int] = {}
+        self._uncertain_from: int | None = None
         self._reserved_key = f"{log}/reserved"
         self._reserve_token: int | None = None
         self._reserving_to = 0
@@ -180,9 +182,11 @@ class Journal:
 
     def resolved(self, token: int, failure: PersistFailed | None) -> bool:
         """Take the answer to an order; True if the order was the checkpoint."""
-        appended = self._pending.pop(token, None) is not None
-        if appended and failure is not None and failure.uncertain:
+        position = self._pending.pop(token, None)
+        if position is not None and failure is not None and failure.uncertain:
             self.closed_because = self.closed_because or failure.reason
+            known = self._uncertain_from
+            self._uncertain_from = position if known is None else min(known, position)
         if token == self._reserve_token:
             self._reserve_token = None
             self._reserved_to = self._reserved_to if failure else self._reserving_to
@@ -204,7 +208,8 @@ class Journal:
     @property
     def lowest_pending(self) -> int:
         """The first position that the store has not confirmed; the end if there is none."""
-        return next(iter(self._pending.values()), self.assigned_end)
+        lowest = next(iter(self._pending.values()), self.assigned_end)
+        return lowest if self._uncertain_from is None else min(lowest, self._uncertain_from)
 
     # -- reservation ------------------------------------------------------------------------
 
