@@ -12,8 +12,8 @@ from penstock.lab.scenario.curve import Curve, is_zero, value_at
 
 Pattern: TypeAlias = Literal["even", "poisson"]
 
-IDLE: Final[Duration] = SECOND // 10
-"""How soon a client whose rate is 0 looks at its rate again."""
+CURVE_STEP: Final[Duration] = SECOND // 10
+"""A rate that changes counts as constant for this long."""
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -54,22 +54,38 @@ class PacedSlots:
         self._random = random
         self._has_rate = pace.has_rate
         self._fixed = not isinstance(pace.rate_msgs_per_s, tuple)
-        self._gap: Duration = self._gap_at(pace.start_at)
-        phase = random.randrange(self._gap) if self._gap else 0
-        self.next_at: Instant = pace.start_at + phase
+        if self._fixed:
+            self._gap: Duration = self._fixed_gap()
+            phase = random.randrange(self._gap) if self._gap else 0
+            self.next_at: Instant = pace.start_at + phase
+        else:
+            self.next_at = self._after(pace.start_at, random.random())
 
-    def _gap_at(self, now: Instant) -> Duration:
-        if not self._has_rate:
+    def _fixed_gap(self) -> Duration:
+        rate = self._pace.rate_msgs_per_s
+        if not self._has_rate or isinstance(rate, tuple):
             return 0
+        return round(self._pace.batch_rows * SECOND / rate)
+
+    def _after(self, at: Instant, gaps: float) -> Instant:
+        """When so many mean gaps have passed at the rates of the curve; the end at the latest."""
         pace = self._pace
-        rate = value_at(pace.rate_msgs_per_s, in_seconds(now - pace.began_at))
-        return round(pace.batch_rows * SECOND / rate) if rate else IDLE
+        rows = gaps * pace.batch_rows
+        while at < pace.stop_at and self._has_rate:
+            rate = value_at(pace.rate_msgs_per_s, in_seconds(at - pace.began_at))
+            if rows * SECOND <= rate * CURVE_STEP:
+                return at + max(1, round(rows * SECOND / rate))
+            rows -= rate * CURVE_STEP / SECOND
+            at += CURVE_STEP
+        return at
 
     def advance(self) -> None:
         """Move to the next slot; the current one was used or skipped."""
+        random_gaps = self._pace.pattern == "poisson"
         if not self._fixed:
-            self._gap = self._gap_at(self.next_at)
-        if self._gap and self._pace.pattern == "poisson":
+            gaps = self._random.expovariate(1) if random_gaps else 1.0
+            self.next_at = self._after(self.next_at, gaps)
+        elif self._gap and random_gaps:
             self.next_at += max(1, round(self._random.expovariate(1) * self._gap))
         else:
             self.next_at += self._gap

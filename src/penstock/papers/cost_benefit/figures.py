@@ -84,7 +84,7 @@ def _fairness(law: str) -> Bars:
     return Bars(
         title, "client", "Kbit/s", names,
         (Series("sent", VARIATION, clients, colour, scale=1000 * MBIT),),
-        levels=(Level(50, "fair share"),), needs=(Of(experiment, VARIATION),),
+        levels=(Level(50, "fair share"),), high=70, needs=(Of(experiment, VARIATION),),
     )  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def _benefits(law: str) -> Bars:
         Series("all senders", CHAIN, points, COLOURS[5], scale=MBIT),
         Series("A to F alone", LONG, points, COLOURS[4], scale=MBIT),
     )
-    return Bars(LAWS[law][0], "benefit", "Mbit/s", tuple(BENEFITS), series)
+    return Bars(LAWS[law][0], "benefit", "Mbit/s", tuple(BENEFITS), series, high=13)
 
 
 FIGURES: Final = (
