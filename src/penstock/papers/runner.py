@@ -35,7 +35,7 @@ from penstock.papers.table import PaperRow
 
 WORKERS: Final = 2
 
-Progress: TypeAlias = Callable[[int, int, str], None]
+RunsDone: TypeAlias = Callable[[int, int, str], None]
 """Receives the number of runs done, of all, and the name of the last one or the current one."""
 
 
@@ -71,7 +71,7 @@ def run_paper(
     *,
     seeds: int,
     out: Path | None = None,
-    progress: Progress = lambda done, total, title: None,
+    progress: RunsDone = lambda done, total, title: None,
     left_out: Callable[[str], None] = lambda why: None,
 ) -> list[PaperRow]:
     """The rows of the table; figures go to ``out``."""
@@ -95,7 +95,7 @@ def run_selection(
     selection: Selection,
     *,
     seeds: int,
-    progress: Progress = lambda done, total, title: None,
+    progress: RunsDone = lambda done, total, title: None,
 ) -> Results:
     """Run every experiment of the selection with every seed."""
     jobs = jobs_of(paper, selection, seeds)
