@@ -13,7 +13,6 @@ from typing import Final
 from penstock.core.clock import Instant, in_seconds, seconds
 from penstock.lab.scenario.curve import Curve, points_of, value_at
 
-
 LONGEST_S: Final = 1e9
 """What falls due later than this never does."""
 
