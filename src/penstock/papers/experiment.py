@@ -48,6 +48,8 @@ class Computation(msgspec.Struct, frozen=True):
     """Numbers by name, computed once for each seed by a function of a module."""
 
     function: Callable[[int], Mapping[str, float]]
+    world: World = "sim"
+    """``net`` if it starts processes on this machine, and must not run beside others."""
     most_seeds: int = 1000
     effort: int = 0
 
@@ -61,7 +63,7 @@ the name of a computation's number."""
 
 def in_net(source: Source) -> bool:
     """Whether it runs as processes on this machine."""
-    return isinstance(source, Experiment) and source.world == "net"
+    return source.world == "net"
 
 
 def scenario_path(name: str) -> Path:

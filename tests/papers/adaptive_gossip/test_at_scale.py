@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-
 from penstock.papers.adaptive_gossip.at_scale import run_arrays
-from penstock.papers.adaptive_gossip.experiments import adaptive, ideal_rate_and_age, plain
 from penstock.papers.adaptive_gossip.group import simulate
 from penstock.papers.adaptive_gossip.scenario import BufferChange
 from penstock.papers.adaptive_gossip.table import EventTable
+
+from penstock.papers.adaptive_gossip.experiments import adaptive, ideal_rate_and_age, plain
 from penstock.services.gossip.parameters import Law
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-
 from penstock.papers.adaptive_gossip.compressed import compressed
-from penstock.papers.adaptive_gossip.experiments import dynamic
 from penstock.papers.adaptive_gossip.live_rows import stormy_scenario
 from penstock.papers.adaptive_gossip.scenario import GossipScenario
+
+from penstock.papers.adaptive_gossip.experiments import dynamic
 
 
 def in_a_round_and_buffer(scenario: GossipScenario, rate_msgs_per_s: float) -> float:

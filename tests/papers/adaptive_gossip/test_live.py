@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-
 from penstock.papers.adaptive_gossip.live import LiveGroup, run_group
 from penstock.papers.adaptive_gossip.live_rows import live_scenario, stormy_scenario
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-
-from penstock.core.trace import TraceRecord
-from penstock.lab.telemetry.telemetry import Telemetry
-from penstock.papers.adaptive_gossip.experiments import plain
 from penstock.papers.adaptive_gossip.measure import (
     DeliveryBook,
     GroupRecords,
     measured,
     settling_rounds,
 )
+
+from penstock.core.trace import TraceRecord
+from penstock.lab.telemetry.telemetry import Telemetry
+from penstock.papers.adaptive_gossip.experiments import plain
 from penstock.services.gossip.messages import Event, event_id
 
 SCENARIO = msgspec.structs.replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from penstock.papers.adaptive_gossip.scenario import GossipResult
 
 from penstock.papers.adaptive_gossip import paper as gossip
 from penstock.papers.adaptive_gossip.experiments import (
@@ -14,7 +15,6 @@ from penstock.papers.adaptive_gossip.experiments import (
     Results,
     paper_jobs,
 )
-from penstock.papers.adaptive_gossip.scenario import GossipResult
 from penstock.papers.table import PaperRow
 
 

@@ -6,12 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-
-from penstock import papers
-from penstock.core.clock import SECOND
-from penstock.lab.scenario.file import ScenarioError
 from penstock.lab.service_runs import read_as, service_of
-from penstock.lab.telemetry.telemetry import Telemetry
 from penstock.papers.adaptive_gossip.group import SimulatedGroup, simulate
 from penstock.papers.adaptive_gossip.run import GossipRun, judge, prepare
 from penstock.papers.adaptive_gossip.scenario import (
@@ -20,6 +15,11 @@ from penstock.papers.adaptive_gossip.scenario import (
     Expectations,
     GossipScenario,
 )
+
+from penstock import papers
+from penstock.core.clock import SECOND
+from penstock.lab.scenario.file import ScenarioError
+from penstock.lab.telemetry.telemetry import Telemetry
 from penstock.services.gossip.parameters import GossipParameters
 
 SCENARIOS = sorted(Path(papers.__file__).parent.glob("scenarios/gossip-*.toml"))

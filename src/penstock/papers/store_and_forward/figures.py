@@ -2,44 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from typing import Final
 
-import matplotlib as mpl
+from penstock.lab.scenario.model import Measurement
+from penstock.papers.figure import Figure, Line, Panel
+from penstock.papers.results import Of, Results
+from penstock.papers.store_and_forward.measures import total_reception_s
 
-mpl.use("Agg")
+LABELS: Final = {
+    "paper": "paper's law",
+    "improved": "improved law",
+    "quick improved": "improved law, 1 s first",
+    "round-robin": "round-robin",
+}
 
-from matplotlib import pyplot as plt
-
-from penstock.papers.store_and_forward.runs import QueueResult
-
-HEADROOM = 1.25
-"""Above the highest load, so that the legend hides no curve."""
-
-COLOURS = {"work-east": "tab:blue", "work-west": "tab:orange"}
-NAMES = {"work-east": "east", "work-west": "west"}
+LOADS: Final = tuple(
+    Line(site, Measurement(metric="queue_messages", subject="work", node=site), "value")
+    for site in ("east", "west")
+)
 
 
-def draw_loads(title: str, results: Mapping[str, QueueResult], path: Path) -> None:
-    """One panel for each policy, on one scale, as PNG and SVG."""
-    figure, panels = plt.subplots(
-        1, len(results), figsize=(4.2 * len(results), 3.4), sharey=True, squeeze=False
-    )
-    for panel, (policy, result) in zip(panels[0], results.items(), strict=True):
-        for queue, series in result.loads.items():
-            times = [at for at, _ in series]
-            loads = [load for _, load in series]
-            panel.plot(times, loads, label=NAMES[queue], color=COLOURS[queue], linewidth=1)
-        total = f"{result.total_s:.1f} s" if result.finished else "not finished"
-        panel.set_title(f"{policy}: {total}", fontsize=10)
-        panel.set_xlabel("seconds")
-        panel.set_xlim(left=0)
-        panel.set_ylim(0, HEADROOM * max(each.highest_load for each in results.values()))
-        panel.grid(alpha=0.3)
-    panels[0][0].set_ylabel("messages in the queue")
-    panels[0][-1].legend(ncols=2, loc="upper right")
-    figure.suptitle(title)
-    figure.tight_layout()
-    for kind in ("png", "svg"):
-        figure.savefig(path.with_suffix(f".{kind}"), dpi=120)
-    plt.close(figure)
+def _panel(key: str, policy: str) -> Panel:
+    total = Of(key, total_reception_s)
+
+    def title(results: Results) -> str:
+        return f"{LABELS[policy]}: {results.median(key, total.measure):.1f} s"
+
+    return Panel(key, title, "messages in the queue", LOADS, needs=(total,))
+
+
+def _figure(file: str, title: str, name: str, *policies: str) -> Figure:
+    panels = tuple(_panel(f"{name} {each}", each) for each in policies)
+    return Figure(f"queues-{file}", title, (panels,))
+
+
+FLOW_CONTROL: Final = ("paper", "improved", "quick improved")
+
+FIGURES: Final = (
+    _figure("balanced", "Equal consumers (50/50)", "50/50", "paper", "quick improved"),
+    _figure("unbalanced", "Unequal consumers (70/30)", "70/30", *FLOW_CONTROL),
+    _figure(
+        "inverted",
+        "Unequal consumers that change roles after 250 s, two alias queues",
+        "inverted",
+        *FLOW_CONTROL,
+    ),
+    _figure("round-robin", "Unequal consumers (70/30), round-robin", "70/30", "round-robin"),
+)

@@ -15,7 +15,7 @@ DESCRIPTION: Final = ServiceDescription(
     why_text="penstock.services.queues.why_text:why_text",
     client="penstock.client.queues.queues:Queues",
     scenario="penstock.lab.workloads.queues.service:QueuesLab",
-    papers="penstock.papers.store_and_forward.paper:run",
+    papers="penstock.papers.store_and_forward.paper:PAPER",
     commands={
         "send": ("penstock.cli.messaging.queues:send", "Send messages to a queue or to groups."),
         "receive": ("penstock.cli.messaging.queues:receive", "Receive messages from a queue."),
