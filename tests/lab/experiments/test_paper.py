@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.lab.experiments.experiment import Experiment, scenario_of, scenario_path
+from penstock.lab.experiments.figure import Figure, Panel, both_laws
+from penstock.lab.experiments.paper import Paper, PaperError, installed_services, paper_of
+from penstock.lab.experiments.row import Row
 from penstock.lab.scenario.model import Measurement
-from penstock.papers.experiment import Experiment, scenario_of, scenario_path
-from penstock.papers.figure import Figure, Panel, both_laws
-from penstock.papers.paper import Paper, PaperError, installed_services, paper_of
-from penstock.papers.row import Row
 from penstock.services.registry import descriptions
 
 RATE = Measurement(metric="delivered_rate")
