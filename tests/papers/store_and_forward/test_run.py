@@ -6,9 +6,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from penstock.lab.service_runs import service_of
 
 from penstock.lab.scenario.file import ScenarioError
-from penstock.lab.service_runs import service_of
 from penstock.lab.telemetry.telemetry import Telemetry
 from penstock.papers.store_and_forward.live import COMPRESSED
 from penstock.papers.store_and_forward.run import prepare
