@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from penstock.lab.experiments.experiment import Experiment, Measure, scenario_of
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.experiments.table import PaperRow
 from penstock.lab.scenario.model import Scenario
 from penstock.lab.scenario.numbering import expanded
 from penstock.lab.workloads.multicast.tables import GroupMember, GroupSender
 from penstock.papers.cost_benefit.experiments import EXPERIMENTS, LAW, LAWS, STAR_SENDERS, star
 from penstock.papers.cost_benefit.paper import PAPER
-from penstock.papers.experiment import Experiment, Measure, scenario_of
-from penstock.papers.results import Of, Results
-from penstock.papers.table import PaperRow
 
 SMALL = {
     key: each

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from penstock.lab.service_runs import service_of
+from penstock.papers.store_and_forward.live import COMPRESSED
+from penstock.papers.store_and_forward.run import prepare
 
 from penstock.lab.scenario.file import ScenarioError
 from penstock.lab.telemetry.telemetry import Telemetry
-from penstock.papers.store_and_forward.live import COMPRESSED
-from penstock.papers.store_and_forward.run import prepare
 
 SMALL = """
 service = "queues"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from math import isinf
 from random import Random
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
-from penstock.core.clock import NEVER, SECOND, Duration, Instant, in_seconds
-from penstock.lab.scenario.curve import Curve, is_zero, value_at
+from penstock.core.clock import NEVER, SECOND, Duration, Instant, in_seconds, seconds
+from penstock.lab.scenario.curve import Curve, is_zero, second_of_area
 
 Pattern: TypeAlias = Literal["even", "poisson"]
-
-CURVE_STEP: Final[Duration] = SECOND // 10
-"""A rate that changes counts as constant for this long."""
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -44,7 +42,9 @@ class PacedSlots:
     """The instants at which the next batches are due.
 
     1. Even slots have a random phase, so that several publishers are not synchronised.
-    2. A slot that comes while the publisher is blocked is skipped: a throttled publisher does not
+    2. A rate that changes has a slot whenever the area under its curve has grown by a batch, so
+       while the rate is 0 there are none.
+    3. A slot that comes while the publisher is blocked is skipped: a throttled publisher does not
        catch up afterwards.
     """
 
@@ -52,40 +52,28 @@ class PacedSlots:
         """``random`` is this publisher's own stream."""
         self._pace = pace
         self._random = random
-        self._has_rate = pace.has_rate
-        self._fixed = not isinstance(pace.rate_msgs_per_s, tuple)
-        if self._fixed:
-            self._gap: Duration = self._fixed_gap()
-            phase = random.randrange(self._gap) if self._gap else 0
-            self.next_at: Instant = pace.start_at + phase
-        else:
-            self.next_at = self._after(pace.start_at, random.random())
-
-    def _fixed_gap(self) -> Duration:
-        rate = self._pace.rate_msgs_per_s
-        if not self._has_rate or isinstance(rate, tuple):
-            return 0
-        return round(self._pace.batch_rows * SECOND / rate)
-
-    def _after(self, at: Instant, gaps: float) -> Instant:
-        """When so many mean gaps have passed at the rates of the curve; the end at the latest."""
-        pace = self._pace
-        rows = gaps * pace.batch_rows
-        while at < pace.stop_at and self._has_rate:
-            rate = value_at(pace.rate_msgs_per_s, in_seconds(at - pace.began_at))
-            if rows * SECOND <= rate * CURVE_STEP:
-                return at + max(1, round(rows * SECOND / rate))
-            rows -= rate * CURVE_STEP / SECOND
-            at += CURVE_STEP
-        return at
+        self.next_at: Instant = pace.start_at
+        self._at_s = in_seconds(pace.start_at - pace.began_at)
+        self._gap: Duration = 0
+        if isinstance(pace.rate_msgs_per_s, tuple):
+            self._advance_on_curve(random.random())
+        elif pace.rate_msgs_per_s:
+            self._gap = max(1, round(pace.batch_rows * SECOND / pace.rate_msgs_per_s))
+            self.next_at += random.randrange(self._gap)
 
     def advance(self) -> None:
         """Move to the next slot; the current one was used or skipped."""
-        random_gaps = self._pace.pattern == "poisson"
-        if not self._fixed:
-            gaps = self._random.expovariate(1) if random_gaps else 1.0
-            self.next_at = self._after(self.next_at, gaps)
-        elif self._gap and random_gaps:
-            self.next_at += max(1, round(self._random.expovariate(1) * self._gap))
+        batches = self._random.expovariate(1) if self._pace.pattern == "poisson" else 1.0
+        if isinstance(self._pace.rate_msgs_per_s, tuple):
+            self._advance_on_curve(batches)
+        elif self._gap:
+            self.next_at += max(1, round(batches * self._gap))
+
+    def _advance_on_curve(self, batches: float) -> None:
+        pace = self._pace
+        due = batches * pace.batch_rows
+        self._at_s = second_of_area(pace.rate_msgs_per_s, self._at_s, due)
+        if isinf(self._at_s):
+            self.next_at = NEVER
         else:
-            self.next_at += self._gap
+            self.next_at = max(self.next_at, pace.began_at + seconds(self._at_s))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
-from penstock.lab.scenario.model import Measurement
-from penstock.papers.content_aware.records import (
-    DURATION_S,
-    IDEAL,
-    RECORD_SIZES,
-    loss_name,
-    rate_name,
+from penstock.lab.experiments.figure import (
+    IMPROVED,
+    PLAIN,
+    Figure,
+    Level,
+    Line,
+    Panel,
+    Points,
+    Series,
 )
+from penstock.lab.experiments.results import Of
+from penstock.lab.scenario.model import Measurement
+from penstock.papers.content_aware.records import DURATION_S, IDEAL, RECORD_SIZES, name_of
 from penstock.papers.content_aware.rows import BEHIND, PUBLISHER
-from penstock.papers.figure import IMPROVED, PLAIN, Figure, Level, Line, Panel, Points, Series
-from penstock.papers.results import Of
 
 POLICIES: Final = {
     "none": "no control",
@@ -44,16 +47,17 @@ def _row(name: str, unit: str, *lines: Line, levels: tuple[Level, ...] = ()) -> 
 
 
 def _estimates(size: int, name: str) -> tuple[Points, Points]:
-    """What one receiver estimates."""
-    seconds, source = range(1, DURATION_S), "record estimates, one seed"
-    loss, rate = (
-        Series("", "", tuple((float(each), Of(source, of(size, each))) for each in seconds), colour)
-        for of, colour in ((loss_name, MISSED), (rate_name, IMPROVED))
-    )
+    """What one receiver estimates; before the first loss TCP's rate has no limit to show."""
+
+    def series(what: Literal["loss", "rate"], colour: str) -> Series:
+        seconds, source = range(1, DURATION_S), "record estimates, one seed"
+        points = ((float(each), Of(source, name_of(what, size, each))) for each in seconds)
+        return Series("", "", tuple(points), colour)
+
+    title, x_label = f"records of {name}", "seconds"
     return (
-        Points(f"records of {name}", "seconds", "loss event rate", (loss,)),
-        # Before the first loss there is no limit to show.
-        Points(f"records of {name}", "seconds", "TCP's rate (msg/s)", (rate,), high=500),
+        Points(title, x_label, "loss event rate", (series("loss", MISSED),), high=0.035),
+        Points(title, x_label, "TCP's rate (msg/s)", (series("rate", IMPROVED),), high=150),
     )
 
 

@@ -9,28 +9,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import at_least, at_most
 from penstock.papers.content_aware import measures
+from penstock.papers.content_aware import quantities as quantity
 from penstock.papers.content_aware.experiments import SHORTENED
-from penstock.papers.content_aware.quantities import (
-    ADAPTATION,
-    DELIVERED,
-    FAIR,
-    FEWER_LOSSES,
-    FIGURE_10,
-    FRIENDLY,
-    MESSAGES_LOST,
-    TCP_SHARE,
-    UNFAIRNESS,
-    UTILISATION,
-    against_none,
-    lost_without_control,
-    rates_of_both,
-    shares_of,
-)
 from penstock.papers.content_aware.rows import CAPACITY_NAME, FAIRNESS_NAME, LOAD_NAME
-from penstock.papers.results import Of, Results
-from penstock.papers.row import Row
-from penstock.papers.table import at_least, at_most
 
 SETTLED_S: Final = 13.0
 """Fair shares are measured this long after a change, for the remaining 20 s."""
@@ -58,11 +43,11 @@ def _fairness(kbps: int, start_s: float) -> Row:
 
     def note(results: Results) -> str:
         without = results.values(free, worst)[0]
-        shown = rates_of_both(results, "live fairness", rates)
+        shown = quantity.rates_of_both(results, "live fairness", rates)
         return f"{shown} in the first runs, {without:.0f} % without control"
 
-    return UNFAIRNESS(
-        f"{_name(FAIRNESS_NAME, 'fairness')}, {kbps} Kbps", paper="max-min", **FAIR,
+    return quantity.UNFAIRNESS(
+        f"{_name(FAIRNESS_NAME, 'fairness')}, {kbps} Kbps", paper="max-min", **quantity.FAIR,
         laws="live fairness", measure=worst, note=note,
         needs=(*(Of(law, rate) for law in laws for rate in rates), Of(free, worst)),
     )  # fmt: skip
@@ -74,26 +59,33 @@ TCP_RATE: Final = measures.tcp_rate(25.0, 70.0)
 
 def _shares(results: Results) -> str:
     paper, improved, free = (
-        shares_of(results, f"live TCP {each}", TCP_RATE) for each in ("paper", "improved", "none")
+        quantity.shares_of(results, f"live TCP {policy}", TCP_RATE)
+        for policy in ("paper", "improved", "none")
     )
     return f"{paper} and {improved} in 45 s of each run; {free} without control"
 
 
 LIVE_ROWS: Final = (
-    FEWER_LOSSES(LOAD, combine=partial(_by_first, inverse=True), **against_none("live load"),
-                 **lost_without_control("live load")),
-    MESSAGES_LOST(LOAD, laws="live load", stretch=at_most(50)),
-    DELIVERED(LOAD, combine=_by_first, **against_none("live load")),
-    ADAPTATION(CAPACITY, laws="live capacity"),
-    UTILISATION(CAPACITY, bar=at_least(0.93), laws="live capacity",
-                measure=measures.delivered_part,
-                note="deliveries against what the link could carry; the capacity changes every "
-                "8 s"),
-    MESSAGES_LOST(CAPACITY, paper="barely noticeable", laws="live capacity", stretch=at_most(49),
-                  **lost_without_control("live capacity")),
+    quantity.FEWER_LOSSES(
+        LOAD, combine=partial(_by_first, inverse=True), **quantity.against_none("live load"),
+        **quantity.lost_without_control("live load"),
+    ),
+    quantity.MESSAGES_LOST(LOAD, laws="live load", stretch=at_most(50)),
+    quantity.DELIVERED(LOAD, combine=_by_first, **quantity.against_none("live load")),
+    quantity.ADAPTATION(CAPACITY, laws="live capacity"),
+    quantity.UTILISATION(
+        CAPACITY, bar=at_least(0.93), laws="live capacity", measure=measures.delivered_part,
+        note="deliveries against what the link could carry; the capacity changes every 8 s",
+    ),
+    quantity.MESSAGES_LOST(
+        CAPACITY, paper="barely noticeable", laws="live capacity", stretch=at_most(49),
+        **quantity.lost_without_control("live capacity"),
+    ),
     _fairness(1000, 100.0),
     _fairness(500, 200.0),
-    TCP_SHARE("TCP friendliness, kernel TCP over tc tbf (live)", paper=FIGURE_10, **FRIENDLY,
-              laws="live TCP", measure=TCP_RATE, note=_shares,
-              needs=(Of("live TCP none", TCP_RATE),)),
+    quantity.TCP_SHARE(
+        "TCP friendliness, kernel TCP over tc tbf (live)", paper=quantity.FIGURE_10,
+        **quantity.FRIENDLY, laws="live TCP", measure=TCP_RATE, note=_shares,
+        needs=(Of("live TCP none", TCP_RATE),),
+    ),
 )  # fmt: skip

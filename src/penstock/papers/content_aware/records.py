@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from statistics import mean
+from typing import Literal
 
 from penstock.content.bloom.encoding import encode_filter, encode_message
 from penstock.content.selectors.parser import parse
@@ -57,19 +58,14 @@ class _Receiver:
 WANTED_FILTER = encode_filter(parse("kind = 'wanted'"))
 
 
-def loss_name(size: int, second: int) -> str:
-    """The name of an estimated loss event rate."""
-    return f"loss event rate, records of {size}, second {second}"
-
-
-def rate_name(size: int, second: int) -> str:
-    """The name of the estimated rate of a TCP flow."""
-    return f"rate, records of {size}, second {second}"
+def name_of(what: Literal["loss", "rate"], size: int, second: int) -> str:
+    """The name of an estimate: the loss event rate, or the rate of a TCP flow."""
+    return f"{what}, records of {size}, second {second}"
 
 
 def ratio_name(size: int) -> str:
     """The name of the mean estimate of a rate, as a part of the ideal receiver's."""
-    return f"rate of records of {size} / ideal"
+    return f"rate, records of {size} / ideal"
 
 
 def estimate(seed: int) -> Mapping[str, float]:
@@ -94,11 +90,11 @@ def estimate(seed: int) -> Mapping[str, float]:
         if now % SECOND < step:
             for size, receiver in receivers.items():
                 loss = receiver.history.loss_event_rate()
-                estimates[loss_name(size, now // SECOND)] = loss
+                estimates[name_of("loss", size, now // SECOND)] = loss
                 rate = min(MOST_MSGS_PER_S, allowed_rate(loss, ROUND_TRIP_NS))
-                estimates[rate_name(size, now // SECOND)] = rate
+                estimates[name_of("rate", size, now // SECOND)] = rate
     means = {
-        size: mean(estimates[rate_name(size, each)] for each in range(SETTLED_S, DURATION_S))
+        size: mean(estimates[name_of("rate", size, each)] for each in range(SETTLED_S, DURATION_S))
         for size in RECORD_SIZES
     }
     return estimates | {ratio_name(size): means[size] / means[IDEAL] for size in RECORD_SIZES}

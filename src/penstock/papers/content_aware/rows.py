@@ -10,29 +10,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import at_least, at_most, within
 from penstock.lab.scenario.model import Measurement
 from penstock.papers.content_aware import measures
-from penstock.papers.content_aware.quantities import (
-    ADAPTATION,
-    DELIVERED,
-    FAIR,
-    FEWER_LOSSES,
-    FIGURE_10,
-    FRIENDLY,
-    MESSAGES_LOST,
-    TCP_SHARE,
-    UNFAIRNESS,
-    UTILISATION,
-    against_none,
-    lost_without_control,
-    rates_of,
-    rates_of_both,
-    shares_of,
-)
+from penstock.papers.content_aware import quantities as quantity
 from penstock.papers.content_aware.records import ratio_name
-from penstock.papers.results import Of, Results
-from penstock.papers.row import Row
-from penstock.papers.table import at_least, at_most, within
 
 LOAD_NAME: Final = "variable load, 500 Kbps"
 CAPACITY_NAME: Final = "1 to 2 Mbps every 40 s"
@@ -52,18 +36,24 @@ RECORDS: Final = (
 )  # fmt: skip
 
 LOAD: Final = (
-    FEWER_LOSSES(LOAD_NAME, laws="load", against="load none", inverse=True,
-                 **lost_without_control("load")),
-    MESSAGES_LOST(LOAD_NAME, laws="load", stretch=at_most(50)),
-    DELIVERED(LOAD_NAME, laws="load", against="load none"),
-    MESSAGES_LOST(f"{LOAD_NAME}, records alone", paper_law="load records"),
+    quantity.FEWER_LOSSES(
+        LOAD_NAME, laws="load", against="load none", inverse=True,
+        **quantity.lost_without_control("load"),
+    ),
+    quantity.MESSAGES_LOST(LOAD_NAME, laws="load", stretch=at_most(50)),
+    quantity.DELIVERED(LOAD_NAME, laws="load", against="load none"),
+    quantity.MESSAGES_LOST(f"{LOAD_NAME}, records alone", paper_law="load records"),
 )  # fmt: skip
 
 CAPACITY: Final = (
-    ADAPTATION(CAPACITY_NAME, laws="capacity"),
-    UTILISATION(CAPACITY_NAME, bar=at_least(0.93), laws="capacity", measure=measures.carried),
-    MESSAGES_LOST(CAPACITY_NAME, paper="barely noticeable", laws="capacity", stretch=at_most(49),
-                  **lost_without_control("capacity")),
+    quantity.ADAPTATION(CAPACITY_NAME, laws="capacity"),
+    quantity.UTILISATION(
+        CAPACITY_NAME, bar=at_least(0.93), laws="capacity", measure=measures.carried
+    ),
+    quantity.MESSAGES_LOST(
+        CAPACITY_NAME, paper="barely noticeable", laws="capacity", stretch=at_most(49),
+        **quantity.lost_without_control("capacity"),
+    ),
 )  # fmt: skip
 
 
@@ -72,16 +62,19 @@ def _fairness(capacity: str, from_s: float, to_s: float, paper: str) -> tuple[Ro
     worst = partial(measures.unfairness, from_s=from_s, to_s=to_s)
     used = partial(measures.carried, from_s=from_s, to_s=to_s)
     both, alone = ("fairness paper", "fairness improved"), "fairness records"
+
+    def rates_of_both(results: Results) -> str:
+        return f"{quantity.rates_of_both(results, 'fairness', rates)} with the first seed"
+
     return (
-        UNFAIRNESS(
-            run, paper=paper, **FAIR, laws="fairness", measure=worst,
-            note=lambda results: f"{rates_of_both(results, 'fairness', rates)} with the first seed",
+        quantity.UNFAIRNESS(
+            run, paper=paper, **quantity.FAIR, laws="fairness", measure=worst, note=rates_of_both,
             needs=tuple(Of(each, rate) for each in both for rate in rates),
         ),
-        UTILISATION(run, laws="fairness", measure=used),
-        UNFAIRNESS(
+        quantity.UTILISATION(run, laws="fairness", measure=used),
+        quantity.UNFAIRNESS(
             f"{run}, records alone", paper_law=alone, measure=worst,
-            note=lambda results: f"{rates_of(results, alone, rates)} messages a second",
+            note=lambda results: f"{quantity.rates_of(results, alone, rates)} messages a second",
             needs=tuple(Of(alone, rate) for rate in rates),
         ),
     )  # fmt: skip
@@ -89,16 +82,22 @@ def _fairness(capacity: str, from_s: float, to_s: float, paper: str) -> tuple[Ro
 
 def _tcp(run: str, key: str, end_s: float, paper: str) -> tuple[Row, ...]:
     rate = measures.tcp_rate(30.0 + SETTLED_S, end_s)
+    both = (f"{key} paper", f"{key} improved")
 
     def note(results: Results) -> str:
-        shares = (shares_of(results, f"{key} {law}", rate) for law in ("paper", "improved"))
-        return f"the mean is judged, because single runs scatter: {' and '.join(shares)}"
+        shares = " and ".join(quantity.shares_of(results, each, rate) for each in both)
+        return f"the mean is judged, because single runs scatter: {shares}"
 
     return (
-        TCP_SHARE(run, paper=paper, **FRIENDLY, laws=key, mean=True, measure=rate, note=note),
-        TCP_SHARE(f"{run}, no control", paper="< 10", paper_law=f"{key} none", measure=rate),
-        TCP_SHARE(f"{run}, records alone", paper_law=f"{key} records", measure=rate),
-    )
+        quantity.TCP_SHARE(
+            run, paper=paper, **quantity.FRIENDLY, laws=key, mean=True, measure=rate, note=note,
+            needs=tuple(Of(each, rate) for each in both),
+        ),
+        quantity.TCP_SHARE(
+            f"{run}, no control", paper="< 10", paper_law=f"{key} none", measure=rate
+        ),
+        quantity.TCP_SHARE(f"{run}, records alone", paper_law=f"{key} records", measure=rate),
+    )  # fmt: skip
 
 
 def _moved(values: Sequence[Sequence[float]]) -> list[float]:
@@ -110,7 +109,7 @@ DISJOINT: Final = (
     Row("disjoint filters, one behind the bottleneck", "change of the other subscriber's rate",
         "%", "none (Figure 1)", at_most(1), stretch=at_most(1),
         measure=partial(measures.delivered, subject="near-subscriber"), combine=_moved,
-        **against_none("disjoint")),
+        **quantity.against_none("disjoint")),
 )  # fmt: skip
 
 BEHIND, PUBLISHER = "behind", "publisher-1"
@@ -159,7 +158,7 @@ ROWS: Final = (
     *CAPACITY,
     *_fairness("1 Mbps", 100.0 + SETTLED_S, 200.0, "140/149/149"),
     *_fairness("500 Kbps", 200.0 + SETTLED_S, 300.0, "74 each"),
-    *_tcp("TCP friendliness", "TCP", 200.0, FIGURE_10),
+    *_tcp("TCP friendliness", "TCP", 200.0, quantity.FIGURE_10),
     *_tcp("TCP friendliness, thin flow", "thin TCP", 120.0, "–"),
     *DISJOINT,
     *LARGE,

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from penstock.core.clock import MILLISECOND
+from penstock.lab.experiments.experiment import Computation, Experiment, Source, World
 from penstock.papers.cost_benefit.tcp import chain_of_tcp
-from penstock.papers.experiment import Computation, Experiment, Source, World
 
 LAWS: Final = ("paper", "improved")
 LAW: Final = "parameters.multicast.law"

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from penstock.lab.scenario.model import Measurement
-from penstock.papers.cost_benefit.experiments import BENEFITS, MANY, MANY_DURATION_S, STAR_SENDERS
-from penstock.papers.cost_benefit.measures import MBIT, PACKET, buffered, sent
-from penstock.papers.cost_benefit.rows import CHAIN, LONG, STAR_BUFFER
-from penstock.papers.figure import (
+from penstock.lab.experiments.figure import (
     COLOURS,
     LAWS,
     PLAIN,
@@ -22,7 +18,11 @@ from penstock.papers.figure import (
     Series,
     both_laws,
 )
-from penstock.papers.results import Of, Results
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.scenario.model import Measurement
+from penstock.papers.cost_benefit.experiments import BENEFITS, MANY, MANY_DURATION_S, STAR_SENDERS
+from penstock.papers.cost_benefit.measures import MBIT, PACKET, buffered, sent
+from penstock.papers.cost_benefit.rows import CHAIN, LONG, STAR_BUFFER
 
 FLOWS: Final = dict(zip(("AF", "AB", "BC", "CD", "DE", "EF"), COLOURS, strict=True))
 CLIENTS: Final = range(20)

@@ -17,9 +17,9 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Picture
 
-from penstock.papers.figure import COLOURS, AnyPanel, Bars, Figure, Panel, Points, Series
-from penstock.papers.marks import Mark
-from penstock.papers.results import Results, needs
+from penstock.lab.experiments.figure import COLOURS, AnyPanel, Bars, Figure, Panel, Points, Series
+from penstock.lab.experiments.marks import Mark
+from penstock.lab.experiments.results import Results, needs
 
 KINDS: Final = ("png", "svg")
 DOTS_AN_INCH: Final = 110
@@ -32,6 +32,9 @@ HEADROOM: Final = 0.12
 MOST_LABELS: Final = 10
 """More marks than this are shown without their labels."""
 LABEL_CHARACTERS: Final = 34
+
+MOST_MARKERS: Final = 30
+"""A line of more points than this has no markers."""
 
 STYLES: Final[dict[str, dict[str, Any]]] = {
     "line": {"linestyle": "-", "linewidth": 1.1},
@@ -173,7 +176,7 @@ def _draw_points(panel: Points, axis: Any, results: Results) -> None:
         points = _values(series, results)
         x, middle = [at for at, _ in points], [median(values) for _, values in points]
         look = {**STYLES[series.style]}
-        if look["linestyle"]:
+        if look["linestyle"] and len(points) <= MOST_MARKERS:
             look |= {"marker": "o", "markersize": 3.5}
         axis.plot(x, middle, color=colour, label=series.label, **look)
         low, high = [min(values) for _, values in points], [max(values) for _, values in points]
