@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.lab.experiments import runner
 from penstock.lab.experiments.experiment import Computation, Experiment
 from penstock.lab.experiments.figure import Figure, Line, Panel
 from penstock.lab.experiments.marks import Mark
@@ -20,7 +21,6 @@ from penstock.lab.result import RunResult
 from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.model import Measurement
 from penstock.lab.worlds.namespaces import NoNamespaces
-from penstock.papers import runner
 
 SHORT = {"duration_s": 4, "faults.0.at_s": 1, "faults.1.at_s": 2}
 DELIVERED = Measurement(metric="delivered", subject="s1")
