@@ -10,6 +10,7 @@ from penstock.lab.result import RunResult
 from penstock.lab.run import run
 from penstock.lab.scenario.file import parse_scenario
 from penstock.lab.telemetry.run_records import (
+    JUDGED,
     MEASURED,
     RunFacts,
     failure_records,
@@ -100,13 +101,14 @@ def test_the_outcome_matches_the_history() -> None:
     assert done.ended_at >= EPOCH + seconds(4)
 
 
-def test_the_values_of_expectations_are_recorded_by_their_names() -> None:
+def test_the_values_of_expectations_are_recorded_by_their_names_and_rules_once() -> None:
     done = result()
     measured = [each for each in run_records(done) if each.detail == MEASURED]
     assert [(each.metric, each.value) for each in measured] == [
         ("rows", done.delivered),
-        ("violations", 0.0),
     ]
+    judged = {each.metric: each.value for each in run_records(done) if each.detail == JUDGED}
+    assert judged == {**done.judgement.broken, **done.judgement.noted, "violations": 0}
 
 
 def test_a_failed_simulation_records_the_reason() -> None:

@@ -63,7 +63,5 @@ def test_only_what_differs_from_its_default_is_written(tmp_path: Path) -> None:
 
     write_config(path, config)
 
-    assert path.read_text() == (
-        'name = "b"\ndata_dir = "/data"\n\n[neighbours."c.d"]\ncost = 2\n'
-    )
+    assert path.read_text() == ('name = "b"\ndata_dir = "/data"\n\n[neighbours."c.d"]\ncost = 2\n')
     assert load_config(path) == config

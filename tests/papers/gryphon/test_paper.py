@@ -1,54 +1,50 @@
-"""Small Gryphon experiments: the shape of E2, both laws, and the named bottleneck."""
+"""The Gryphon paper as data: every experiment can be read, every measure be taken."""
+
+from __future__ import annotations
+
+import pickle
 
 import pytest
 
-from penstock.papers.gryphon.runs import Job, jain, mean_between, recovery_s, run_job
-from penstock.papers.table import at_least, at_most, row
-
-THIN_LINK_MSGS_PER_S = 61440 / 368
-
-
-@pytest.mark.parametrize(("law", "used"), [("paper", 0.80), ("improved", 0.95)])
-def test_a_thin_link_is_used_and_named_and_nothing_is_lost(law: str, used: float) -> None:
-    kept = run_job(Job("gryphon-e2", law, 1, duration_s=75))
-    assert kept.violations == 0
-    assert kept.dropped == 0
-    assert mean_between(kept.delivered["s1"], 50, 75) >= used * THIN_LINK_MSGS_PER_S
-    assert max(value for _, value in kept.queue_bytes["ib->sb1"]) < 1_000_000
-    assert kept.blamed["ib->sb1"] >= 0.9 * (kept.blamed["ib->sb1"] + kept.blamed.get("ib->sb2", 0))
+from penstock.lab.experiments.experiment import Experiment, scenario_of
+from penstock.lab.experiments.runner import jobs_of
+from penstock.lab.scenario.metrics import check_measurement
+from penstock.lab.scenario.model import Measurement
+from penstock.lab.scenario.numbering import expanded
+from penstock.papers.gryphon.paper import PAPER
 
 
-def test_without_control_the_thin_link_overflows() -> None:
-    kept = run_job(Job("gryphon-collapse-1", "paper", 1, duration_s=70))
-    assert kept.dropped > 0
-    assert kept.duplicated == kept.out_of_order == 0
+@pytest.mark.parametrize("key", list(PAPER.experiments))
+def test_every_experiment_is_a_scenario_in_which_its_measures_exist(key: str) -> None:
+    experiment = PAPER.experiments[key]
+    if not isinstance(experiment, Experiment):
+        return
+    scenario = expanded(scenario_of(experiment))
+    measured = [of.measure for row in PAPER.rows for of in row.needed() if of.experiment == key]
+    drawn = [curve.what for figure in PAPER.figures for at, curve in figure.curves() if at == key]
+    assert measured
+    for what in (*measured, *drawn):
+        if isinstance(what, Measurement):
+            check_measurement(scenario, key, what)
 
 
-def test_recovery_is_the_time_until_no_stream_lags() -> None:
-    lag = [(100.0, 60.0), (102.0, 30.0), (104.0, 1.0)]
-    assert recovery_s(lag, 99.0) == 5.0
-    assert recovery_s(lag[:2], 99.0) == float("inf")
+def test_every_run_can_be_sent_to_another_process() -> None:
+    jobs = jobs_of(PAPER, PAPER.of_world("sim"), 1)
+    assert len(jobs) == 29
+    assert [pickle.loads(pickle.dumps(job)).title for job in jobs] == [job.title for job in jobs]
 
 
-def test_jain() -> None:
-    assert jain([5.0, 5.0, 5.0]) == pytest.approx(1.0)
-    assert jain([1.0, 0.0]) == pytest.approx(0.5)
+def test_one_experiment_runs_by_itself() -> None:
+    part = PAPER.chosen("E2 paper")
+    assert part.experiments == {"E2 paper"}
+    assert [figure.name for figure in part.figures] == ["gryphon-e2"]
+    assert all(row.run.startswith("E2") for row in part.rows)
+    assert len(part.rows) == 14
 
 
-@pytest.mark.parametrize(
-    ("ours", "improved", "verdict"),
-    [
-        (100.0, 80.0, "beaten"),
-        (100.0, 90.0, "reproduced"),
-        (200.0, 80.0, "beaten by the improved law only"),
-        (200.0, 90.0, "not reproduced"),
-    ],
-)
-def test_a_verdict_is_computed(ours: float, improved: float, verdict: str) -> None:
-    made = row(
-        "guaranteed", "E1", "recovery", "s", paper="160", bar=at_most(160), stretch=at_most(86),
-        paper_law=[ours], improved_law=[improved],
-    )  # fmt: skip
-    assert made.verdict == verdict
-    assert (made.bar, made.stretch) == ("≤ 160", "≤ 86")
-    assert at_least(3).holds(3)
+def test_the_runs_of_processes_are_a_table_of_their_own() -> None:
+    live = PAPER.of_world("net")
+    assert {row.run.partition(",")[0] for row in live.rows} == {
+        f"{run} {label}" for run in ("E1", "E2", "every run") for label in ("live", "over tc tbf")
+    }
+    assert all(PAPER.experiments[key].most_seeds == 1 for key in live.experiments)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.lab.experiments.experiment import Experiment, run_experiment, scenario_of
 from penstock.lab.scenario.shortened import shortened
-from penstock.papers.experiment import Experiment, run_experiment, scenario_of
 from penstock.papers.store_and_forward.experiments import EXPERIMENTS
 from penstock.papers.store_and_forward.measures import throughput_msgs_per_s, total_reception_s
 from penstock.papers.store_and_forward.paper import PAPER

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import strategies as st
 
 from penstock.client.groups.producer import GROUP_LIMITS, GroupProducer
+from penstock.client.groups.reader import GroupReader
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
 from penstock.core.machine import Effect, Fact, LinkDown, LinkUp, Received, Send
 from penstock.overlay.node import node_config
 from penstock.overlay.routing import parents_from
-from penstock.papers.cost_benefit.machines import EagerMember
 from penstock.services.multicast.laws.law import Account
 from penstock.services.multicast.messages import GroupDelivery
 from penstock.services.multicast.parameters import MulticastParameters
@@ -71,6 +71,34 @@ class NumberedSender:
 
     def check_invariants(self) -> None:
         self.producer.check_invariants()
+
+
+class EagerMember:
+    """A client that consumes messages immediately."""
+
+    def __init__(
+        self, member: str, group: str, on_delivery: Callable[[GroupDelivery, Instant], None]
+    ) -> None:
+        self.reader = GroupReader(member, group)
+        self._on_delivery = on_delivery
+
+    def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
+        match fact:
+            case LinkUp():
+                self.reader.connected()
+            case LinkDown():
+                self.reader.disconnected()
+            case Received(message=message):
+                self.reader.received(message)
+        while self.reader.deliveries:
+            self._on_delivery(self.reader.take(), now)
+        return [Send(BROKER, each) for each in self.reader.outgoing()]
+
+    def next_deadline(self) -> Instant | None:
+        return None
+
+    def check_invariants(self) -> None:
+        pass
 
 
 class Overlay:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from penstock.papers.gryphon.runs import Job as PaperJob
+from penstock.papers.gryphon.runs import keep, recovery_s
 from pyspark.sql import SparkSession
 
 from penstock.lab.run import run
 from penstock.lab.telemetry.telemetry import Telemetry
 from penstock.lab.worlds.sim import SimRun
-from penstock.papers.gryphon.runs import Job as PaperJob
-from penstock.papers.gryphon.runs import keep, recovery_s
 from penstock.spark.lake.lake import Lake, LakeError, create_lake
 from penstock.spark.sweep.figure import axis_of, curves_of, draw_sweep
 from penstock.spark.sweep.grid import Grid, build_grid, service_run_at

@@ -53,7 +53,7 @@ def parse_scenario(raw: Mapping[str, Any], source: str = "FILE") -> Scenario:
     """Check what a file says; raises ``ScenarioError``."""
     if former := is_old_form(raw):
         raise ScenarioError(
-            f"{former}; the file has a former form, convert it with: "
+            f"{former}; this is a former form of scenario files, convert it with: "
             f"penstock scenario convert {source}"
         )
     with raised_as(ScenarioError):

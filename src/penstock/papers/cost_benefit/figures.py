@@ -1,212 +1,176 @@
-"""The paper's figures, with both laws in each picture."""
+"""The figures of the cost-benefit paper, from our runs: both laws in each picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from statistics import median
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-import matplotlib as mpl
-import numpy as np
-from matplotlib.figure import Figure
-
-from penstock.papers.cost_benefit.plans import (
-    BENEFITS,
-    DELAYED,
+from penstock.lab.experiments.figure import (
+    COLOURS,
     LAWS,
-    LOTTERY,
-    MANY,
-    SCENARIO_1,
-    SCENARIO_2,
-    SCENARIO_3,
-    STARS,
-    TCP,
+    PLAIN,
+    Bars,
+    Figure,
+    Level,
+    Line,
+    Panel,
+    Points,
+    Series,
+    both_laws,
 )
-from penstock.papers.cost_benefit.result import MulticastResult
-from penstock.papers.cost_benefit.runs import MANY_SENDERS, STAR_SENDERS, Results
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.scenario.model import Measurement
+from penstock.papers.cost_benefit.experiments import BENEFITS, MANY, MANY_DURATION_S, STAR_SENDERS
+from penstock.papers.cost_benefit.measures import MBIT, PACKET, buffered, sent
+from penstock.papers.cost_benefit.rows import CHAIN, LONG, STAR_BUFFER
 
-NAMES: Final = {"paper": "paper's law", "improved": "improved law"}
-LAW_COLOURS: Final = {"paper": "#1f6fb4", "improved": "#d1495b"}
-FLOW_COLOURS: Final = ("#1f6fb4", "#d1495b", "#2a9d6f", "#e09f3e", "#7b5ea7", "#5f6b6d")
-PANEL_INCHES: Final = (4.6, 3.1)
-
-
-def draw_all(results: Results, out: Path) -> list[Path]:
-    """Every figure, as PNG and SVG."""
-    mpl.use("Agg")
-    drawings: dict[str, Callable[[Results], Figure]] = {
-        "multicast-figure-2": _lottery,
-        "multicast-figures-4-and-5": _scenario_1,
-        "multicast-figure-7": _fairness,
-        "multicast-figures-8-and-9": _delayed,
-        "multicast-figures-11-and-12": _chain,
-        "multicast-figure-14": _senders,
-        "multicast-benefits": _benefits,
-    }
-    paths = []
-    for name, draw in drawings.items():
-        figure = draw(results)
-        figure.tight_layout()
-        for kind in ("png", "svg"):
-            path = out / f"{name}.{kind}"
-            figure.savefig(path, dpi=120)
-            paths.append(path)
-    return paths
+FLOWS: Final = dict(zip(("AF", "AB", "BC", "CD", "DE", "EF"), COLOURS, strict=True))
+CLIENTS: Final = range(20)
+CHAIN_S: Final = range(70)
 
 
-def _panels(rows: int, columns: int, title: str, **options: Any) -> tuple[Figure, Any]:
-    width, height = PANEL_INCHES
-    figure = Figure(figsize=(width * columns, height * rows + 0.4))
-    panels = figure.subplots(rows, columns, squeeze=False, **options)
-    figure.suptitle(title)
-    for panel in panels.flat:
-        panel.grid(alpha=0.3)
-    return figure, panels
+def _most_queued(link: str) -> Measurement:
+    """The highest buffer of each second."""
+    return Measurement(metric="most_queued_bytes", subject=link)
 
 
-def _series(panel: Any, series: dict[str, list[float]], names: dict[str, str]) -> None:
-    for (key, name), colour in zip(names.items(), FLOW_COLOURS, strict=False):
-        values = series.get(key)
-        if values:
-            panel.plot(range(len(values)), values, label=name, color=colour, linewidth=1)
-    panel.set_xlim(left=0)
-    panel.set_ylim(bottom=0)
+def _sent(subject: str, label: str = "", colour: str = "") -> Line:
+    what = Measurement(metric="sent", subject=subject)
+    return Line(label or subject, what, scale=MBIT, colour=colour)
 
 
-def _buffers(panel: Any, result: MulticastResult, links: tuple[str, ...]) -> None:
-    _series(panel, result.highest_by_second, {link: link.replace("->", "–") for link in links})
-    panel.set_xlabel("seconds")
-
-
-def _scenario_1(results: Results) -> Figure:
-    """Throughput above, the highest buffer of each second below."""
-    figure, panels = _panels(
-        2, 2, "Scenario 1: two bottlenecks, 20 senders each (Figures 4 and 5)", sharex=True
+def _rates_and_buffers(name: str, title: str, experiment: str, links: Sequence[str]) -> Figure:
+    rates = tuple(_sent(each, f"S_{each}") for each in ("acfg", "cdg"))
+    buffers = tuple(
+        Line(each.replace("->", "–"), _most_queued(each), "max", scale=PACKET) for each in links
     )
-    for column, law in enumerate(LAWS):
-        result = results[SCENARIO_1[law]][0]
-        _series(panels[0][column], result.sent_by_second, {"acfg": "S_acfg", "cdg": "S_cdg"})
-        _buffers(panels[1][column], result, ("E->F", "B->D"))
-        panels[0][column].set_title(NAMES[law], fontsize=10)
-    _same_height(panels[0])
-    _same_height(panels[1])
-    panels[0][0].set_ylabel("Mbit/s")
-    panels[1][0].set_ylabel("packets waiting")
-    panels[0][1].legend(loc="center right", fontsize=8)
-    panels[1][1].legend(fontsize=8)
-    return figure
+    return Figure(
+        name,
+        title,
+        tuple(
+            tuple(
+                Panel(f"{experiment} {law}", f"{what}, {label}", unit, lines)
+                for law, (label, _) in LAWS.items()
+            )
+            for what, unit, lines in (("sent", "Mbit/s", rates), ("waiting", "packets", buffers))
+        ),
+    )
 
 
-def _same_height(panels: Any) -> None:
-    highest = max(panel.get_ylim()[1] for panel in panels)
-    for panel in panels:
-        panel.set_ylim(0, highest)
+LOTTERY: Final = Panel(
+    "lottery paper", "highest buffer of each second", "packets",
+    (
+        Line("paper's law without the lottery", _most_queued("A->B"), "max", scale=PACKET,
+             colour=PLAIN, experiment="lottery without"),
+        *both_laws("lottery", _most_queued("A->B"), "max", scale=PACKET),
+    ),
+)  # fmt: skip
 
 
-def _fairness(results: Results) -> Figure:
-    """The rate of each of the 20 clients of a class."""
-    figure, panels = _panels(1, 2, "Scenario 2: what each client of S_acfg sends (Figure 7)")
-    for panel, law in zip(panels[0], LAWS, strict=True):
-        result = results[SCENARIO_2[law]][0]
-        rates = 1000 * np.array(result.clients_mbit_per_s["acfg"])
-        panel.bar(range(1, len(rates) + 1), rates, color=LAW_COLOURS[law])
-        panel.axhline(50, color="black", linewidth=0.8, linestyle="--")
-        variation = 100 * result.variation("acfg")
-        panel.set_title(f"{NAMES[law]}: variation {variation:.2g} %", fontsize=10)
-        panel.set_xticks([1, 5, 10, 15, 20])
-        panel.set_xlabel("client")
-    _same_height(panels[0])
-    panels[0][0].set_ylabel("Kbit/s")
-    return figure
+# -- Figure 7: what each client sends --------------------------------------------------------------
+
+VARIATION: Final = sent(10, 70, "acfg", "variation")
 
 
-def _delayed(results: Results) -> Figure:
-    """A second class starts, then the bottleneck is halved."""
-    figure, panels = _panels(2, 2, "Scenario 2 with delayed senders (Figures 8 and 9)", sharex=True)
-    for column, law in enumerate(LAWS):
-        result = results[DELAYED[law]][0]
-        _series(panels[0][column], result.sent_by_second, {"acfg": "S_acfg", "cdg": "S_cdg"})
-        _buffers(panels[1][column], result, ("E->G",))
-        panels[0][column].set_title(NAMES[law], fontsize=10)
-    _same_height(panels[0])
-    _same_height(panels[1])
-    panels[0][0].set_ylabel("Mbit/s")
-    panels[1][0].set_ylabel("packets waiting")
-    panels[0][1].legend(fontsize=8)
-    panels[1][1].legend(fontsize=8)
-    return figure
+def _fairness(law: str) -> Bars:
+    label, colour = LAWS[law]
+    experiment = f"2 {law}"
+
+    def title(results: Results) -> str:
+        return f"{label}: variation {100 * results.median(experiment, VARIATION):.2g} %"
+
+    clients = tuple((each, Of(experiment, sent(10, 70, f"acfg{each}"))) for each in CLIENTS)
+    names = tuple(str(each + 1) if each % 5 == 4 or not each else "" for each in CLIENTS)
+    return Bars(
+        title, "client", "Kbit/s", names,
+        (Series("sent", VARIATION, clients, colour, scale=1000 * MBIT),),
+        levels=(Level(50, "fair share"),), high=70, needs=(Of(experiment, VARIATION),),
+    )  # fmt: skip
 
 
-def _chain(results: Results) -> Figure:
-    """The chain under both laws, and with TCP connections from end to end."""
-    figure, panels = _panels(1, 3, "Scenario 3: a chain of five links (Figures 11 and 12)")
-    runs = [(NAMES[law], results[SCENARIO_3[law]][0]) for law in LAWS]
-    runs.append(("end-to-end TCP", results[TCP][0]))
-    flows = {name: name for name in ("AF", "AB", "BC", "CD", "DE", "EF")}
-    for panel, (name, result) in zip(panels[0], runs, strict=True):
-        _series(panel, result.sent_by_second, flows)
-        panel.set_title(f"{name}: {result.total_mbit_per_s:.2f} Mbit/s at the end", fontsize=10)
-        panel.set_xlabel("seconds")
-    _same_height(panels[0])
-    panels[0][0].set_ylabel("Mbit/s")
-    panels[0][0].legend(ncols=2, fontsize=8)
-    return figure
+# -- Figures 11 and 12: the chain ------------------------------------------------------------------
 
 
-def _senders(results: Results) -> Figure:
-    """Buffer and fairness over the number of senders."""
-    figure, panels = _panels(1, 2, "Scenario 4: from 5 to 8,000 senders (Figure 14)")
-    for law in LAWS:
-        counts = [*STAR_SENDERS, MANY_SENDERS]
-        plans = [*(STARS[law, each] for each in STAR_SENDERS), MANY[law]]
-        highest = [median(each.highest for each in results[plan]) for plan in plans]
-        jain = [median(each.jain for each in results[plan]) for plan in plans]
-        look = {"label": NAMES[law], "color": LAW_COLOURS[law], "marker": "o", "markersize": 4}
-        panels[0][0].plot(counts, highest, **look)
-        panels[0][1].plot(counts, jain, **look)
-    for panel in panels[0]:
-        panel.set_xscale("log")
-        panel.set_xlabel("senders")
-        panel.set_ylim(bottom=0)
-    panels[0][1].set_ylim(0, 1.05)
-    panels[0][0].set_ylabel("highest buffer of A–B, packets")
-    panels[0][1].set_ylabel("Jain's index")
-    panels[0][0].legend(fontsize=8)
-    return figure
+def _chain(law: str) -> Panel:
+    label, _ = LAWS[law]
+    experiment = f"3 throughput {law}"
+
+    def title(results: Results) -> str:
+        return f"{label}: {MBIT * results.median(experiment, CHAIN):.2f} Mbit/s at the end"
+
+    lines = tuple(_sent(each, colour=colour) for each, colour in FLOWS.items())
+    return Panel(experiment, title, "Mbit/s", lines, needs=(Of(experiment, CHAIN),))
 
 
-def _lottery(results: Results) -> Figure:
-    """A hundred streams on one link."""
-    figure, panels = _panels(1, 1, "100 streams on 2 Mbit/s (Figure 2)")
-    panel = panels[0][0]
-    colours = {"without": "#888888", "paper": "#1f6fb4", "improved": "#d1495b"}
-    labels = {"without": "without the lottery", "paper": "with it", "improved": "improved law"}
-    for name, plan in LOTTERY.items():
-        buffers = results[plan][0].highest_by_second["A->B"]
-        panel.plot(range(len(buffers)), buffers, label=labels[name], color=colours[name])
-    panel.set_xlabel("seconds")
-    panel.set_ylabel("highest buffer, packets")
-    panel.set_xlim(left=0)
-    panel.set_ylim(bottom=0)
-    panel.legend(fontsize=8)
-    return figure
+def _tcp_title(results: Results) -> str:
+    return f"end-to-end TCP: {results.median('3 TCP', 'total'):.2f} Mbit/s at the end"
 
 
-def _benefits(results: Results) -> Figure:
-    """The shares on the chain for each benefit function."""
-    figure, panels = _panels(1, 2, "Scenario 3: what each benefit function does")
-    for panel, law in zip(panels[0], LAWS, strict=True):
-        names = list(BENEFITS)
-        runs = [results[BENEFITS[name][law]] for name in names]
-        long = [median(each.class_mbit_per_s("AF") for each in run) for run in runs]
-        total = [median(each.total_mbit_per_s for each in run) for run in runs]
-        places = np.arange(len(names))
-        panel.bar(places - 0.2, total, 0.4, label="all senders", color="#5f6b6d")
-        panel.bar(places + 0.2, long, 0.4, label="A to F alone", color="#e09f3e")
-        panel.set_xticks(places, names, fontsize=8)
-        panel.set_title(NAMES[law], fontsize=10)
-    _same_height(panels[0])
-    panels[0][0].set_ylabel("Mbit/s")
-    panels[0][1].legend(loc="upper right", fontsize=8)
-    return figure
+TCP: Final = Points(
+    _tcp_title, "seconds", "Mbit/s",
+    tuple(
+        Series(each, each, tuple((at, Of("3 TCP", f"{each} {at}")) for at in CHAIN_S), colour)
+        for each, colour in FLOWS.items()
+    ),
+    needs=(Of("3 TCP", "total"),),
+)  # fmt: skip
+
+
+# -- Figure 14: from 5 to 8,000 senders, and the benefit functions ---------------------------------
+
+
+def _over_senders(short: Measurement, long: Measurement, scale: float) -> tuple[Series, ...]:
+    """A measure over the number of senders; the largest number runs longer."""
+    return tuple(
+        Series(
+            label, short,
+            (
+                *((each, f"star {each} {law}") for each in STAR_SENDERS),
+                (MANY, Of(f"star {MANY} {law}", long)),
+            ),
+            colour, scale=scale,
+        )
+        for law, (label, colour) in LAWS.items()
+    )  # fmt: skip
+
+
+BUFFERS: Final = _over_senders(STAR_BUFFER, buffered(20, MANY_DURATION_S), PACKET)
+JAIN: Final = _over_senders(
+    sent(20, 100, aggregate="jain"), sent(20, MANY_DURATION_S, aggregate="jain"), 1.0
+)
+
+
+def _benefits(law: str) -> Bars:
+    points = tuple((place, f"3 {name} {law}") for place, name in enumerate(BENEFITS))
+    series = (
+        Series("all senders", CHAIN, points, COLOURS[5], scale=MBIT),
+        Series("A to F alone", LONG, points, COLOURS[4], scale=MBIT),
+    )
+    return Bars(LAWS[law][0], "benefit", "Mbit/s", tuple(BENEFITS), series, high=13)
+
+
+FIGURES: Final = (
+    Figure("multicast-figure-2", "100 streams on 2 Mbit/s (Figure 2)", ((LOTTERY,),)),
+    _rates_and_buffers(
+        "multicast-figures-4-and-5",
+        "Scenario 1: two bottlenecks, 20 senders each (Figures 4 and 5)",
+        "1", ("E->F", "B->D"),
+    ),
+    Figure("multicast-figure-7", "Scenario 2: what each client of S_acfg sends (Figure 7)",
+           (tuple(map(_fairness, LAWS)),)),
+    _rates_and_buffers(
+        "multicast-figures-8-and-9", "Scenario 2 with delayed senders (Figures 8 and 9)",
+        "2 delayed", ("E->G",),
+    ),
+    Figure("multicast-figures-11-and-12", "Scenario 3: a chain of five links (Figures 11 and 12)",
+           ((*map(_chain, LAWS), TCP),)),
+    Figure(
+        "multicast-figure-14", "Scenario 4: from 5 to 8,000 senders (Figure 14)",
+        ((
+            Points("highest buffer of A–B", "senders", "packets", BUFFERS, log_x=True),
+            Points("Jain's index", "senders", "", JAIN, log_x=True, high=1.05),
+        ),),
+    ),
+    Figure("multicast-benefits", "Scenario 3: what each benefit function does",
+           (tuple(map(_benefits, LAWS)),)),
+)  # fmt: skip

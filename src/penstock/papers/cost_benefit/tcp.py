@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.core.clock import MILLISECOND, SECOND, seconds
+from penstock.core.clock import MILLISECOND, SECOND, milliseconds, seconds
 from penstock.core.randomness import random_stream
+from penstock.lab.experiments.experiment import Experiment, scenario_of
+from penstock.lab.scenario.model import Scenario
+from penstock.lab.scenario.numbering import expanded
+from penstock.lab.workloads.multicast.tables import GroupMember, GroupSender
 from penstock.overlay.routing import parents_from
-from penstock.papers.cost_benefit.result import MulticastResult, Sampler
-from penstock.papers.cost_benefit.scenario import PACKET_BYTES, MulticastScenario
 from penstock.sim.drop_tail_hop import DropTailHop, HopModel
 from penstock.sim.newreno import NewRenoFlow
 from penstock.sim.scheduler import Scheduler
@@ -23,50 +25,58 @@ QUEUE_PACKETS: Final = 50
 JITTER_NS: Final = MILLISECOND
 """Without jitter, drop-tail queues always hit the same connection."""
 
+PACKET_BYTES: Final = 1000
+WARM_UP_S: Final = 35
 
-def run_tcp(scenario: MulticastScenario, seed: int) -> MulticastResult:
-    """One run; a sender's rate is what its receiver has received in order."""
+
+def chain_of_tcp(seed: int) -> dict[str, float]:
+    """Mbit/s of each sender, ``AF``, and in each second, ``AF 12``, and of all, ``total``.
+
+    A sender's rate is what its receiver has received in order.
+    """
+    scenario = expanded(scenario_of(Experiment("multicast-3")))
     scheduler = Scheduler(0)
+    flows = _flows(scenario, scheduler, seed)
+    numbers: dict[str, float] = {}
+    before = dict.fromkeys(flows, 0)
+    duration_s = round(scenario.duration_s)
+    for second in range(duration_s):
+        scheduler.run_until((second + 1) * SECOND)
+        for name, flow in flows.items():
+            packets = flow.delivered_bytes // PACKET_BYTES
+            numbers[f"{name} {second}"] = PACKET_BYTES * 8e-6 * (packets - before[name])
+            before[name] = packets
+    for name in flows:
+        measured = [numbers[f"{name} {second}"] for second in range(WARM_UP_S, duration_s)]
+        numbers[name] = sum(measured) / len(measured)
+    return {**numbers, "total": sum(numbers[name] for name in flows)}
+
+
+def _flows(scenario: Scenario, scheduler: Scheduler, seed: int) -> dict[str, NewRenoFlow]:
     hops: dict[tuple[str, str], DropTailHop] = {}
-    graph: dict[str, dict[str, int]] = {name: {} for name in scenario.brokers}
+    graph: dict[str, dict[str, int]] = {each.name: {} for each in scenario.brokers}
     for link in scenario.links:
-        here, there = link.ends
-        model = HopModel(
-            round(link.mbit_per_s * 125_000),
-            round(link.latency_ms * MILLISECOND),
-            JITTER_NS,
-            QUEUE_PACKETS,
-        )
-        for ends in ((here, there), (there, here)):
+        latency_ns = milliseconds(link.latency_ms)
+        model = HopModel(link.bandwidth_bytes_per_s, latency_ns, JITTER_NS, QUEUE_PACKETS)
+        for ends in (link.between, (link.between[1], link.between[0])):
             hops[ends] = DropTailHop(model, scheduler, random_stream(seed, *ends, "hop"))
             graph[ends[0]][ends[1]] = 1
+    members = {
+        each.group: each.broker for each in scenario.clients if isinstance(each, GroupMember)
+    }
     flows: dict[str, NewRenoFlow] = {}
-    for plan in scenario.senders:
-        (receiver,) = scenario.groups[plan.groups[0]]
-        parents = parents_from(plan.broker, graph)
+    for sender in scenario.clients:
+        if not isinstance(sender, GroupSender):
+            continue
+        parents = parents_from(sender.broker, graph)
         forward: list[DropTailHop] = []
         backward: list[DropTailHop] = []
-        at = receiver
-        while at != plan.broker:
+        at = members[sender.groups[0]]
+        while at != sender.broker:
             forward.insert(0, hops[parents[at], at])
             backward.append(hops[at, parents[at]])
             at = parents[at]
         flow = NewRenoFlow(scheduler, forward, backward, segment_bytes=PACKET_BYTES)
-        flows[plan.name] = flow
-        scheduler.at(seconds(plan.start_s), flow.start)
-    return _measured(scenario, scheduler, flows)
-
-
-def _measured(
-    scenario: MulticastScenario, scheduler: Scheduler, flows: dict[str, NewRenoFlow]
-) -> MulticastResult:
-    sampler = Sampler([], scenario.warm_up_s)
-    before = dict.fromkeys(flows, 0)
-    for second in range(round(scenario.duration_s)):
-        scheduler.run_until((second + 1) * SECOND)
-        for name, flow in flows.items():
-            packets = flow.delivered_bytes // PACKET_BYTES
-            sampler.sent(second, name, name, packets - before[name])
-            before[name] = packets
-    rates = sampler.sent_by_client(scenario.duration_s)
-    return sampler.result(scenario.duration_s, {name: [rates[name]] for name in flows})
+        flows[sender.name] = flow
+        scheduler.at(seconds(sender.start_s), flow.start)
+    return flows

@@ -13,5 +13,5 @@ DESCRIPTION: Final = ServiceDescription(
     why_text="penstock.services.datagram.why_text:why_text",
     client="penstock.client.datagram.service:DatagramService",
     scenario="penstock.lab.workloads.datagram.service:DatagramLab",
-    papers="penstock.papers.content_aware.paper:run",
+    papers="penstock.papers.content_aware.paper:PAPER",
 )

@@ -15,7 +15,7 @@ DESCRIPTION: Final = ServiceDescription(
     why_text="penstock.services.multicast.why_text:why_text",
     client="penstock.client.groups.groups:Groups",
     scenario="penstock.lab.workloads.multicast.service:MulticastLab",
-    papers="penstock.papers.cost_benefit.paper:run",
+    papers="penstock.papers.cost_benefit.paper:PAPER",
     commands={
         "join": ("penstock.cli.messaging.groups:join", "Join groups and print their messages."),
     },

@@ -6,11 +6,6 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-<<<<<<< HEAD
-from penstock.sim.history import History, Outcome, PublisherHistory, SubscriberHistory
-from penstock.sim.judgement import Judgement, judge
-from penstock.sim.message_source import Identity, MessageSource, SourceSpec
-=======
 
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
@@ -22,10 +17,6 @@ from penstock.lab.oracle.guaranteed.history import (
 )
 from penstock.lab.oracle.guaranteed.judge import RULES, judge
 from penstock.lab.workloads.message_source import Identity, MessageSource, SourceSpec
->>>>>>> work-core
-
-from penstock.content.rows.batch import Batch
-from penstock.content.rows.frame import Frame
 
 MESSAGES = 6
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 
 from penstock.lab.oracle.gossip.history import GossipHistory
 from penstock.lab.result import RunResult

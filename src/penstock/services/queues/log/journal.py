@@ -185,7 +185,8 @@ class Journal:
         position = self._pending.pop(token, None)
         if position is not None and failure is not None and failure.uncertain:
             self.closed_because = self.closed_because or failure.reason
-            self._uncertain_from = min(position, self._uncertain_from or position)
+            known = self._uncertain_from
+            self._uncertain_from = position if known is None else min(known, position)
         if token == self._reserve_token:
             self._reserve_token = None
             self._reserved_to = self._reserved_to if failure else self._reserving_to
@@ -208,7 +209,7 @@ class Journal:
     def lowest_pending(self) -> int:
         """The first position that the store has not confirmed; the end if there is none."""
         lowest = next(iter(self._pending.values()), self.assigned_end)
-        return min(lowest, self._uncertain_from or lowest)
+        return lowest if self._uncertain_from is None else min(lowest, self._uncertain_from)
 
     # -- reservation ------------------------------------------------------------------------
 
