@@ -18,9 +18,10 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from benchmarks.harness.usage import cpu_s, family
 from penstock.papers.store_and_forward.cluster import reception_time_s
 from penstock.papers.store_and_forward.live import GIVE_UP_S, Saturated, saturated_sites
+
+from benchmarks.harness.usage import cpu_s, family
 
 MICROSECONDS: Final = 1e6
 
