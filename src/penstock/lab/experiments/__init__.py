@@ -1,0 +1,1 @@
+"""Experiments as data: kinds of runs, rows of a table with their bars, figures, and their runner."""
