@@ -36,7 +36,7 @@ class Broker(Table, frozen=True, kw_only=True):
     """One broker, or several that differ only in their number."""
 
     name: str
-    """In the names of links, logs and records of telemetry."""
+    """Stands in the names of links and in telemetry."""
     count: Count = 1
     """How many brokers the table stands for."""
     disk_sync_ms: PositiveSeconds = 1.0
@@ -51,7 +51,6 @@ class LinkChange(Table, frozen=True, kw_only=True):
     """What changes about a link at a time; what is not given stays."""
 
     at_s: Seconds
-    """When it changes."""
     bandwidth_bytes_per_s: NotNegative | None = None
     """In each direction; 0 means unlimited."""
     latency_ms: Seconds | None = None
@@ -66,17 +65,18 @@ class Link(Table, frozen=True, kw_only=True):
     """A link between two brokers, the same in both directions, or several of the kind."""
 
     between: tuple[str, str]
-    """The two brokers."""
+    """Two brokers."""
     count: Count = 1
     """How many links the table stands for."""
     bandwidth_bytes_per_s: NotNegative = 0
-    """0 means unlimited."""
+    """In each direction; 0 means unlimited."""
     latency_ms: Seconds = 1.0
     """In the simulated world."""
     jitter_ms: Seconds = 0.0
     """The latency varies by up to this, in the simulated world; messages stay in order."""
     queue_bytes: Positive = 5_000_000
-    """Size of Gryphon's output queues (Pietzuch and Bhola, Section 5)."""
+    """Data beyond this is dropped and requested again.  The default is the size of Gryphon's output
+    queues (Pietzuch and Bhola, Section 5)."""
     loss: Share = 0.0
     """The share of data messages that are lost, in the simulated world."""
     cost: Positive = 1
@@ -90,16 +90,14 @@ class Link(Table, frozen=True, kw_only=True):
     """Size of every best-effort message in the simulated world; 0 means its encoded size.  Between
     network namespaces the kernel's queue holds ``datagram_queue_messages`` of this size."""
     changes: tuple[LinkChange, ...] = ()
-    """What changes about it, and when."""
+    """What changes about the link, and when."""
 
 
 class PeerNetwork(Table, frozen=True, kw_only=True):
     """The simulated network between clients that need no broker."""
 
     latency_ms: Seconds = 2.0
-    """Of every datagram."""
     jitter_ms: Seconds = 2.0
-    """How much the latency varies."""
     loss: Share = 0.0
     """The share of datagrams that are lost, also in the network world."""
 
@@ -108,7 +106,6 @@ class Access(Table, frozen=True, kw_only=True):
     """The simulated path between a client and its broker."""
 
     latency_ms: Seconds = 0.1
-    """In each direction."""
     jitter_ms: Seconds = 0.0
     """The latency varies by up to this; messages stay in order."""
 
@@ -121,7 +118,6 @@ class CrossTraffic(Table, frozen=True, kw_only=True):
     between: tuple[str, str]
     """From the first to the second."""
     start_s: Seconds = 0.0
-    """When it begins."""
     stop_s: Seconds | None = None
     """When it ends; by default with the scenario."""
     segment_bytes: Annotated[int, msgspec.Meta(ge=100, le=1500)] = 1500
@@ -134,7 +130,6 @@ class Client(Table, frozen=True, kw_only=True):
     """A client of a service, or several that differ only in their number."""
 
     service: str
-    """One of the services."""
     role: str = ""
     """What it does; may be left out where a service has one role."""
     name: str
@@ -144,7 +139,6 @@ class Client(Table, frozen=True, kw_only=True):
     count: Count = 1
     """How many clients the table stands for."""
     start_s: Seconds = 0.0
-    """When it starts."""
     start_every_s: Seconds = 0.0
     """Of several clients each starts this much later than the one before."""
     start_within_s: Seconds = 0.0
@@ -177,7 +171,6 @@ class BandwidthChange(Table, frozen=True, kw_only=True):
     """A new limit for a link; 0 means unlimited."""
 
     link: tuple[str, str]
-    """Its two brokers."""
     bytes_per_s: NotNegative
     """In each direction; 0 means unlimited."""
 
@@ -186,7 +179,6 @@ class Reconfiguration(Table, frozen=True, kw_only=True):
     """A broker is restarted with other values of its keys."""
 
     broker: str
-    """The broker that is restarted."""
     keys: Keys
     """The keys that change, which stand beside ``broker`` in the file."""
 
@@ -195,7 +187,6 @@ class Fault(Table, frozen=True, kw_only=True):
     """An event at an instant; exactly one of the keys below ``at_s`` is given."""
 
     at_s: Seconds
-    """When it happens."""
     cut: tuple[str, str] | None = None
     """A link fails and loses everything on it."""
     mend: tuple[str, str] | None = None
@@ -269,7 +260,6 @@ class Measurement(Table, frozen=True, kw_only=True):
     """A number to measure in a run; docs/reference/scenario.md lists the metrics."""
 
     metric: str
-    """What is measured."""
     name: str = ""
     """What tables and sweeps call it; by default its description in words."""
     service: str = ""
@@ -283,7 +273,6 @@ class Measurement(Table, frozen=True, kw_only=True):
     to_s: Seconds | None = None
     """The end of the window; by default that of the run."""
     aggregate: Aggregate | None = None
-    """How the values become one number."""
     threshold: float | None = None
     """For ``until_at_most_s`` and ``until_at_least_s``."""
 
@@ -292,9 +281,7 @@ class Expectation(Measurement, frozen=True, kw_only=True):
     """A bound on a measurement, or on the ratio of two."""
 
     at_most: float | None = None
-    """The upper bound."""
     at_least: float | None = None
-    """The lower bound."""
     divided_by: Measurement | None = None
     """The divisor, if a ratio is bounded."""
     why: str = ""
@@ -319,19 +306,13 @@ class Scenario(Table, frozen=True, kw_only=True):
     """Keys for every broker, and parameters of clients by service; a broker's or a client's own
     values go before them."""
     brokers: tuple[Broker, ...] = ()
-    """The brokers."""
     links: tuple[Link, ...] = ()
-    """The links between them."""
     peer_network: PeerNetwork = PeerNetwork()
-    """The network between clients that need no broker."""
     clients: tuple[Any, ...] = ()
     """Each an instance of its role's own struct, which is a ``Client``."""
     cross_traffic: tuple[CrossTraffic, ...] = ()
-    """Other programs' TCP connections."""
     faults: tuple[Fault, ...] = ()
-    """What goes wrong, and when."""
     expect: tuple[Expectation, ...] = ()
-    """What the run must show."""
 
     def broker(self, name: str) -> Broker:
         """One broker by its name."""

@@ -24,7 +24,6 @@ from penstock.lab.scenario.model import (
     Client,
     CrossTraffic,
     Expectation,
-    Fault,
     Link,
     LinkChange,
     Measurement,
@@ -43,12 +42,20 @@ TABLES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "clients": Client,
     "access": Access,
     "cross_traffic": CrossTraffic,
-    "faults": Fault,
     "measurements": Measurement,
     "expect": Expectation,
 }
 ELSEWHERE: Final = ("keys", *SET_BY_NUMBERING)
 """Fields that are no keys of a file."""
+
+WITHOUT: Final[Mapping[str, tuple[str, ...]]] = {
+    "scenario": (
+        *("brokers", "links", "peer_network", "clients"),
+        *("cross_traffic", "faults", "expect"),
+    ),
+    "expect": Measurement.__struct_fields__,
+}
+"""Keys that a part of the document has of its own."""
 
 PLACE: Final = re.compile(r"(<!-- (keys|metrics): (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -72,8 +79,7 @@ def _table(what: str, name: str) -> str:
     if what == "metrics":
         return metric_table(name)
     if name in TABLES:
-        kind = TABLES[name]
-        return key_table(kind, Measurement.__struct_fields__ if kind is Expectation else ())
+        return key_table(TABLES[name], WITHOUT.get(name, ()))
     service, _, role = name.partition(".")
     return key_table(lab_services()[service].roles[role], Client.__struct_fields__)
 
@@ -117,13 +123,14 @@ def _number(value: Any) -> str:
 
 
 def _meaning(kind: type[msgspec.Struct], field: msgspec.structs.FieldInfo) -> str:
-    meaning = key_meanings(kind)[field.name].rstrip(".")
-    meaning = f"{meaning[:1].lower()}{meaning[1:]}" if meaning[1:2].islower() else meaning
-    words = _words_in(field.type)
+    meaning = key_meanings(kind).get(field.name, "").rstrip(".")
+    if meaning[1:2].islower() or meaning.startswith("A "):
+        meaning = f"{meaning[:1].lower()}{meaning[1:]}"
+    words = " or ".join(f'`"{word}"`' for word in _words_in(field.type))
     if words and field.name != "aggregate":
-        meaning += f": {', '.join(f'`{word}`' for word in words)}"
-    if CurvePoint in set(_parts_of(field.type)):
-        meaning += "; may follow a curve"
+        meaning = f"{words}: {meaning}" if meaning else words
+    if CurvePoint in _parts_of(field.type):
+        meaning += f"{'; ' if meaning else ''}may follow a curve"
     return meaning.replace("|", "\\|")
 
 

@@ -20,7 +20,7 @@ class Publisher(Client, frozen=True, kw_only=True):
     pubend: str = ""
     """By default the broker chooses one of its pubends."""
     producer: str = ""
-    """The name under which it publishes (default: its own).  Two publishers that run at the same
+    """The name under which it publishes; by default its own.  Two publishers that run at the same
     time under one name model a rolling restart."""
     rate_msgs_per_s: Curve = 0.0
     """0 means as fast as ``max_in_flight`` allows."""
@@ -37,7 +37,7 @@ class Publisher(Client, frozen=True, kw_only=True):
     wire_bytes: NotNegative = 0
     """Size of a message on a link between brokers, in place of ``payload_bytes``."""
     attributes: dict[str, str | int | float | bool] = msgspec.field(default_factory=dict)
-    """Constants, or how the values vary (``lab/workloads/attribute_values``)."""
+    """Constants, or texts that say how values vary, such as ``cycle:0..5``."""
     identity: Identity = "payload"
     """How a received message is recognised; "tick" is faster in long runs."""
 

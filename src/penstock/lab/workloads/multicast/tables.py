@@ -43,7 +43,7 @@ class GroupSender(Client, frozen=True, kw_only=True):
     wire_receivers: Positive = 1
     """The number of receiving brokers behind the link on which it has that size: it names them."""
     attributes: dict[str, str | int | float | bool] = msgspec.field(default_factory=dict)
-    """Constants, or how the values vary (``lab/workloads/attribute_values``)."""
+    """Constants, or texts that say how values vary, such as ``cycle:0..5``."""
 
     ends_itself: ClassVar[bool] = True
 

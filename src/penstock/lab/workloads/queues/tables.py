@@ -31,7 +31,7 @@ class QueueProducer(Client, frozen=True, kw_only=True):
     payload_bytes: NotNegative = 100
     """At least 16: a payload begins with the identity of its message."""
     attributes: Attributes = msgspec.field(default_factory=dict)
-    """Constants, or how the values vary (``lab/workloads/attribute_values``)."""
+    """Constants, or texts that say how values vary, such as ``cycle:0..5``."""
     max_in_flight: NotNegative = 0
     """Messages without an outcome; 0 means no limit but the client's own."""
 
