@@ -87,7 +87,9 @@ def test_the_delivered_part_is_of_the_time_from_the_first_message_on() -> None:
 def test_unfairness_is_the_worst_flows_distance_from_max_min(
     rates: tuple[float, ...], per_cent: float
 ) -> None:
-    received = {f"subscriber-{pair}": [(100.0, 200.0, rate)] for pair, rate in enumerate(rates, 1)}
+    received: dict[str, Phases] = {
+        f"subscriber-{pair}": [(100.0, 200.0, rate)] for pair, rate in enumerate(rates, 1)
+    }
     result = made_up("fairness none", received)
     assert measures.unfairness(result, 120.0, 200.0) == pytest.approx(per_cent, abs=1)
 

@@ -174,7 +174,7 @@ def test_a_subscriber_that_stops_wants_nothing_more() -> None:
 
 
 def test_a_run_depends_on_its_seed_alone() -> None:
-    narrow = {"rate_msgs_per_s": 300.0, "bandwidth_bytes_per_s": NARROW_BYTES_PER_S}
+    narrow: dict[str, Any] = {"rate_msgs_per_s": 300.0, "bandwidth_bytes_per_s": NARROW_BYTES_PER_S}
     once, again, other = (history_of(simulated(seed=seed, **narrow)) for seed in (1, 1, 2))
     assert once.subscribers["s"].received_at == again.subscribers["s"].received_at
     assert once.subscribers["s"].received_at != other.subscribers["s"].received_at
