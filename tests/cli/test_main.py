@@ -66,6 +66,6 @@ def test_an_invalid_scenario_names_file_and_key(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "s.toml"
-    path.write_text('name = "s"\nduration_s = 1\n[brokers.b]\npubend = 1\n')
+    path.write_text('name = "s"\nduration_s = 1\n[[brokers]]\nname = "b"\npubend = 1\n')
     assert status_of(["run", str(path)]) == 2
-    assert "s.toml: brokers" in capsys.readouterr().err
+    assert "s.toml:5: brokers[0].pubend: unknown key" in capsys.readouterr().err

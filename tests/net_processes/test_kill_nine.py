@@ -1,9 +1,10 @@
 """Real brokers, each killed in turn in mid-traffic: nothing lost, twice or out of order."""
 
+from penstock.lab.oracle.guaranteed.history import GuaranteedHistory, Outcome
 from penstock.lab.run import run
-from penstock.lab.scenario.model import Broker, Fault, Link, Publishers, Scenario, Subscribers
+from penstock.lab.scenario.model import Broker, Fault, Link, Scenario
+from penstock.lab.workloads.guaranteed.tables import Publisher, Subscriber
 from penstock.lab.worlds.net import NetRun
-from penstock.sim.history import Outcome
 
 MESSAGES = 100_000
 PUBLISHERS = 4
@@ -12,10 +13,21 @@ KILLING = Scenario(
     name="kill-nine",
     duration_s=45,
     drain_s=120,
-    brokers={"pb": Broker(pubends=4), "ib": Broker(), "sb": Broker()},
+    brokers=(Broker(name="pb", keys={"pubends": 4}), Broker(name="ib"), Broker(name="sb")),
     links=(Link(between=("pb", "ib")), Link(between=("ib", "sb"))),
-    publishers=(
-        Publishers(
+    clients=(
+        Subscriber(service="guaranteed", role="subscriber", name="all", broker="sb"),
+        Subscriber(
+            service="guaranteed",
+            role="subscriber",
+            name="some",
+            broker="sb",
+            selector="n < 3",
+            durable=True,
+        ),
+        Publisher(
+            service="guaranteed",
+            role="publisher",
             name="p",
             count=PUBLISHERS,
             broker="pb",
@@ -29,10 +41,6 @@ KILLING = Scenario(
             attributes={"n": "cycle:0..10"},
         ),
     ),
-    subscribers=(
-        Subscribers(name="all", broker="sb"),
-        Subscribers(name="some", broker="sb", selector="n < 3", durable=True),
-    ),
     faults=tuple(
         fault
         for at_s, broker in enumerate(("pb", "ib", "sb", "pb", "ib", "sb"))
@@ -45,8 +53,10 @@ KILLING = Scenario(
 
 
 def test_every_broker_can_be_killed_in_mid_traffic() -> None:
-    result = run(KILLING, NetRun(KILLING, seed=1))
-    assert result.history.count(Outcome.ACKNOWLEDGED) == MESSAGES
+    result = run(NetRun(KILLING, seed=1))
+    history = result.histories["guaranteed"]
+    assert isinstance(history, GuaranteedHistory)
+    assert history.count(Outcome.ACKNOWLEDGED) == MESSAGES
     assert not result.judgement.violations, result.judgement.examples
-    received = result.history.subscribers["all"]
+    received = history.subscribers["all"]
     assert len(received) >= MESSAGES * 0.99, "what came before the subscription may be missing"

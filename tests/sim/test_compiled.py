@@ -36,7 +36,7 @@ from penstock.version import version_line
 
 def traffic(seed):
     # Everything that a link does: both priorities, flows, best effort, cross traffic, loss,
-    # jitter, changes of bandwidth and failures, in a ring where what arrives is sent on.
+    # jitter, changes of all these and failures, in a ring where what arrives is sent on.
     random, clock, history, ring = Random(seed), scheduler.Scheduler(0), [], []
 
     def arrival(number):
@@ -72,6 +72,8 @@ def traffic(seed):
             clock.at(at, chosen.carry, size, passed)
         elif what < 0.97:
             clock.at(at, chosen.set_bandwidth, random.choice([0, 50_000, 500_000]))
+            latency_ns = random.choice([None, 0, 2 * MILLISECOND])
+            clock.at(at, chosen.set_path, latency_ns, MILLISECOND // 4, random.choice([None, 0.2]))
         else:
             clock.at(at, chosen.fail)
             clock.at(at + 10 * MILLISECOND, chosen.raise_up)

@@ -19,7 +19,8 @@ import pytest
 
 import penstock
 from penstock.core.clock import SECOND
-from penstock.lab.scenario.model import Broker, Link, Parameters, Publishers, Scenario, Subscribers
+from penstock.lab.scenario.model import Broker, Link, Scenario
+from penstock.lab.workloads.guaranteed.tables import Publisher, Subscriber
 from penstock.lab.worlds.sim import SimRun
 from penstock.mechanisms import rate_meter
 from penstock.net.broker.config import broker_config
@@ -316,6 +317,10 @@ async def test_what_passes_through_leaves_nothing_behind(
         assert growth.describe() == []
 
 
+SUBSCRIBER = {"service": "guaranteed", "role": "subscriber"}
+PUBLISHER = {"service": "guaranteed", "role": "publisher", "name": "p"}
+
+
 @pytest.mark.parametrize("rate_msgs_per_s", [0, 20], ids=["idle", "busy"])
 def test_brokers_do_not_grow_with_time(
     rate_msgs_per_s: int, monkeypatch: pytest.MonkeyPatch
@@ -323,11 +328,11 @@ def test_brokers_do_not_grow_with_time(
     """Three brokers in virtual time, with readers that are there, away, and slow."""
     monkeypatch.setattr(relay_cache, "COMPACT_AT", 16)
     monkeypatch.setattr(rate_meter, "REMEMBERED", SECOND)
-    publisher = Publishers(name="p", broker="a", rate_msgs_per_s=rate_msgs_per_s or 1)
+    publisher = Publisher(**PUBLISHER, broker="a", rate_msgs_per_s=rate_msgs_per_s or 1)
     readers = (
-        Subscribers(name="live", broker="c"),
-        Subscribers(name="kept", broker="c", durable=True),
-        Subscribers(name="slow", broker="b", read_msgs_per_s=5, window_bytes=2000),
+        Subscriber(**SUBSCRIBER, name="live", broker="c"),
+        Subscriber(**SUBSCRIBER, name="kept", broker="c", durable=True),
+        Subscriber(**SUBSCRIBER, name="slow", broker="b", read_msgs_per_s=5, window_bytes=2000),
     )
     parameters = {
         "retain_for_ns": SECOND,
@@ -339,17 +344,16 @@ def test_brokers_do_not_grow_with_time(
     scenario = Scenario(
         name="soak",
         duration_s=1000,
-        parameters=Parameters(guaranteed=parameters),
-        brokers={"a": Broker(pubends=1), "b": Broker(), "c": Broker()},
+        parameters={"guaranteed": parameters},
+        brokers=(Broker(name="a", keys={"pubends": 1}), Broker(name="b"), Broker(name="c")),
         links=(Link(between=("a", "b")), Link(between=("b", "c"))),
-        publishers=(publisher,),
-        subscribers=readers,
+        clients=(*readers, publisher),
     )
     run = SimRun(scenario, 1)
     run.open()
     for reader in readers:
-        run.start_subscriber(reader)
-    run.start_publisher(publisher, scenario.duration_s if rate_msgs_per_s else 1)
+        run.start_client(reader, scenario.duration_s)
+    run.start_client(publisher, scenario.duration_s if rate_msgs_per_s else 1)
     run.run_until(20)
     growth = Growth()
     seconds = 60

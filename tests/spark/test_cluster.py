@@ -53,15 +53,20 @@ for command in (
 SMALL = """
 name = "small"
 duration_s = 2
-[brokers.a]
+[[brokers]]
+name = "a"
 pubends = 1
-[[publishers]]
+[[clients]]
+service = "guaranteed"
+role = "subscriber"
+name = "s"
+broker = "a"
+[[clients]]
+service = "guaranteed"
+role = "publisher"
 name = "p"
 broker = "a"
 rate_msgs_per_s = 5
-[[subscribers]]
-name = "s"
-broker = "a"
 """
 
 

@@ -14,9 +14,12 @@ from penstock.cli.main import status_of
 SCENARIO = """
 name = "small"
 duration_s = 2
-[brokers.a]
+[[brokers]]
+name = "a"
 pubends = 1
-[[publishers]]
+[[clients]]
+service = "guaranteed"
+role = "publisher"
 name = "p"
 broker = "a"
 rate_msgs_per_s = 5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -12,11 +11,11 @@ from penstock.cli.errors import UserError
 from penstock.cli.laboratory import drawing
 from penstock.cli.laboratory import papers as command
 from penstock.cli.laboratory.papers import papers
+from penstock.lab.experiments.experiment import Experiment
+from penstock.lab.experiments.paper import Paper
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import PaperRow
 from penstock.lab.scenario.model import Measurement
-from penstock.papers.experiment import Experiment
-from penstock.papers.paper import Paper
-from penstock.papers.row import Row
-from penstock.papers.table import SHOWN, PaperRow, row
 
 DELIVERED = Measurement(metric="delivered")
 SHORT = Experiment("gryphon-e1", {"duration_s": 3, "faults": []})
@@ -76,21 +75,6 @@ def test_an_unknown_run_lists_the_known_ones(run: str, expected: str) -> None:
         papers(run=run)
     assert str(caught.value) == f"--run {run!r}: there is no such run; {expected}"
     assert caught.value.status == 2
-
-
-def test_a_paper_that_is_not_data_is_run_by_its_function(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def old(
-        *, world: str, seeds: int, out: Path, progress: Callable[[str], None]
-    ) -> list[PaperRow]:
-        progress("a run")
-        return [row("queues", world, "m", "", paper="–", bar=SHOWN, paper_law=[seeds])]
-
-    monkeypatch.setattr(command, "installed_services", lambda: ["queues"])
-    monkeypatch.setattr(command, "paper_of", lambda service: old)
-    papers(seeds=3, out=tmp_path, json=True)
-    assert rows_of(capsys.readouterr().out) == [("sim", 3.0)]
 
 
 def test_without_matplotlib_the_command_says_what_to_install(

@@ -9,24 +9,46 @@ from penstock.cli.main import status_of
 SCENARIO = """
 name = "small"
 duration_s = 2
-[brokers.a]
+[[brokers]]
+name = "a"
 pubends = 1
-[brokers.b]
+[[brokers]]
+name = "b"
 [[links]]
 between = ["a", "b"]
-[[publishers]]
+[[clients]]
+service = "guaranteed"
+role = "subscriber"
+name = "s"
+broker = "b"
+[[clients]]
+service = "guaranteed"
+role = "publisher"
 name = "p"
 broker = "a"
 rate_msgs_per_s = 50
-[[subscribers]]
-name = "s"
-broker = "b"
 [[expect]]
 metric = "violations"
 at_most = 0
 [[expect]]
 metric = "delivered"
 at_least = {wanted}
+"""
+
+PEERS = """
+name = "peers"
+duration_s = 6
+drain_s = 0
+[parameters.gossip]
+gossip_period_ns = 500_000_000
+[[clients]]
+service = "gossip"
+name = "p"
+count = 8
+rate_msgs_per_s = 0.5
+[[expect]]
+metric = "violations"
+at_most = 0
 """
 
 
@@ -41,7 +63,9 @@ def test_a_run_writes_telemetry_and_prints_its_verdicts(
 ) -> None:
     out = tmp_path / "out"
     assert status_of(["run", written(tmp_path, 50), "--seed", "3", "--out", str(out)]) == 0
-    assert "held" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "small in the sim world, seed 3" in shown
+    assert "held" in shown
     (file,) = out.glob("*.parquet")
     metrics = set(pq.read_table(file, columns=["metric"]).column("metric").to_pylist())
     assert {"published_messages", "delivered_messages", "queue_bytes"} <= metrics
@@ -56,6 +80,9 @@ def test_both_worlds_run_the_same_file_and_print_json(
     assert document["world"] == world
     assert document["held"] is True
     assert document["violations"] == 0
+    guaranteed = document["services"]["guaranteed"]
+    assert guaranteed["delivered"] == document["expectations"][1]["value"]
+    assert guaranteed["rules"]["lost"] == 0
 
 
 def test_a_failed_expectation_is_status_3(
@@ -76,3 +103,31 @@ def test_a_fault_that_the_net_world_does_not_support_is_one_line(
     shown = capsys.readouterr().err
     assert "fill_disk at 1 s is not supported in the net world; run it with --world sim" in shown
     assert shown.count("\n") == 1
+
+
+def test_a_shortened_run_keeps_its_rates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of(["run", written(tmp_path, 80), "--shorten", "2", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["services"]["guaranteed"]["delivered"] == pytest.approx(50, abs=2)
+
+
+def test_a_service_that_cannot_run_as_arrays_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of(["run", written(tmp_path, 1), "--world", "arrays"]) == 1
+    shown = capsys.readouterr().err
+    assert "the service 'guaranteed' does not run as arrays; use --world sim" in shown
+    assert shown.count("\n") == 1
+
+
+def test_peers_without_brokers_run_in_the_same_way(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "peers.toml"
+    path.write_text(PEERS)
+    assert status_of(["run", str(path), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert list(document["services"]) == ["gossip"]
+    assert document["services"]["gossip"]["delivered"] > 0

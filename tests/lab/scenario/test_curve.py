@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from itertools import pairwise
+from math import inf
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -11,6 +14,7 @@ from penstock.lab.scenario.curve import (
     NotACurve,
     is_zero,
     points_of,
+    second_of_area,
     step_at,
     value_at,
 )
@@ -80,3 +84,31 @@ def test_a_curve_may_always_be_zero(curve: object, zero: bool) -> None:
 def test_what_is_no_curve_is_refused(raw: object) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(raw, Curve)
+
+
+@given(
+    st.lists(st.just(0.0) | st.floats(0.001, 50), min_size=1, max_size=4),
+    st.floats(0, 8),
+    st.floats(0.01, 60),
+)
+def test_the_area_up_to_the_second_is_the_wanted_one(
+    rates: list[float], from_s: float, area: float
+) -> None:
+    curve = tuple(CurvePoint(float(2 * place), rate) for place, rate in enumerate(rates))
+    at_s = second_of_area(curve, from_s, area)
+    end_s = max(from_s, curve[-1].at_s) if at_s == inf else at_s
+    edges = sorted({from_s, end_s, *(each.at_s for each in curve if from_s < each.at_s < end_s)})
+    covered = sum(
+        (value_at(curve, low) + value_at(curve, high)) / 2 * (high - low)
+        for low, high in pairwise(edges)
+    )
+    if at_s == inf:
+        assert covered < area
+    else:
+        assert covered == pytest.approx(area, rel=1e-6, abs=1e-6)
+
+
+def test_an_area_that_would_take_decades_is_never_covered() -> None:
+    assert second_of_area(0, 0, 1) == inf
+    assert second_of_area(1e-300, 0, 1) == inf
+    assert second_of_area(2, 5, 1) == 5.5

@@ -2,79 +2,106 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from penstock.papers.content_aware.result import DatagramRun
-from penstock.papers.content_aware.scenario import (
-    FLOWS,
-    IMPROVED,
-    UNCONTROLLED,
-    BandwidthStep,
-    DatagramScenario,
-    Pair,
-    Policy,
-    TcpFlow,
-)
-from penstock.papers.content_aware.simulation import simulate
-from penstock.sim.udp_workload import RatePoint
+from penstock.lab.result import RunResult
+from penstock.lab.run import run
+from penstock.lab.scenario.file import parse_scenario
+from penstock.lab.scenario.model import Measurement
+from penstock.lab.telemetry.measure import measure
+from penstock.lab.worlds.sim import SimRun
 
 
-def scenario(
+def simulate(
     *pairs: tuple[float, float],
+    law: str,
+    seed: int = 1,
     duration_s: float = 12.0,
-    kbps: float = 500.0,
-    tcp: TcpFlow | None = None,
+    bandwidth_bytes_per_s: int = 62_500,
     near_subscriber: bool = False,
-) -> DatagramScenario:
+) -> RunResult:
     """Pairs of (rate, matching part) across a bottleneck; 500 Kbps are 223 messages a second."""
-    return DatagramScenario(
-        service="datagram",
-        name="test",
-        duration_s=duration_s,
-        pairs=tuple(Pair(part, (RatePoint(0.0, rate),)) for rate, part in pairs),
-        bandwidth=(BandwidthStep(0.0, kbps),),
-        tcp=tcp,
-        near_subscriber=near_subscriber,
+    subscriber = {"service": "datagram", "role": "subscriber"}
+    clients: list[dict[str, Any]] = []
+    for number, (rate, part) in enumerate(pairs, 1):
+        selector = f"pair = {number} AND kind = 'wanted'"
+        clients.append({**subscriber, "name": f"s{number}", "broker": "far", "selector": selector})
+        clients.append(
+            {
+                "service": "datagram",
+                "role": "publisher",
+                "name": f"p{number}",
+                "broker": "near",
+                "access": {"latency_ms": 1.0, "jitter_ms": 4.0},
+                "rate_msgs_per_s": rate,
+                "attributes": {"pair": number, "kind": f"share:{part},wanted,other"},
+            }
+        )
+    if near_subscriber:
+        selector = "pair = 1 AND kind = 'other'"
+        clients.append({**subscriber, "name": "near", "broker": "near", "selector": selector})
+    scenario = parse_scenario(
+        {
+            "name": "test",
+            "duration_s": duration_s,
+            "parameters": {"datagram": {"law": law}},
+            "brokers": [{"name": "near"}, {"name": "far"}],
+            "links": [
+                {
+                    "between": ["near", "far"],
+                    "bandwidth_bytes_per_s": bandwidth_bytes_per_s,
+                    "datagram_bytes": 280,
+                }
+            ],
+            "clients": clients,
+        }
     )
+    result = run(SimRun(scenario, seed))
+    assert result.judgement.violations == 0, result.judgement.examples
+    return result
 
 
-def lost_part(run: DatagramRun) -> float:
-    return run.missed_messages / (run.missed_messages + run.received_messages)
+def count(result: RunResult, metric: str, subject: str = "") -> float:
+    return measure(result, Measurement(metric=metric, subject=subject))
 
 
-@pytest.mark.parametrize("policy", [FLOWS, IMPROVED], ids=lambda each: each.law)
-def test_control_ends_the_losses_and_keeps_the_link_busy(policy: Policy) -> None:
-    overload = scenario((500.0, 1.0), duration_s=8.0)
-    free, held = simulate(overload, UNCONTROLLED, 1), simulate(overload, policy, 1)
+def lost_part(result: RunResult) -> float:
+    return count(result, "lost") / count(result, "wanted")
+
+
+@pytest.mark.parametrize("law", ["paper", "improved"])
+def test_control_ends_the_losses_and_keeps_the_link_busy(law: str) -> None:
+    free, held = (simulate((500.0, 1.0), law=each, duration_s=9.0) for each in ("none", law))
     assert lost_part(free) > 0.5
     assert lost_part(held) < 0.1
-    assert held.received_messages > 0.95 * free.received_messages
+    assert count(held, "delivered") > 0.95 * count(free, "delivered")
 
 
-@pytest.mark.parametrize("policy", [FLOWS, IMPROVED], ids=lambda each: each.law)
-def test_only_the_flow_on_the_congested_path_is_slowed(policy: Policy) -> None:
-    disjoint = scenario((600.0, 0.5), duration_s=4.0, near_subscriber=True)
-    free, held = simulate(disjoint, UNCONTROLLED, 1), simulate(disjoint, policy, 1)
-    # A message or two are still under way at the end.
-    assert sum(held.near_received) == pytest.approx(sum(free.near_received), rel=0.005)
-    assert held.pairs[0].refused > 0
+@pytest.mark.parametrize("law", ["paper", "improved"])
+def test_only_the_flow_on_the_congested_path_is_slowed(law: str) -> None:
+    free, held = (
+        simulate((600.0, 0.5), law=each, duration_s=5.0, near_subscriber=True)
+        for each in ("none", law)
+    )
+    assert count(held, "delivered", "near") == count(free, "delivered", "near") > 0
+    assert count(held, "refused") > 0
 
 
 def test_unequal_flows_come_to_equal_shares() -> None:
-    run = simulate(scenario((400.0, 1.0), (150.0, 1.0), duration_s=25.0), IMPROVED, 1)
-    rates = [run.rate_msgs_per_s(pair, 12.0, 25.0) for pair in range(2)]
+    result = simulate((400.0, 1.0), (150.0, 1.0), law="improved", duration_s=25.0)
+    rates = [
+        measure(result, Measurement(metric="delivered_rate", subject=each, from_s=12.0, to_s=25.0))
+        for each in ("s1", "s2")
+    ]
     assert rates == pytest.approx([111.6, 111.6], rel=0.1)
-    assert lost_part(run) < 0.02
-
-
-def test_neither_a_tcp_flow_nor_ours_starves() -> None:
-    beside = scenario((400.0, 1.0), duration_s=40.0, kbps=1000.0, tcp=TcpFlow(5.0, 280))
-    run = simulate(beside, IMPROVED, 1)
-    share = run.tcp_bytes_per_s(15.0, 40.0) / 125_000
-    assert 0.25 < share < 0.75
+    assert lost_part(result) < 0.02
 
 
 def test_a_run_depends_on_its_seed_alone() -> None:
-    short = scenario((300.0, 0.8), duration_s=3.0)
-    assert simulate(short, IMPROVED, 1) == simulate(short, IMPROVED, 1)
-    assert simulate(short, IMPROVED, 1) != simulate(short, IMPROVED, 2)
+    once, again, other = (
+        simulate((300.0, 0.8), law="improved", duration_s=4.0, seed=seed) for seed in (1, 1, 2)
+    )
+    seen = [each.histories["datagram"].events("delay_s")["s1"] for each in (once, again, other)]
+    assert seen[0].values.tolist() == seen[1].values.tolist() != seen[2].values.tolist()

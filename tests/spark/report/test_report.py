@@ -29,10 +29,13 @@ pytestmark = pytest.mark.xdist_group("spark")
 SCENARIO: dict[str, Any] = {
     "name": "thin",
     "duration_s": 24,
-    "brokers": {"pb": {"pubends": 2}, "sb": {}},
+    "brokers": [{"name": "pb", "pubends": 2}, {"name": "sb"}],
     "links": [{"between": ["pb", "sb"], "bandwidth_bytes_per_s": 20_000}],
-    "publishers": [
+    "clients": [
+        {"service": "guaranteed", "role": "subscriber", "name": "s", "broker": "sb"},
         {
+            "service": "guaranteed",
+            "role": "publisher",
             "name": "p",
             "count": 2,
             "broker": "pb",
@@ -40,9 +43,8 @@ SCENARIO: dict[str, Any] = {
             "rate_msgs_per_s": 40,
             "wire_bytes": 366,
             "max_in_flight": 50,
-        }
+        },
     ],
-    "subscribers": [{"name": "s", "broker": "sb"}],
     "faults": [{"at_s": 5, "cut": ["pb", "sb"]}, {"at_s": 12, "mend": ["pb", "sb"]}],
 }
 
@@ -55,7 +57,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunResult
     results = []
     for seed in (1, 2):
         with RunLanding(lake, run_name("thin", "sim", seed)) as landing:
-            results.append(run(scenario, SimRun(scenario, seed, Telemetry(landing))))
+            results.append(run(SimRun(scenario, seed, Telemetry(landing))))
             landing.commit(run_records(results[-1]))
     return lake.path, results
 
@@ -86,7 +88,7 @@ def test_spark_and_the_lab_agree(report: Report, runs: tuple[Path, list[RunResul
     sent = ask("link_bytes", subject="pb->sb")
     assert link.sent_bytes == sent
     assert link.utilisation == pytest.approx(ask("link_rate", subject="pb->sb") / 20_000)
-    assert (summary.lost, summary.duplicated) == (result.judgement.lost, 0)
+    assert (summary.lost, summary.duplicated) == (result.judgement["lost"], 0)
 
 
 def test_the_outage_and_its_cause_are_found(report: Report) -> None:

@@ -14,14 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from penstock.cli.errors import MISUSED, UserError, told_in_one_line
 from penstock.cli.laboratory.drawing import need_matplotlib
 from penstock.core.configuration import suggestion
+from penstock.lab.experiments.paper import Selection, installed_services, paper_of
+from penstock.lab.experiments.runner import RunsDone, run_paper
+from penstock.lab.experiments.table import PaperRow, render
 from penstock.lab.scenario.error import ScenarioError
-from penstock.papers.installed import installed_services, paper_of
-from penstock.papers.paper import Paper, Selection
-from penstock.papers.runner import run_paper
-from penstock.papers.table import PaperRow, render
-
-Told = Callable[[int, int | None, str], None]
-"""Receives the number of runs done, of all, and the current one."""
 
 
 def papers(
@@ -57,11 +53,9 @@ def papers(
     if seeds < 1:
         raise UserError(f"--seeds {seeds}: must be at least 1", MISUSED)
     need_matplotlib("papers")
-    chosen = [service] if service else services
-    parts = _parts(chosen, run) if run else dict.fromkeys(chosen)
     rows: list[PaperRow] = []
-    for name, part in parts.items():
-        rows += _run(name, part, world, seeds, out)
+    for name, part in _parts([service] if service else services, run, world).items():
+        rows += _run(name, part, seeds, out)
     if json:
         print(msgspec.json.encode(rows).decode())
         return
@@ -70,46 +64,35 @@ def papers(
     Console(width=width).print(render(rows, f"The papers (figures in {out})"))
 
 
-def _parts(services: list[str], run: str) -> dict[str, Selection | None]:
-    """The part of each paper that is called so; papers without one are left out."""
+def _parts(services: list[str], run: str, world: str) -> dict[str, Selection]:
+    """What is run of each paper: everything in a world, or what is called so."""
     papers = {each: paper_of(each) for each in services}
-    found: dict[str, Selection | None] = {}
-    known: list[str] = []
-    for name, paper in papers.items():
-        if not isinstance(paper, Paper):
-            continue
-        known += paper.names()
-        part = paper.chosen(run)
-        if part.experiments:
-            found[name] = part
+    if not run:
+        return {name: paper.of_world(world) for name, paper in papers.items()}
+    parts = {name: paper.chosen(run, world) for name, paper in papers.items()}
+    found = {name: part for name, part in parts.items() if part.experiments}
     if not found:
-        names = list(dict.fromkeys(known))
+        names = list(dict.fromkeys(name for paper in papers.values() for name in paper.names()))
         nearest = suggestion(run, names)
         listed = "" if nearest.startswith("known") else f" known are {', '.join(names)}"
         raise UserError(f"--run {run!r}: there is no such run; {nearest}{listed}", MISUSED)
     return found
 
 
-def _run(service: str, part: Selection | None, world: str, seeds: int, out: Path) -> list[PaperRow]:
-    paper = paper_of(service)
-    with _bar(service) as (tell, say):
-        if not isinstance(paper, Paper):
-            return paper(
-                world=world, seeds=seeds, out=out, progress=lambda what: tell(0, None, what)
-            )
-        with told_in_one_line(ScenarioError):
-            return run_paper(
-                paper,
-                paper.of_world(world) if part is None else part,
-                seeds=seeds,
-                out=out,
-                progress=tell,
-                left_out=lambda why: say(f"{service}: {why}"),
-            )
+def _run(service: str, part: Selection, seeds: int, out: Path) -> list[PaperRow]:
+    with _bar(service) as (tell, say), told_in_one_line(ScenarioError):
+        return run_paper(
+            paper_of(service),
+            part,
+            seeds=seeds,
+            out=out,
+            progress=tell,
+            left_out=lambda why: say(f"{service}: {why}"),
+        )
 
 
 @contextmanager
-def _bar(service: str) -> Iterator[tuple[Told, Callable[[str], None]]]:
+def _bar(service: str) -> Iterator[tuple[RunsDone, Callable[[str], None]]]:
     """A progress bar on standard error, and how to print a line beside it."""
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     text = TextColumn("{task.description}")
@@ -117,7 +100,7 @@ def _bar(service: str) -> Iterator[tuple[Told, Callable[[str], None]]]:
     with Progress(text, *columns, console=console, transient=True) as progress:
         task = progress.add_task(service, total=None)
 
-        def tell(done: int, total: int | None, current: str) -> None:
+        def tell(done: int, total: int, current: str) -> None:
             progress.update(task, completed=done, total=total, description=f"{service}: {current}")
 
         yield tell, console.print

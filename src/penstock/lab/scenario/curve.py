@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import pairwise
-from typing import Annotated, TypeAlias
+from math import inf, sqrt
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
@@ -21,6 +22,10 @@ class CurvePoint(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 
 
 Curve: TypeAlias = Annotated[float, msgspec.Meta(ge=0)] | tuple[CurvePoint, ...]
+
+
+LONGEST_S: Final = 1e9
+"""What would take longer than thirty years never comes."""
 
 
 class NotACurve(ValueError):
@@ -50,6 +55,27 @@ def value_at(curve: Curve, at_s: float) -> float:
     there = points[place]
     part = (at_s - here.at_s) / (there.at_s - here.at_s)
     return here.value + part * (there.value - here.value)
+
+
+def second_of_area(curve: Curve, from_s: float, area: float) -> float:
+    """The second at which the area under a curve since another second is this.
+
+    Of a rate it is the second at which so many are due.  Infinite if there is none.
+    """
+    points = points_of(curve)
+    for point in points:
+        if point.at_s <= from_s:
+            continue
+        value, length_s = value_at(curve, from_s), point.at_s - from_s
+        part = (value + point.value) / 2 * length_s
+        if part >= area:
+            slope = (point.value - value) / length_s
+            # The root of value * x + slope / 2 * x**2 = area in the form that does not cancel.
+            return from_s + 2 * area / (value + sqrt(max(0.0, value * value + 2 * slope * area)))
+        area -= part
+        from_s = point.at_s
+    last = points[-1].value
+    return from_s + area / last if last > area / LONGEST_S else inf
 
 
 def step_at(curve: Curve, at_s: float) -> float:

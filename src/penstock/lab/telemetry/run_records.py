@@ -9,8 +9,9 @@ report needs only the lake:
 2. ``fault``, at its instant: the kind in ``detail``; the subject is the link, broker or client.
    Changes of a link that the scenario planned are ``bandwidth`` or ``path``.
 3. For each client the numbers of its service, such as ``submitted`` or ``received``, at the end.
-4. How often each rule was broken in the whole run, and all ``violations`` together, at the end.
-5. The value of every expectation, by its name, with ``measured`` in ``detail``, at the end.
+4. How often each rule was broken in the whole run, and all ``violations`` together, with ``judged``
+   in ``detail``, at the end.
+5. The value of every other expectation, by its name, with ``measured`` in ``detail``, at the end.
 6. ``failed`` in place of all that, for a simulation that did not finish: ``detail`` has the reason.
 """
 
@@ -28,6 +29,9 @@ from penstock.lab.scenario.expectations import judge_expectations
 from penstock.lab.scenario.metrics import VIOLATIONS
 from penstock.lab.scenario.model import BandwidthChange, Fault
 from penstock.sim.world import EPOCH
+
+JUDGED: Final = "judged"
+"""``detail`` of the counts of rules: a count of a client may have the name of a rule."""
 
 MEASURED: Final = "measured"
 """``detail`` of the values of expectations."""
@@ -68,11 +72,12 @@ def run_records(
         for client, metric, count in history.totals():
             yield TraceRecord(at, NODE, client, metric, count)
     judgement = result.judgement
-    for rule, count in (judgement.broken | judgement.noted).items():
-        yield TraceRecord(at, NODE, scenario.name, rule, count)
-    yield TraceRecord(at, NODE, scenario.name, VIOLATIONS, judgement.violations)
+    # What breaks no rule in one service may have the name of a rule in another.
+    rules = judgement.noted | judgement.broken | {VIOLATIONS: judgement.violations}
+    for rule, count in rules.items():
+        yield TraceRecord(at, NODE, scenario.name, rule, count, JUDGED)
     for verdict in judge_expectations(result):
-        if verdict.value is not None:
+        if verdict.value is not None and verdict.what not in rules:
             yield TraceRecord(at, NODE, scenario.name, verdict.what, verdict.value, MEASURED)
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from math import isinf
 from random import Random
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
-from penstock.core.clock import NEVER, SECOND, Duration, Instant, in_seconds
-from penstock.lab.scenario.curve import Curve, is_zero, value_at
+from penstock.core.clock import NEVER, SECOND, Duration, Instant, in_seconds, seconds
+from penstock.lab.scenario.curve import Curve, is_zero, second_of_area
 
 Pattern: TypeAlias = Literal["even", "poisson"]
-
-IDLE: Final[Duration] = SECOND // 10
-"""How soon a client whose rate is 0 looks at its rate again."""
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -44,7 +42,9 @@ class PacedSlots:
     """The instants at which the next batches are due.
 
     1. Even slots have a random phase, so that several publishers are not synchronised.
-    2. A slot that comes while the publisher is blocked is skipped: a throttled publisher does not
+    2. A rate that changes has a slot whenever the area under its curve has grown by a batch, so
+       while the rate is 0 there are none.
+    3. A slot that comes while the publisher is blocked is skipped: a throttled publisher does not
        catch up afterwards.
     """
 
@@ -52,24 +52,28 @@ class PacedSlots:
         """``random`` is this publisher's own stream."""
         self._pace = pace
         self._random = random
-        self._has_rate = pace.has_rate
-        self._fixed = not isinstance(pace.rate_msgs_per_s, tuple)
-        self._gap: Duration = self._gap_at(pace.start_at)
-        phase = random.randrange(self._gap) if self._gap else 0
-        self.next_at: Instant = pace.start_at + phase
-
-    def _gap_at(self, now: Instant) -> Duration:
-        if not self._has_rate:
-            return 0
-        pace = self._pace
-        rate = value_at(pace.rate_msgs_per_s, in_seconds(now - pace.began_at))
-        return round(pace.batch_rows * SECOND / rate) if rate else IDLE
+        self.next_at: Instant = pace.start_at
+        self._at_s = in_seconds(pace.start_at - pace.began_at)
+        self._gap: Duration = 0
+        if isinstance(pace.rate_msgs_per_s, tuple):
+            self._advance_on_curve(random.random())
+        elif pace.rate_msgs_per_s:
+            self._gap = max(1, round(pace.batch_rows * SECOND / pace.rate_msgs_per_s))
+            self.next_at += random.randrange(self._gap)
 
     def advance(self) -> None:
         """Move to the next slot; the current one was used or skipped."""
-        if not self._fixed:
-            self._gap = self._gap_at(self.next_at)
-        if self._gap and self._pace.pattern == "poisson":
-            self.next_at += max(1, round(self._random.expovariate(1) * self._gap))
+        batches = self._random.expovariate(1) if self._pace.pattern == "poisson" else 1.0
+        if isinstance(self._pace.rate_msgs_per_s, tuple):
+            self._advance_on_curve(batches)
+        elif self._gap:
+            self.next_at += max(1, round(batches * self._gap))
+
+    def _advance_on_curve(self, batches: float) -> None:
+        pace = self._pace
+        due = batches * pace.batch_rows
+        self._at_s = second_of_area(pace.rate_msgs_per_s, self._at_s, due)
+        if isinf(self._at_s):
+            self.next_at = NEVER
         else:
-            self.next_at += self._gap
+            self.next_at = max(self.next_at, pace.began_at + seconds(self._at_s))

@@ -28,7 +28,7 @@ from penstock.lab.result import RunResult
 from penstock.lab.scenario.broker_tables import broker_tables
 from penstock.lab.scenario.model import Broker, Client, Fault, Link, LinkChange, Scenario
 from penstock.lab.scenario.numbering import expanded
-from penstock.lab.service import Application, NetStage, lab_services
+from penstock.lab.service import Application, NetStage, lab_services, overlaid
 from penstock.lab.telemetry.telemetry import Telemetry
 from penstock.lab.worlds.cross_traffic import KernelTraffic, check_layout, with_hosts
 from penstock.lab.worlds.namespaces import Namespaces
@@ -246,7 +246,7 @@ class NetRun:
         process = self._processes[broker]
         if process.running:
             await asyncio.to_thread(process.terminate)
-        self._changed.setdefault(broker, {}).update(keys)
+        self._changed[broker] = overlaid(self._changed.get(broker, {}), keys)
         write_config(process.config_path, self._config(self._brokers[broker]))
         await self._restart(broker)
 

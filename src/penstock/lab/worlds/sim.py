@@ -12,7 +12,7 @@ from penstock.lab.result import RunResult
 from penstock.lab.scenario.broker_tables import broker_tables, node_config_of
 from penstock.lab.scenario.model import Access, Client, Fault, Link, LinkChange, Scenario
 from penstock.lab.scenario.numbering import expanded
-from penstock.lab.service import PeerMachine, Stage, lab_services
+from penstock.lab.service import PeerMachine, Stage, lab_services, overlaid
 from penstock.lab.telemetry.telemetry import Telemetry
 from penstock.lab.worlds import cross_traffic
 from penstock.lab.worlds.sim_peers import SimPeers
@@ -188,8 +188,7 @@ class SimRun:
 
     def _reconfigure(self, name: str, keys: Mapping[str, Any]) -> None:
         """Restart a broker with other values of its keys."""
-        changed = self._changed.setdefault(name, {})
-        changed.update(keys)
+        changed = self._changed[name] = overlaid(self._changed.get(name, {}), keys)
         self.world.crash(name)
         config = node_config_of(self.scenario, self._brokers[name], changed)
         self.world.brokers[name].config = config

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import at_least, at_most, within
 from penstock.lab.scenario.model import Measurement
 from penstock.papers.content_aware import measures
 from penstock.papers.content_aware import quantities as quantity
 from penstock.papers.content_aware.records import ratio_name
-from penstock.papers.results import Of, Results
-from penstock.papers.row import Row
-from penstock.papers.table import at_least, at_most, within
 
 LOAD_NAME: Final = "variable load, 500 Kbps"
 CAPACITY_NAME: Final = "1 to 2 Mbps every 40 s"
@@ -82,22 +82,22 @@ def _fairness(capacity: str, from_s: float, to_s: float, paper: str) -> tuple[Ro
 
 def _tcp(run: str, key: str, end_s: float, paper: str) -> tuple[Row, ...]:
     rate = measures.tcp_rate(30.0 + SETTLED_S, end_s)
+    both = (f"{key} paper", f"{key} improved")
 
     def note(results: Results) -> str:
-        shares = (
-            quantity.shares_of(results, f"{key} {law}", rate) for law in ("paper", "improved")
-        )
-        return f"the mean is judged, because single runs scatter: {' and '.join(shares)}"
+        shares = " and ".join(quantity.shares_of(results, each, rate) for each in both)
+        return f"the mean is judged, because single runs scatter: {shares}"
 
     return (
         quantity.TCP_SHARE(
-            run, paper=paper, **quantity.FRIENDLY, laws=key, mean=True, measure=rate, note=note
+            run, paper=paper, **quantity.FRIENDLY, laws=key, mean=True, measure=rate, note=note,
+            needs=tuple(Of(each, rate) for each in both),
         ),
         quantity.TCP_SHARE(
             f"{run}, no control", paper="< 10", paper_law=f"{key} none", measure=rate
         ),
         quantity.TCP_SHARE(f"{run}, records alone", paper_law=f"{key} records", measure=rate),
-    )
+    )  # fmt: skip
 
 
 def _moved(values: Sequence[Sequence[float]]) -> list[float]:

@@ -13,20 +13,19 @@ The tasks have positions to start and to end at, which clients of a scenario do 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from penstock.client.guaranteed.reader import ReaderOptions
 from penstock.client.guaranteed.start import Start
 from penstock.core.clock import seconds
 from penstock.core.intervals import Tick
+from penstock.lab.experiments.experiment import Experiment, scenario_of
 from penstock.lab.oracle.guaranteed.history import GuaranteedHistory, SubscriberHistory
 from penstock.lab.scenario.model import Measurement
 from penstock.lab.telemetry.curves import curve
 from penstock.lab.telemetry.measure import measure
 from penstock.lab.workloads.guaranteed.machines import SimSubscriber
 from penstock.lab.worlds.sim import SimRun
-from penstock.papers.experiment import Experiment, scenario_of
 
 EDGE: Final = "sb"
 PUBEND: Final = "pb.1"
@@ -54,27 +53,21 @@ def catch_up(seed: int, *, paced: bool, outage_s: float = 30.0) -> dict[str, flo
         at_s += STEP_S
         run.run_until(at_s)
     result = run.result()
-    rates = curve(result, _at_edge("doubt_horizon_rate", began_s), "value")
+    horizon = Measurement(metric="doubt_horizon_rate", node=EDGE, from_s=began_s)
+    rates = [rate for _, rate in curve(result, horizon, "value")]
+    lag = Measurement(metric="doubt_horizon_lag_s", node=EDGE, from_s=began_s)
     published = Measurement(metric="published_messages", from_s=began_s, aggregate="rate")
-    due = sum(0 < tick < missed_until for tick in _ticks_published(run))
+    history = run.histories["guaranteed"]
+    assert isinstance(history, GuaranteedHistory)
+    due = sum(tick < missed_until for tick in history.subscribers["live"].ticks)
     return {
-        "least rate": min(rate for _, rate in rates),
-        "share below": sum(rate < KEEPS_UP for _, rate in rates) / len(rates),
-        "longest lag": measure(result, _at_edge("doubt_horizon_lag_s", began_s)),
+        "least rate": min(rates),
+        "share below": sum(rate < KEEPS_UP for rate in rates) / len(rates),
+        "longest lag": measure(result, lag),
         "live": measure(result, published),
         "took": at_s - began_s,
         "missed": float(due - sum(len(task.history.ticks) for task in tasks)),
     }
-
-
-def _at_edge(metric: str, from_s: float) -> Measurement:
-    return Measurement(metric=metric, node=EDGE, from_s=from_s)
-
-
-def _ticks_published(run: SimRun) -> Iterable[Tick]:
-    history = run.histories["guaranteed"]
-    assert isinstance(history, GuaranteedHistory)
-    return (tick for each in history.publishers.values() for tick in each.ticks)
 
 
 def _start_tasks(run: SimRun, low: Tick, high: Tick) -> list[SimSubscriber]:

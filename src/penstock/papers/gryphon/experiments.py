@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from penstock.papers.experiment import Computation, Experiment, Source
+from penstock.lab.experiments.experiment import Computation, Experiment, Source
 from penstock.papers.gryphon.catch_up import catch_up
 
 KB: Final = 1024
@@ -30,15 +30,11 @@ LIVE: Final = {"live": False, "over tc tbf": True}
 """The live runs by their label, and whether they are over network namespaces."""
 
 
-def _experiment(file: str, law: str = "paper", **congestion: Any) -> Experiment:
-    parameters = {"law": law, **congestion}
-    return Experiment(
-        f"gryphon-{file}", {f"congestion.{key}": value for key, value in parameters.items()}
-    )
-
-
-def _changed(experiment: Experiment, **changes: Any) -> Experiment:
-    return Experiment(experiment.scenario, {**experiment.overrides, **changes})
+def _experiment(
+    file: str, law: str = "paper", other: dict[str, Any] | None = None, **congestion: Any
+) -> Experiment:
+    parameters = {f"congestion.{key}": value for key, value in congestion.items()}
+    return Experiment(f"gryphon-{file}", {"congestion.law": law, **parameters, **(other or {})})
 
 
 def _live(file: str, law: str, *, namespaces: bool) -> Experiment:
@@ -48,34 +44,30 @@ def _live(file: str, law: str, *, namespaces: bool) -> Experiment:
     )
 
 
-def _experiments() -> dict[str, Source]:
-    e1 = _experiment("e1")
-    named: dict[str, Source] = {
-        "collapse 1": _experiment("collapse-1"),
-        "collapse 2": _experiment("collapse-2"),
-        "SDCC alone": _experiment("collapse-2", sdcc=True),
-        "PDCC alone": _experiment("collapse-2", pdcc=True),
-        "E1 window": _changed(
-            e1, **{"links.pb-ib.bandwidth_bytes_per_s": 500 * KB, "duration_s": 260}
-        ),
-        "cache": _changed(e1, **{"guaranteed.relay_cache_bytes": 32 << 20, "duration_s": 180}),
-        "E1 starving improved": _experiment("e1", "improved", live_floor_share=0.008),
-        "catch-up paced": Computation(partial(catch_up, paced=True)),
-        "catch-up naive": Computation(partial(catch_up, paced=False)),
-    }
-    for law in LAWS:
-        for file in ("e1", "e2", "e3"):
-            named[f"{file.upper()} {law}"] = _experiment(file, law)
-        for threshold in THRESHOLDS:
-            e4 = _experiment("e4", law, recovering_threshold=threshold)
-            short = {"duration_s": SHORT_E4_S} if threshold >= 1 else {}
-            named[f"E4 {threshold:g} {law}"] = _changed(e4, **short)
-    for label, namespaces in LIVE.items():
-        for law in LAWS:
-            for file in ("e1", "e2"):
-                key = f"{file.upper()} {label} {law}"
-                named[key] = _live(file, law, namespaces=namespaces)
-    return named
+WIDE: Final = {"links.pb-ib.bandwidth_bytes_per_s": 500 * KB, "duration_s": 260}
+CACHED: Final = {"guaranteed.relay_cache_bytes": 32 << 20, "duration_s": 180}
 
-
-EXPERIMENTS: Final = _experiments()
+EXPERIMENTS: Final[dict[str, Source]] = {
+    "collapse 1": _experiment("collapse-1"),
+    "collapse 2": _experiment("collapse-2"),
+    "SDCC alone": _experiment("collapse-2", sdcc=True),
+    "PDCC alone": _experiment("collapse-2", pdcc=True),
+    "E1 window": _experiment("e1", other=WIDE),
+    "cache": _experiment("e1", other=CACHED),
+    "E1 starving improved": _experiment("e1", "improved", live_floor_share=0.008),
+    "catch-up paced": Computation(partial(catch_up, paced=True)),
+    "catch-up naive": Computation(partial(catch_up, paced=False)),
+}
+for _law in LAWS:
+    for _file in ("e1", "e2", "e3"):
+        EXPERIMENTS[f"{_file.upper()} {_law}"] = _experiment(_file, _law)
+    for _threshold in THRESHOLDS:
+        _short = {"duration_s": SHORT_E4_S} if _threshold >= 1 else None
+        EXPERIMENTS[f"E4 {_threshold:g} {_law}"] = _experiment(
+            "e4", _law, _short, recovering_threshold=_threshold
+        )
+    for _label, _namespaces in LIVE.items():
+        for _file in ("e1", "e2"):
+            EXPERIMENTS[f"{_file.upper()} {_label} {_law}"] = _live(
+                _file, _law, namespaces=_namespaces
+            )

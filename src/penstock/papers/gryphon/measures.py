@@ -71,24 +71,18 @@ def spike(result: RunResult, edge: str, subscriber: str, mended_s: float) -> flo
     return peak / max(during, 1.0)
 
 
-def nack_window_plateau(result: RunResult, edge: str, mended_s: float) -> float:
-    """The NACK window in the middle third of a recovery, by that in its first second."""
-    window, plateau, _ = _nack_window(result, edge, mended_s)
-    return plateau / max(mean_between(window, mended_s, mended_s + 1), 1e-3)
+def nack_window(result: RunResult, edge: str, mended_s: float, *, end: bool) -> float:
+    """The NACK window in the middle third of a recovery, by that in its first second.
 
-
-def nack_window_end(result: RunResult, edge: str, mended_s: float) -> float:
-    """The largest NACK window of a recovery, by that in its middle third."""
-    window, plateau, took_s = _nack_window(result, edge, mended_s)
-    end = max(value for at_s, value in window if mended_s < at_s < mended_s + took_s + 3)
-    return end / max(plateau, 1e-3)
-
-
-def _nack_window(result: RunResult, edge: str, mended_s: float) -> tuple[Curve, float, float]:
+    With ``end`` the largest one of the recovery, by that in its middle third.
+    """
     took_s = recovery_s(result, edge, mended_s)
     window = curve(result, Measurement(metric="nack_window_s", node=edge), "mean")
     plateau = mean_between(window, mended_s + took_s / 3, mended_s + 2 * took_s / 3)
-    return window, plateau, took_s
+    if end:
+        largest = max(value for at_s, value in window if 0 < at_s - mended_s < took_s + 3)
+        return largest / max(plateau, 1e-3)
+    return plateau / max(mean_between(window, mended_s, mended_s + 1), 1e-3)
 
 
 def share_named(result: RunResult, right: str, wrong: Sequence[str]) -> float:
@@ -120,21 +114,19 @@ def _horizon(result: RunResult, edge: str) -> Curve:
     return curve(result, Measurement(metric="doubt_horizon_rate", node=edge), "mean")
 
 
+def published_during(result: RunResult, edge: str, mended_s: float) -> list[float]:
+    """The rate of each pubend during a recovery."""
+    end_s = mended_s + min(recovery_s(result, edge, mended_s), LONGEST_S)
+    pubends = sorted({subject for _, subject in result.telemetry.series(PUBLISHED.metric)})
+    each = (Measurement(metric=PUBLISHED.metric, subject=pubend) for pubend in pubends)
+    return [mean_between(curve(result, one, "rate"), mended_s + 5, end_s) for one in each]
+
+
 def publication_during(result: RunResult, edge: str, mended_s: float) -> float:
     """The rate of all pubends during a recovery."""
-    return published_rate(result, mended_s + 5, _end_s(result, edge, mended_s))
+    return sum(published_during(result, edge, mended_s))
 
 
 def pubends_jain(result: RunResult, edge: str, mended_s: float) -> float:
     """The fairness among the pubends during a recovery."""
-    end_s = _end_s(result, edge, mended_s)
-    pubends = sorted({subject for _, subject in result.telemetry.series(PUBLISHED.metric)})
-    rates = []
-    for pubend in pubends:
-        published = Measurement(metric=PUBLISHED.metric, subject=pubend)
-        rates.append(mean_between(curve(result, published, "rate"), mended_s + 5, end_s))
-    return jain(rates)
-
-
-def _end_s(result: RunResult, edge: str, mended_s: float) -> float:
-    return mended_s + min(recovery_s(result, edge, mended_s), LONGEST_S)
+    return jain(published_during(result, edge, mended_s))

@@ -11,20 +11,19 @@ from functools import partial
 from itertools import chain, pairwise
 from typing import Final
 
+from penstock.lab.experiments.experiment import Experiment
+from penstock.lab.experiments.results import Results
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import SHOWN, at_least, at_most, median_of, within
 from penstock.lab.scenario.model import Measurement
-from penstock.papers.experiment import Experiment
 from penstock.papers.gryphon import measures
-from penstock.papers.gryphon.experiments import EXPERIMENTS, KB, LIVE, SHARE, THRESHOLDS
-from penstock.papers.results import Results
-from penstock.papers.row import Row
-from penstock.papers.table import SHOWN, at_least, at_most, median_of, within
+from penstock.papers.gryphon.experiments import EXPERIMENTS, KB, LAWS, LIVE, SHARE, THRESHOLDS
 
 MESSAGE_BYTES: Final = 368
-SMALL_QUEUE: Final = at_most(128 * KB)
-BOUNDED_QUEUE: Final = at_most(1_000_000)
-
 LARGEST_QUEUE: Final = Measurement(metric="queue_bytes")
 DROPPED: Final = Measurement(metric="dropped_messages", aggregate="last")
+BOUNDED, SMALL = at_most(1_000_000), at_most(128 * KB)
+"""Bar and stretch for the largest queue."""
 
 
 def _delivered(subscriber: str, low_s: float, high_s: float) -> Measurement:
@@ -33,27 +32,27 @@ def _delivered(subscriber: str, low_s: float, high_s: float) -> Measurement:
 
 # -- Section 2: without control, and with each mechanism alone -------------------------------------
 
-COLLAPSE_1: Final = (
-    Row("collapse 1: IB-SB1 60 KB/s", "SB1 rate from 150 s on", "msg/s", "falls to 0", at_most(5),
-        measure=_delivered("s1", 160, 210), paper_law="collapse 1", note="no control"),
-    Row("collapse 1: IB-SB1 60 KB/s", "SB2 rate", "msg/s", "unharmed", at_least(495),
-        measure=_delivered("s2", 160, 210), paper_law="collapse 1", note="no control"),
+COLLAPSES: Final = (
+    ("collapse 2", "far below, for good", at_most(100),
+     "no control; requests repeated after 3 s at most"),
+    ("SDCC alone", "independent", SHOWN, "publishers are not slowed: the recovering edge starves"),
+    ("PDCC alone", "independent", SHOWN, "requests are not paced: the queue overflows"),
 )  # fmt: skip
 
 
-def _collapse_2() -> Iterator[Row]:
-    for name, paper, bar, note in (
-        ("collapse 2", "far below, for good", at_most(100),
-         "no control; requests repeated after 3 s at most"),
-        ("SDCC alone", "independent", SHOWN,
-         "publishers are not slowed: the recovering edge starves"),
-        ("PDCC alone", "independent", SHOWN, "requests are not paced: the queue overflows"),
-    ):  # fmt: skip
+def _collapses() -> Iterator[Row]:
+    for metric, paper, bar, subscriber in (
+        ("SB1 rate from 150 s on", "falls to 0", at_most(5), "s1"),
+        ("SB2 rate", "unharmed", at_least(495), "s2"),
+    ):
+        yield Row("collapse 1: IB-SB1 60 KB/s", metric, "msg/s", paper, bar, note="no control",
+                  paper_law="collapse 1", measure=_delivered(subscriber, 160, 210))  # fmt: skip
+    for name, paper, bar, note in COLLAPSES:
         run = f"{name}: outage of 120 s, PB-IB 250 KB/s"
         for number in (1, 2):
-            yield Row(run, f"SB{number} rate 300 s later", "msg/s", paper, bar, paper_law=name,
-                      measure=_delivered(f"s{number}", 430, 450), note=note)  # fmt: skip
-        yield Row(run, "messages dropped", "", measure=DROPPED, paper_law=name, note=note)
+            yield Row(run, f"SB{number} rate 300 s later", "msg/s", paper, bar, note=note,
+                      paper_law=name, measure=_delivered(f"s{number}", 430, 450))  # fmt: skip
+        yield Row(run, "messages dropped", "", note=note, paper_law=name, measure=DROPPED)
 
 
 # -- E1: recovery after a link failure -------------------------------------------------------------
@@ -64,22 +63,21 @@ E1: Final = (
     Row("E1", "recovery", "s", "160", at_most(160), stretch=at_most(86), laws="E1",
         measure=E1_RECOVERY, note="a tenth of the rate is left to live traffic"),
     Row("E1", "recovery without a floor for live traffic", "s", "160", at_most(160),
-        stretch=at_most(86), measure=E1_RECOVERY,
-        paper_law="E1 paper", improved_law="E1 starving improved",
-        note="the improved law with live_floor_share = 0.008 (1 msg/s)"),
+        stretch=at_most(86), paper_law="E1 paper", improved_law="E1 starving improved",
+        measure=E1_RECOVERY, note="the improved law with live_floor_share = 0.008 (1 msg/s)"),
     Row("E1", "450 msg/s again after", "s", "then 500", at_most(90), stretch=at_most(15),
         laws="E1", measure=partial(measures.return_s, edge="sb2", mended_s=150.0)),
-    Row("E1", "largest queue", "B", "–", BOUNDED_QUEUE, laws="E1", measure=LARGEST_QUEUE),
+    Row("E1", "largest queue", "B", "–", BOUNDED, laws="E1", measure=LARGEST_QUEUE),
     Row("E1", "messages dropped", "", "–", at_most(0), laws="E1", measure=DROPPED),
     Row("E1", "spike of SB2 at the end / its rate during recovery", "×", "yes", at_least(2),
         laws="E1", measure=partial(measures.spike, edge="sb2", subscriber="s2", mended_s=150.0)),
     Row("E1, PB-IB 500 KB/s", "NACK window: plateau / start", "×", "900 / 200 ms", at_least(3),
         paper_law="E1 window",
-        measure=partial(measures.nack_window_plateau, edge="sb2", mended_s=150.0),
+        measure=partial(measures.nack_window, edge="sb2", mended_s=150.0, end=False),
         note="mean over the middle third of the recovery / over its first second"),
-    Row("E1, PB-IB 500 KB/s", "NACK window: end / plateau", "×", "more at the end",
-        at_least(1.05), paper_law="E1 window",
-        measure=partial(measures.nack_window_end, edge="sb2", mended_s=150.0)),
+    Row("E1, PB-IB 500 KB/s", "NACK window: end / plateau", "×", "more at the end", at_least(1.05),
+        paper_law="E1 window",
+        measure=partial(measures.nack_window, edge="sb2", mended_s=150.0, end=True)),
     Row("E1", "limits that name SB2 as their cause", "share", "–", at_least(0.9), laws="E1",
         measure=partial(measures.share_named, right="sb2", wrong=("sb1",))),
     Row("cache that holds the outage", "recovery", "s", "–", at_most(5), paper_law="cache",
@@ -89,33 +87,29 @@ E1: Final = (
 
 # -- E2: a bandwidth limit that changes ------------------------------------------------------------
 
-E2_PHASES: Final = ((30.0, 60), (150.0, 150), (270.0, 60))
-"""The seconds at which limits begin, and the limits in KB/s."""
-
-
-def _capacity_msgs_per_s(limit_kb: int) -> float:
-    return limit_kb * KB / MESSAGE_BYTES
+E2_PHASES: Final = tuple(
+    (start_s, limit_kb, limit_kb * KB / MESSAGE_BYTES)
+    for start_s, limit_kb in ((30, 60), (150, 150), (270, 60))
+)
+"""When each limit begins, the limit in KB/s, and the messages that it carries in a second."""
 
 
 def _e2_phases() -> Iterator[Row]:
-    for start_s, limit_kb in E2_PHASES:
+    for start_s, limit_kb, capacity in E2_PHASES:
         run = f"E2, {limit_kb} KB/s from {start_s:g} s"
-        capacity = _capacity_msgs_per_s(limit_kb)
+        used = partial(measures.use_s, subscriber="s1", rate_msgs_per_s=0.9 * capacity,
+                       after_s=start_s)  # fmt: skip
         yield Row(run, "utilisation in the last 60 s", "share", "near the optimum", at_least(0.90),
-                  measure=_delivered("s1", start_s + 60, start_s + 120), laws="E2",
+                  laws="E2", measure=_delivered("s1", start_s + 60, start_s + 120),
                   scale=1 / capacity)  # fmt: skip
-        yield Row(run, "utilisation over the phase", "share", stretch=at_least(0.97),
-                  measure=_delivered("s1", start_s, start_s + 120), laws="E2",
-                  scale=1 / capacity)  # fmt: skip
-        used = partial(
-            measures.use_s, subscriber="s1", rate_msgs_per_s=0.9 * capacity, after_s=start_s
-        )
-        yield Row(run, "90 % used after", "s", "quickly", stretch=at_most(15), measure=used,
-                  laws="E2")  # fmt: skip
+        yield Row(run, "utilisation over the phase", "share", stretch=at_least(0.97), laws="E2",
+                  measure=_delivered("s1", start_s, start_s + 120), scale=1 / capacity)  # fmt: skip
+        yield Row(run, "90 % used after", "s", "quickly", stretch=at_most(15), laws="E2",
+                  measure=used)  # fmt: skip
 
 
 E2: Final = (
-    Row("E2", "largest queue", "B", "< 1 MB", BOUNDED_QUEUE, stretch=SMALL_QUEUE, laws="E2",
+    Row("E2", "largest queue", "B", "< 1 MB", BOUNDED, stretch=SMALL, laws="E2",
         measure=LARGEST_QUEUE),
     Row("E2", "messages dropped", "", "–", at_most(0), laws="E2", measure=DROPPED),
     Row("E2", "lowest alert at the first limit", "tick s/s", "half", at_most(0.6),
@@ -143,8 +137,7 @@ E3: Final = (
         measure=partial(measures.share_above, edge="sb5", mended_s=270.0, rate=1.45)),
     Row("E3", "peak of SB5's rate", "tick s/s", "5", at_least(5), laws="E3",
         measure=partial(measures.peak_rate, edge="sb5", after_s=270.0)),
-    Row("E3", "largest queue", "B", "no build-up", BOUNDED_QUEUE, laws="E3",
-        measure=LARGEST_QUEUE),
+    Row("E3", "largest queue", "B", "no build-up", BOUNDED, laws="E3", measure=LARGEST_QUEUE),
 )  # fmt: skip
 
 
@@ -158,8 +151,8 @@ E4_PUBLICATION: Final = partial(measures.publication_during, edge="sb2", mended_
 def _e4() -> Iterator[Row]:
     for threshold in THRESHOLDS:
         run, laws = f"E4, Δt_rec = {threshold:g}", f"E4 {threshold:g}"
-        yield Row(run, "recovery", "s", "falls, saturates at 1.8", laws=laws,
-                  stretch=at_most(43) if threshold >= 1.8 else None,
+        stretch = at_most(43) if threshold >= 1.8 else None
+        yield Row(run, "recovery", "s", "falls, saturates at 1.8", stretch=stretch, laws=laws,
                   measure=E4_RECOVERY)  # fmt: skip
         if threshold >= 1.8:
             yield Row(run, "Jain index of the pubends", "", "unfair", stretch=at_least(0.98),
@@ -167,13 +160,11 @@ def _e4() -> Iterator[Row]:
         if threshold <= 0.6:
             yield Row(run, "publication during recovery", "msg/s", stretch=at_least(480),
                       laws=laws, measure=E4_PUBLICATION)  # fmt: skip
-    paper, improved = (
-        tuple(f"E4 {each:g} {law}" for each in THRESHOLDS if each >= 0)
-        for law in ("paper", "improved")
-    )
+    rising = [each for each in THRESHOLDS if each >= 0]
+    paper, improved = (tuple(f"E4 {each:g} {law}" for each in rising) for law in LAWS)
     yield Row("E4", "largest rise of the median from one threshold to the next, 0 … 2", "share",
-              "falls", at_most(0.05), paper_law=paper, improved_law=improved,
-              measure=E4_RECOVERY, combine=_largest_rise)  # fmt: skip
+              "falls", at_most(0.05), paper_law=paper, improved_law=improved, measure=E4_RECOVERY,
+              combine=_largest_rise)  # fmt: skip
 
 
 def _largest_rise(recoveries: Sequence[Sequence[float]]) -> list[float]:
@@ -187,22 +178,17 @@ RULES: Final = ("lost", "duplicated", "out_of_order")
 UNCONTROLLED: Final = ("collapse 1", "collapse 2", "SDCC alone", "PDCC alone")
 
 
-def _with_control(law: str) -> tuple[str, ...]:
-    return tuple(
+def _exactness() -> Iterator[Row]:
+    simulated = [
         key
         for key, source in EXPERIMENTS.items()
-        if isinstance(source, Experiment)
-        and source.world == "sim"
-        and key not in UNCONTROLLED
-        and key.endswith("improved") == (law == "improved")
-    )
-
-
-def _exactness() -> Iterator[Row]:
-    paper, improved = _with_control("paper"), _with_control("improved")
+        if isinstance(source, Experiment) and source.world == "sim" and key not in UNCONTROLLED
+    ]
+    improved = tuple(key for key in simulated if key.endswith("improved"))
+    paper = tuple(key for key in simulated if key not in improved)
 
     def note(results: Results) -> str:
-        return f"the worst of {sum(map(results.seeds, (*paper, *improved)))} runs"
+        return f"the worst of {sum(map(results.seeds, simulated))} runs"
 
     for rule in RULES:
         yield Row("every run", rule.replace("_", " "), "messages", "never", at_most(0),
@@ -216,20 +202,19 @@ def _worst(violations: Sequence[Sequence[float]]) -> list[float]:
 
 # -- a job that catches up beside live traffic -----------------------------------------------------
 
-
-def _catch_up() -> Iterator[Row]:
-    for reading, bar in (("paced", at_least(0.95)), ("naive", SHOWN)):
-        run, law = f"a job catches up, {reading}", f"catch-up {reading}"
-        yield Row(run, "least rate of the live edge", "tick s/s", "–", bar, improved_law=law,
-                  measure="least rate")  # fmt: skip
-        for metric, unit, measure in (
-            ("longest lag of the live edge", "s", "longest lag"),
-            ("published meanwhile", "msg/s", "live"),
-            ("took", "s", "took"),
-            ("time below 0.95", "share", "share below"),
-        ):
-            yield Row(run, metric, unit, improved_law=law, measure=measure)
-        yield Row(run, "messages missed", "", "–", at_most(0), improved_law=law, measure="missed")
+CATCH_UP: Final = tuple(
+    Row(f"a job catches up, {reading}", metric, unit, "–", bar, improved_law=f"catch-up {reading}",
+        measure=measure)
+    for reading, keeps_up in (("paced", at_least(0.95)), ("naive", SHOWN))
+    for metric, unit, bar, measure in (
+        ("least rate of the live edge", "tick s/s", keeps_up, "least rate"),
+        ("time below 0.95", "share", SHOWN, "share below"),
+        ("longest lag of the live edge", "s", SHOWN, "longest lag"),
+        ("published meanwhile", "msg/s", SHOWN, "live"),
+        ("took", "s", SHOWN, "took"),
+        ("messages missed", "", at_most(0), "missed"),
+    )
+)  # fmt: skip
 
 
 # -- E1 and E2 as processes on this machine --------------------------------------------------------
@@ -245,38 +230,32 @@ def _live(label: str) -> Iterator[Row]:
               laws=laws, measure=partial(measures.return_s, edge="sb2", mended_s=mended_s),
               note="the run ends before the paper's law is there, 78 s later in the simulator",
               )  # fmt: skip
-    yield Row(run, "largest queue", "B", "< 1 MB", BOUNDED_QUEUE, stretch=SMALL_QUEUE, laws=laws,
+    yield Row(run, "largest queue", "B", "< 1 MB", BOUNDED, stretch=SMALL, laws=laws,
               measure=LARGEST_QUEUE)  # fmt: skip
     laws = f"E2 {label}"
-    for start_s, limit_kb in E2_PHASES:
-        low_s, high_s = (start_s + 60) * SHARE, (start_s + 120) * SHARE
+    for start_s, limit_kb, capacity in E2_PHASES:
+        half = _delivered("s1", (start_s + 60) * SHARE, (start_s + 120) * SHARE)
         yield Row(f"E2 {label}, {limit_kb} KB/s", "utilisation in the second half", "share",
                   "near the optimum", at_least(0.80), stretch=at_least(0.95), laws=laws,
-                  measure=_delivered("s1", low_s, high_s),
-                  scale=1 / _capacity_msgs_per_s(limit_kb),
+                  measure=half, scale=1 / capacity,
                   note="the second 24 s of 48 s: the paper's law still climbs")  # fmt: skip
-    yield Row(f"E2 {label}", "largest queue", "B", "< 1 MB", BOUNDED_QUEUE, stretch=SMALL_QUEUE,
-              laws=laws, measure=LARGEST_QUEUE)  # fmt: skip
+    yield Row(f"E2 {label}", "largest queue", "B", "< 1 MB", BOUNDED, stretch=SMALL, laws=laws,
+              measure=LARGEST_QUEUE)  # fmt: skip
+    paper, improved = (tuple(f"{each} {label} {law}" for each in ("E1", "E2")) for law in LAWS)
     for rule in RULES:
         yield Row(f"every run {label}", rule.replace("_", " "), "messages", "never", at_most(0),
-                  stretch=at_most(0), measure=Measurement(metric=rule), combine=_each,
-                  paper_law=(f"E1 {label} paper", f"E2 {label} paper"),
-                  improved_law=(f"E1 {label} improved", f"E2 {label} improved"))  # fmt: skip
-
-
-def _each(violations: Sequence[Sequence[float]]) -> list[float]:
-    return list(chain.from_iterable(violations))
+                  stretch=at_most(0), paper_law=paper, improved_law=improved,
+                  measure=Measurement(metric=rule), combine=_worst)  # fmt: skip
 
 
 ROWS: Final = (
-    *COLLAPSE_1,
-    *_collapse_2(),
+    *_collapses(),
     *E1,
     *_e2_phases(),
     *E2,
     *E3,
     *_e4(),
     *_exactness(),
-    *_catch_up(),
+    *CATCH_UP,
     *chain.from_iterable(map(_live, LIVE)),
 )

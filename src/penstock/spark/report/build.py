@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from penstock.core.clock import in_seconds
-from penstock.lab.scenario.metrics import all_rules
-from penstock.lab.telemetry.run_records import NODE, RunFacts
+from penstock.lab.telemetry.run_records import JUDGED, NODE, RunFacts
 from penstock.spark.lake.frame import read_files
 from penstock.spark.lake.lake import DataFile, Lake, LakeError, Snapshot, chosen_runs
 from penstock.spark.report.causes import bottlenecks, recoveries
@@ -97,7 +96,7 @@ def _said(rows: DataFrame) -> DataFrame:
     """The records of runs about themselves (penstock.lab.telemetry.run_records)."""
     return (
         rows.where(sql.col("node") == NODE)
-        .where(sql.col("metric").isin("run_facts", "fault", *all_rules()))
+        .where(sql.col("metric").isin("run_facts", "fault") | (sql.col("detail") == JUDGED))
         .select("run", "at_ns", "subject", "metric", "value", "detail")
         .orderBy("run", "at_ns")
     )

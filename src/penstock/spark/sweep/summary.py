@@ -14,8 +14,7 @@ import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from penstock.lab.scenario.metrics import all_rules
-from penstock.lab.telemetry.run_records import MEASURED, NODE
+from penstock.lab.telemetry.run_records import JUDGED, MEASURED, NODE
 from penstock.spark.lake.frame import read_files
 from penstock.spark.lake.lake import Lake, chosen_runs
 from penstock.spark.report.causes import bottlenecks, extents, recoveries
@@ -83,7 +82,7 @@ def run_measures(rows: DataFrame) -> DataFrame:
         recoveries(rows).groupBy("run").agg(sql.max("recovery_s").alias("recovery_s")),
         bottlenecks(rows).groupBy("run").agg(sql.sum("limited_s").alias("limited_s")),
     ]
-    said = sql.col("metric").isin(*all_rules()) | (sql.col("detail") == MEASURED)
+    said = sql.col("detail").isin(JUDGED, MEASURED)
     judged = rows.where((sql.col("node") == NODE) & said)
     long = [frame.unpivot("run", tuple(frame.columns[1:]), "measure", "value") for frame in wide]
     judgement = judged.select("run", sql.col("metric").alias("measure"), "value")

@@ -6,12 +6,10 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from penstock.core.clock import SECOND, seconds
-from penstock.lab.scenario.curve import Curve, CurvePoint, points_of, value_at
-from penstock.lab.workloads.gossip.offers import OfferTimes, second_of_area
+from penstock.lab.scenario.curve import Curve, CurvePoint
+from penstock.lab.workloads.gossip.offers import OfferTimes
 
 
 def due(rate: Curve, *, stop_s: float = 10.0, now_s: float = 0.0) -> list[float]:
@@ -62,26 +60,3 @@ def test_offers_begin_when_the_peer_starts() -> None:
     found = due(points((0, 10), (10, 0)), now_s=5.0)
     assert found[0] > 5
     assert len(found) in (12, 13)
-
-
-@given(
-    st.lists(st.just(0.0) | st.floats(0.001, 50), min_size=1, max_size=4),
-    st.floats(0, 8),
-    st.floats(0.01, 60),
-)
-def test_the_area_up_to_the_second_is_the_wanted_one(
-    rates: list[float], from_s: float, area: float
-) -> None:
-    curve = tuple(CurvePoint(float(2 * place), rate) for place, rate in enumerate(rates))
-    at_s = second_of_area(curve, from_s, area)
-    last_s = points_of(curve)[-1].at_s
-    end_s = max(from_s, last_s) if at_s is None else at_s
-    edges = sorted({from_s, end_s, *(each.at_s for each in curve if from_s < each.at_s < end_s)})
-    covered = sum(
-        (value_at(curve, low) + value_at(curve, high)) / 2 * (high - low)
-        for low, high in pairwise(edges)
-    )
-    if at_s is None:
-        assert covered < area
-    else:
-        assert covered == pytest.approx(area, rel=1e-6, abs=1e-6)

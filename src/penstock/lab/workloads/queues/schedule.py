@@ -12,7 +12,7 @@ import math
 from random import Random
 
 from penstock.core.clock import MILLISECOND, Instant, seconds
-from penstock.lab.scenario.curve import Curve, is_zero, points_of, value_at
+from penstock.lab.scenario.curve import is_zero, second_of_area
 from penstock.lab.service import Stage
 from penstock.lab.workloads.queues.tables import QueueProducer
 
@@ -27,7 +27,8 @@ class Schedule:
         self._random = random
         self._paced = not is_zero(client.rate_msgs_per_s)
         self._sent = 0
-        self._due_s = stage.second(stage.now)
+        # The second of the file: processes start a little later, and must not send less for it.
+        self._due_s = client.start_s
         self.rows = 0
         """Messages of the next batch."""
         self.due_at: Instant | None = None
@@ -60,30 +61,9 @@ class Schedule:
         if not self._paced:
             self.due_at = stage.now
             return
-        self._due_s = second_after(client.rate_msgs_per_s, self._due_s, self.rows)
+        self._due_s = second_of_area(client.rate_msgs_per_s, self._due_s, self.rows)
         if math.isfinite(self._due_s):
             due_at = stage.began_at + seconds(self._due_s)
             jitter_ns = round(client.jitter_ms * MILLISECOND)
             late_ns = self._random.randrange(jitter_ns) if jitter_ns else 0
             self.due_at = due_at + late_ns if due_at <= stage.stop_at else None
-
-
-def second_after(rate_msgs_per_s: Curve, from_s: float, messages: int) -> float:
-    """The second at which a rate has produced this many messages since another second.
-
-    Infinite if it never does.
-    """
-    left = float(messages)
-    for point in points_of(rate_msgs_per_s):
-        if point.at_s <= from_s:
-            continue
-        before, span_s = value_at(rate_msgs_per_s, from_s), point.at_s - from_s
-        produced = (before + point.value) / 2 * span_s
-        if produced >= left:
-            slope = (point.value - before) / span_s
-            # The root of before * x + slope / 2 * x**2 = left that does not cancel.
-            return from_s + 2 * left / (before + math.sqrt(before**2 + 2 * slope * left))
-        left -= produced
-        from_s = point.at_s
-    rate = value_at(rate_msgs_per_s, from_s)
-    return from_s + left / rate if rate else math.inf

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
 
 import msgspec
 
 from penstock.core.configuration import suggestion
-from penstock.papers.experiment import Source, in_net
-from penstock.papers.figure import Figure
-from penstock.papers.results import Of
-from penstock.papers.row import Row
+from penstock.lab.experiments.experiment import Source, in_net
+from penstock.lab.experiments.figure import Figure
+from penstock.lab.experiments.results import Of
+from penstock.lab.experiments.row import Row
+from penstock.services.description import load
+from penstock.services.registry import description, descriptions
 
 
 class PaperError(ValueError):
@@ -60,7 +63,7 @@ class Paper(msgspec.Struct, frozen=True):
             _check(f"figure {figure.name!r}", figure.experiments(), self.experiments)
 
     def names(self) -> tuple[str, ...]:
-        """What ``--run`` can choose: the labels of rows, and experiments."""
+        """What can be chosen: the labels of rows, then experiments."""
         return tuple(dict.fromkeys((*(row.run for row in self.rows), *self.experiments)))
 
     def of_world(self, world: str) -> Selection:
@@ -71,14 +74,20 @@ class Paper(msgspec.Struct, frozen=True):
         run = _experiments(rows) | _experiments(figures)
         return Selection(rows, figures, run)
 
-    def chosen(self, run: str) -> Selection:
-        """One experiment by its key, or the rows whose label begins so; empty if there is none."""
+    def chosen(self, run: str, world: str = "sim") -> Selection:
+        """One experiment by its key, or the rows whose label begins so; empty if there is none.
+
+        Rows of another world are chosen only if this one has none.
+        """
         if run in self.experiments:
             return self.only(frozenset((run,)))
-        rows = tuple(row for row in self.rows if row.run.casefold().startswith(run.casefold()))
-        experiments = _experiments(rows)
+        for rows in (self.of_world(world).rows, self.rows):
+            found = tuple(row for row in rows if row.run.casefold().startswith(run.casefold()))
+            if found:
+                break
+        experiments = _experiments(found)
         figures = tuple(each for each in self.figures if each.experiments() & experiments)
-        return Selection(rows, figures, experiments)
+        return Selection(found, figures, experiments)
 
     def only(self, experiments: frozenset[str]) -> Selection:
         """What these experiments are enough for; figures show their curves alone."""
@@ -88,6 +97,21 @@ class Paper(msgspec.Struct, frozen=True):
 
     def _in_net(self, experiments: Iterable[str]) -> bool:
         return any(in_net(self.experiments[each]) for each in experiments)
+
+
+def installed_services() -> list[str]:
+    """The services whose papers are part of this installation, in order."""
+    return [each.name for each in descriptions() if _is_installed(each.papers)]
+
+
+def _is_installed(entry_point: str) -> bool:
+    return bool(entry_point) and find_spec(entry_point.partition(":")[0]) is not None
+
+
+def paper_of(service: str) -> Paper:
+    """The paper of a service."""
+    paper: Paper = load(description(service).papers)
+    return paper
 
 
 def _experiments(of: Sequence[Row | Figure]) -> frozenset[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.lab.experiments.experiment import Experiment, scenario_of, scenario_path
+from penstock.lab.experiments.figure import Figure, Panel, both_laws
+from penstock.lab.experiments.paper import Paper, PaperError, installed_services, paper_of
+from penstock.lab.experiments.row import Row
 from penstock.lab.scenario.model import Measurement
-from penstock.papers.experiment import Experiment, scenario_of, scenario_path
-from penstock.papers.figure import Figure, Panel, both_laws
-from penstock.papers.paper import Paper, PaperError
-from penstock.papers.row import Row
+from penstock.services.registry import descriptions
 
 RATE = Measurement(metric="delivered_rate")
 
@@ -51,6 +52,9 @@ def test_rows_are_chosen_by_the_beginning_of_their_label() -> None:
     part = PAPER.chosen("e1,")
     assert [row.run for row in part.rows] == ["E1, again"]
     assert part.experiments == {"E1 paper"}
+    assert [row.run for row in PAPER.chosen("E1").rows] == ["E1", "E1, again"]
+    assert [row.run for row in PAPER.chosen("E1", "net").rows] == ["E1 live"]
+    assert [row.run for row in PAPER.chosen("E1 l").rows] == ["E1 live"], "no other world has it"
     assert PAPER.chosen("E9").experiments == frozenset()
 
 
@@ -71,6 +75,12 @@ def test_an_unknown_experiment_is_refused() -> None:
         Paper("guaranteed", "", EXPERIMENTS, (Row("E1", "rate", "", measure=RATE),))
 
 
+def test_every_service_has_a_paper() -> None:
+    assert installed_services() == [each.name for each in descriptions() if each.papers]
+    for service in installed_services():
+        assert paper_of(service).service == service
+
+
 def test_an_experiment_is_its_file_with_other_values_in_less_time() -> None:
     overrides = {"links.pb-ib.bandwidth_bytes_per_s": 7, "congestion.law": "improved"}
     scenario = scenario_of(Experiment("gryphon-e1", overrides, shorten=4.0))
@@ -80,5 +90,5 @@ def test_an_experiment_is_its_file_with_other_values_in_less_time() -> None:
 
 
 def test_a_file_that_does_not_exist_is_named() -> None:
-    with pytest.raises(FileNotFoundError, match=r"scenarios/gryphon-e9\.toml"):
+    with pytest.raises(FileNotFoundError, match="0 papers have a scenario 'gryphon-e9'"):
         scenario_path("gryphon-e9")

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from penstock.papers.experiment import Measure
-from penstock.papers.results import NAN, Combine, Of, Results, Sources, needs
-from penstock.papers.table import SHOWN, Bar, PaperRow, row
+from penstock.lab.experiments.experiment import Measure
+from penstock.lab.experiments.results import NAN, Combine, Of, Results, Sources, needs
+from penstock.lab.experiments.table import SHOWN, Bar, PaperRow, median_of, verdict
 
 Words: TypeAlias = str | Callable[[Results], str]
 """A text, or a function that writes it from the results."""
@@ -83,23 +83,25 @@ class Row(_Quantity, frozen=True, kw_only=True):
 
     def judged(self, service: str, results: Results) -> PaperRow:
         """The line of the table."""
-        bar, stretch = (
-            each(results) if callable(each) else each for each in (self.bar, self.stretch)
-        )
-        assert bar is not None
+        bar = self.bar(results) if callable(self.bar) else self.bar
+        stretch = self.stretch(results) if callable(self.stretch) else self.stretch
         note = self.note(results) if callable(self.note) else self.note
         missing = [f"nothing measured in {each}" for each in results.missing(self.needed())]
-        return row(
+        values = [self.values(results, law) for law in (self.paper_law, self.improved_law)]
+        paper, improved = (median_of(each) if each else None for each in values)
+        return PaperRow(
             service,
             self.run,
             self.metric,
             self.unit,
-            paper=self.paper,
-            bar=bar,
-            stretch=stretch,
-            paper_law=self.values(results, self.paper_law),
-            improved_law=self.values(results, self.improved_law),
-            note="; ".join(each for each in (note, *missing) if each),
+            self.paper,
+            bar.words,
+            stretch.words if stretch is not None else "–",
+            paper,
+            improved,
+            max(map(len, values)),
+            verdict(bar, stretch, paper, improved),
+            "; ".join(each for each in (note, *missing) if each),
         )
 
     def values(self, results: Results, law: Sources) -> list[float]:

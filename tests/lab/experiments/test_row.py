@@ -6,11 +6,11 @@ import math
 
 import pytest
 
+from penstock.lab.experiments.experiment import Measure
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import Bar, at_least, at_most
 from penstock.lab.scenario.model import Measurement
-from penstock.papers.experiment import Measure
-from penstock.papers.results import Of, Results
-from penstock.papers.row import Row
-from penstock.papers.table import SHOWN, Bar, at_least, at_most, row, within
 
 RATE = Measurement(metric="delivered_rate")
 
@@ -117,39 +117,3 @@ def test_a_row_with_one_of_its_laws_only() -> None:
     assert made.of_experiments(frozenset(("F",))) is None
     divided = Row("E", "rate", "", measure=RATE, laws="E", against="free")
     assert divided.of_experiments(frozenset(("E paper",))) is None
-
-
-@pytest.mark.parametrize(
-    ("ours", "improved", "verdict"),
-    [
-        ([100.0], [80.0], "beaten"),
-        ([100.0], [90.0], "reproduced"),
-        ([100.0], [170.0], "reproduced by the paper's law only"),
-        ([200.0], [80.0], "beaten by the improved law only"),
-        ([200.0], [90.0], "not reproduced"),
-        ([], [90.0], "reproduced"),
-        ([100.0], [], "reproduced"),
-    ],
-)
-def test_a_verdict_is_computed(ours: list[float], improved: list[float], verdict: str) -> None:
-    made = row(
-        "guaranteed",
-        "E1",
-        "recovery",
-        "s",
-        paper="160",
-        bar=at_most(160),
-        stretch=at_most(86),
-        paper_law=ours,
-        improved_law=improved,
-    )
-    assert made.verdict == verdict
-    assert (made.bar, made.stretch) == ("≤ 160", "≤ 86")
-
-
-def test_bars() -> None:
-    assert at_least(3).holds(3)
-    assert not at_least(3).holds(2.9)
-    assert within(1, 2).holds(2)
-    assert not within(1, 2).holds(2.1)
-    assert SHOWN.holds(-1.0)

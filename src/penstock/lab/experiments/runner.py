@@ -16,10 +16,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from penstock.lab.telemetry.curves import Curve, curve
-from penstock.lab.telemetry.measure import NothingMeasured, measure
-from penstock.lab.worlds.namespaces import NoNamespaces, check_possible
-from penstock.papers.experiment import (
+from penstock.lab.experiments.experiment import (
     Computation,
     Experiment,
     Measure,
@@ -27,15 +24,18 @@ from penstock.papers.experiment import (
     in_net,
     run_experiment,
 )
-from penstock.papers.figure import CurveOf
-from penstock.papers.marks import Mark, marks_of
-from penstock.papers.paper import Paper, Selection
-from penstock.papers.results import NAN, Of, Results
-from penstock.papers.table import PaperRow
+from penstock.lab.experiments.figure import CurveOf
+from penstock.lab.experiments.marks import Mark, marks_of
+from penstock.lab.experiments.paper import Paper, Selection
+from penstock.lab.experiments.results import NAN, Of, Results
+from penstock.lab.experiments.table import PaperRow
+from penstock.lab.telemetry.curves import Curve, curve
+from penstock.lab.telemetry.measure import NothingMeasured, measure
+from penstock.lab.worlds.namespaces import NoNamespaces, check_possible
 
 WORKERS: Final = 2
 
-Progress: TypeAlias = Callable[[int, int, str], None]
+RunsDone: TypeAlias = Callable[[int, int, str], None]
 """Receives the number of runs done, of all, and the name of the last one or the current one."""
 
 
@@ -71,7 +71,7 @@ def run_paper(
     *,
     seeds: int,
     out: Path | None = None,
-    progress: Progress = lambda done, total, title: None,
+    progress: RunsDone = lambda done, total, title: None,
     left_out: Callable[[str], None] = lambda why: None,
 ) -> list[PaperRow]:
     """The rows of the table; figures go to ``out``."""
@@ -83,7 +83,7 @@ def run_paper(
         )
     results = run_selection(paper, selection, seeds=seeds, progress=progress)
     if out is not None:
-        from penstock.papers.drawing import draw
+        from penstock.lab.experiments.drawing import draw
 
         for figure in selection.figures:
             draw(figure, results, out)
@@ -95,7 +95,7 @@ def run_selection(
     selection: Selection,
     *,
     seeds: int,
-    progress: Progress = lambda done, total, title: None,
+    progress: RunsDone = lambda done, total, title: None,
 ) -> Results:
     """Run every experiment of the selection with every seed."""
     jobs = jobs_of(paper, selection, seeds)

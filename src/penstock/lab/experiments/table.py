@@ -59,60 +59,26 @@ SHOWN = Bar("shown", lambda value: True)
 """The table shows the value; there is no bar."""
 
 
-def row(
-    service: str,
-    run: str,
-    metric: str,
-    unit: str,
-    *,
-    paper: str,
-    bar: Bar,
-    paper_law: Iterable[float],
-    improved_law: Iterable[float] = (),
-    stretch: Bar | None = None,
-    note: str = "",
-) -> PaperRow:
-    """Take the medians over the seeds and judge them.
+def verdict(bar: Bar, stretch: Bar | None, paper: float | None, improved: float | None) -> str:
+    """Judge the values of the laws that were run.
 
     "reproduced": the paper's law meets the bar, and the improved law too where it was run.
     "beaten": the improved law meets the stretch as well (without a stretch, "reproduced" is the
     best verdict).  If only one of the laws meets the bar, the verdict says so.  Otherwise "not
     reproduced", and the note must give the reason.
     """
-    ours, improved = list(paper_law), list(improved_law)
-    paper_median = median_of(ours) if ours else None
-    improved_median = median_of(improved) if improved else None
-    if paper_median is None:
-        holds = improved_median is not None and _meets(bar, improved_median)
-    else:
-        holds = _meets(bar, paper_median)
-    beaten = improved_median is not None and _meets(stretch, improved_median)
-    if holds and beaten:
-        verdict = "beaten"
-    elif holds:
-        missed = improved_median is not None and not _meets(bar, improved_median)
-        verdict = "reproduced by the paper's law only" if missed else "reproduced"
-    else:
-        verdict = "beaten by the improved law only" if beaten else "not reproduced"
-    return PaperRow(
-        service,
-        run,
-        metric,
-        unit,
-        paper,
-        bar.words,
-        stretch.words if stretch is not None else "–",
-        paper_median,
-        improved_median,
-        max(len(ours), len(improved)),
-        verdict,
-        note,
-    )
+    beaten = _meets(stretch, improved)
+    if not _meets(bar, improved if paper is None else paper):
+        return "beaten by the improved law only" if beaten else "not reproduced"
+    if beaten:
+        return "beaten"
+    missed = improved is not None and not _meets(bar, improved)
+    return "reproduced by the paper's law only" if missed else "reproduced"
 
 
-def _meets(bar: Bar | None, value: float) -> bool:
+def _meets(bar: Bar | None, value: float | None) -> bool:
     """Whether there is a bar, a value, and the one holds for the other."""
-    return bar is not None and value == value and bar.holds(value)
+    return bar is not None and value is not None and value == value and bar.holds(value)
 
 
 def median_of(values: Sequence[float]) -> float:
