@@ -27,10 +27,11 @@ class SimulatedPeer:
         self._says_goodbye = client.stops == "leave"
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
-        """Pass a fact to the peer, and do what is due at the application."""
+        """Pass a fact to the peer; at a deadline, do what is due at the application first."""
         effects: list[Effect] = []
         if type(fact) is not DeadlineReached:
             self._tell(fact, now, effects)
+            return effects
         while (due := self._program.next_fact(now=now)) is not None:
             self._tell(due, now, effects)
         deadline = self.peer.next_deadline()
