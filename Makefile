@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: up test install lint types bench peers papers live lock compiled clean
+.PHONY: up test install lint types bench peers papers live lock reference compiled clean
 
 up: install
 	$(BIN)/penstock up
@@ -53,6 +53,11 @@ bench: install
 lock: install
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra lab --extra spark --group dev --no-header --no-annotate --generate-hashes --output-file requirements.lock
+
+# The tables of keys and the JSON schema of scenario files, which tests compare with the code.
+reference: install
+	$(BIN)/python -m penstock.lab.scenario.reference docs/reference/scenario.md
+	$(BIN)/penstock scenario schema --out docs/reference/scenario.schema.json
 
 # The simulator's hot modules as extension modules beside their sources, which they hide from then on:
 # repeat it after editing one, or make clean.

@@ -3,8 +3,9 @@
     python -m benchmarks.alias_overhead [--messages N] [--rounds N] [--servers 1|2|both]
 
 Each round sends the same messages directly and through an alias queue, in alternating order, with
-the same clients, batches and durability (``papers/store_and_forward/live``).  Beside the rates it
-prints the brokers' processor time per message, which other load on the machine disturbs less.
+the same clients, batches and durability (``papers/store_and_forward/saturation``).  Beside the
+rates it prints the brokers' processor time per message, which other load on the machine disturbs
+less.
 """
 
 from __future__ import annotations
@@ -12,15 +13,13 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from benchmarks.harness.usage import cpu_s, family
-from penstock.papers.store_and_forward.cluster import reception_time_s
-from penstock.papers.store_and_forward.live import GIVE_UP_S, Saturated, saturated_sites
+from penstock.papers.store_and_forward.saturation import LOST, brokers, rate_msgs_per_s
 
 MICROSECONDS: Final = 1e6
 
@@ -30,7 +29,7 @@ def _brokers() -> list[int]:
     return [
         process
         for process in family(os.getpid())[1:]
-        if b"penstock.net" in Path(f"/proc/{process}/cmdline").read_bytes()
+        if b"traced_broker" in Path(f"/proc/{process}/cmdline").read_bytes()
     ]
 
 
@@ -42,22 +41,24 @@ def _spent_s(spent: list[float]) -> Iterator[None]:
     spent.append(sum(cpu_s(each) for each in brokers) - before)
 
 
-def measure(layouts: tuple[int, ...], messages: int, rounds: int) -> None:
+def measure(layouts: tuple[str, ...], messages: int, rounds: int) -> None:
     """Run the rounds, and print the medians."""
-    with (
-        TemporaryDirectory(prefix="penstock-alias-") as name,
-        saturated_sites(Path(name), messages, layouts) as pairs,
-    ):
-        rates: dict[str, list[float]] = {}
-        costs: dict[str, list[float]] = {}
-        order: list[Saturated] = [each for pair in pairs for each in pair]
+    pairs = [LOST[each] for each in layouts]
+    order = [each for pair in pairs for each in pair]
+    rates: dict[str, list[float]] = {each.name: [] for each in order}
+    costs: dict[str, list[float]] = {each.name: [] for each in order}
+    with ExitStack() as running:
+        urls = {
+            name: running.enter_context(brokers(name))
+            for name in dict.fromkeys(each.scenario for each in order)
+        }
         for _ in range(rounds):
             for each in order:
                 spent: list[float] = []
                 with _spent_s(spent):
-                    taken_s = reception_time_s([each.producer], [each.consumer], GIVE_UP_S)
-                rates.setdefault(each.name, []).append(messages / taken_s)
-                costs.setdefault(each.name, []).append(spent[0] / messages * MICROSECONDS)
+                    rate = rate_msgs_per_s(each, urls[each.scenario], messages)
+                rates[each.name].append(rate)
+                costs[each.name].append(spent[0] / messages * MICROSECONDS)
             order.reverse()
     for direct, alias in pairs:
         for each in (direct, alias):
@@ -83,7 +84,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--servers", choices=("1", "2", "both"), default="both")
     arguments = parser.parse_args()
-    layouts = (1, 2) if arguments.servers == "both" else (int(arguments.servers),)
+    both = tuple(LOST)
+    layouts = {"1": both[:1], "2": both[1:], "both": both}[arguments.servers]
     measure(layouts, arguments.messages, arguments.rounds)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.papers.paper import Paper
+from penstock.lab.experiments.paper import Paper
 from penstock.services.description import load
 from penstock.services.registry import descriptions
 

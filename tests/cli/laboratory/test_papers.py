@@ -11,11 +11,11 @@ from penstock.cli.errors import UserError
 from penstock.cli.laboratory import drawing
 from penstock.cli.laboratory import papers as command
 from penstock.cli.laboratory.papers import papers
+from penstock.lab.experiments.experiment import Experiment
+from penstock.lab.experiments.paper import Paper
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import PaperRow
 from penstock.lab.scenario.model import Measurement
-from penstock.papers.experiment import Experiment
-from penstock.papers.paper import Paper
-from penstock.papers.row import Row
-from penstock.papers.table import PaperRow
 
 DELIVERED = Measurement(metric="delivered")
 SHORT = Experiment("gryphon-e1", {"duration_s": 3, "faults": []})

@@ -28,7 +28,7 @@ def wrong(raw: dict[str, Any]) -> list[str]:
 
 def test_the_written_schema_is_up_to_date() -> None:
     file = "docs/reference/scenario.schema.json"
-    assert (ROOT / file).read_text() == schema_text(), f"run: penstock scenario schema > {file}"
+    assert (ROOT / file).read_text() == schema_text(), "run: make reference"
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from penstock.lab.experiments.drawing import draw
+from penstock.lab.experiments.experiment import Experiment, Measure, scenario_of
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.experiments.runner import jobs_of
+from penstock.lab.experiments.table import PaperRow
 from penstock.lab.scenario.metrics import check_measurement
 from penstock.lab.scenario.model import Measurement, Scenario
 from penstock.lab.scenario.numbering import expanded
 from penstock.papers.adaptive_gossip.measures import PLAIN
 from penstock.papers.adaptive_gossip.paper import PAPER
-from penstock.papers.drawing import draw
-from penstock.papers.experiment import Experiment, Measure, scenario_of
-from penstock.papers.results import Of, Results
-from penstock.papers.runner import jobs_of
-from penstock.papers.table import PaperRow
 
 
 @pytest.mark.parametrize("key", list(PAPER.experiments))

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from penstock import papers
+from penstock.lab.experiments.experiment import Experiment, run_experiment
 from penstock.lab.run import run
 from penstock.lab.scenario.expectations import judge_expectations
 from penstock.lab.scenario.file import load_scenario
@@ -15,7 +16,6 @@ from penstock.lab.telemetry.measure import measure
 from penstock.lab.worlds.sim import SimRun
 from penstock.papers.adaptive_gossip.experiments import EXPERIMENTS
 from penstock.papers.adaptive_gossip.measures import PLAIN, rounds_kept
-from penstock.papers.experiment import Experiment, run_experiment
 
 SCENARIOS = sorted(Path(papers.__file__).parent.glob("adaptive_gossip/scenarios/*.toml"))
 

@@ -8,6 +8,7 @@ import pytest
 
 from penstock.core.clock import SECOND, seconds
 from penstock.core.trace import TraceRecord
+from penstock.lab.experiments.experiment import Experiment, scenario_of
 from penstock.lab.oracle.datagram.history import DatagramHistory
 from penstock.lab.oracle.datagram.participants import PublisherHistory, SubscriberHistory
 from penstock.lab.result import RunResult
@@ -16,7 +17,6 @@ from penstock.lab.telemetry.telemetry import Telemetry
 from penstock.lab.workloads.datagram.messages import DatagramSource
 from penstock.papers.content_aware import measures
 from penstock.papers.content_aware.experiments import EXPERIMENTS
-from penstock.papers.experiment import Experiment, scenario_of
 from penstock.services.datagram.parameters import DatagramParameters
 
 Phases = Sequence[tuple[float, float, float]]

@@ -6,6 +6,11 @@ import pickle
 
 import pytest
 
+from penstock.lab.experiments.experiment import Experiment, scenario_of
+from penstock.lab.experiments.paper import Selection
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.experiments.runner import jobs_of
+from penstock.lab.experiments.table import PaperRow
 from penstock.lab.scenario.curve import value_at
 from penstock.lab.scenario.metrics import check_measurement
 from penstock.lab.scenario.model import Measurement
@@ -19,11 +24,6 @@ from penstock.papers.content_aware.records import (
     name_of,
     ratio_name,
 )
-from penstock.papers.experiment import Experiment, scenario_of
-from penstock.papers.paper import Selection
-from penstock.papers.results import Of, Results
-from penstock.papers.runner import jobs_of
-from penstock.papers.table import PaperRow
 
 SEEDS = 2
 

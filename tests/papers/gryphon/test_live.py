@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from penstock.lab.experiments.experiment import Experiment, run_experiment
 from penstock.lab.result import RunResult
 from penstock.lab.scenario.model import Measurement
 from penstock.lab.telemetry.curves import curve
 from penstock.lab.telemetry.measure import measure
 from penstock.lab.worlds.namespaces import NoNamespaces, check_possible
-from penstock.papers.experiment import Experiment, run_experiment
 from penstock.papers.gryphon.experiments import EXPERIMENTS
 from penstock.papers.gryphon.measures import PUBLISHED
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.lab.experiments.experiment import Experiment, run_experiment
 from penstock.lab.scenario.model import Measurement
 from penstock.lab.telemetry.measure import measure
-from penstock.papers.experiment import Experiment, run_experiment
 from penstock.papers.gryphon.measures import (
     caught_up_s,
     first_at_least,

@@ -6,12 +6,12 @@ import pickle
 
 import pytest
 
+from penstock.lab.experiments.experiment import Experiment, scenario_of
+from penstock.lab.experiments.runner import jobs_of
 from penstock.lab.scenario.metrics import check_measurement
 from penstock.lab.scenario.model import Measurement
 from penstock.lab.scenario.numbering import expanded
-from penstock.papers.experiment import Experiment, scenario_of
 from penstock.papers.gryphon.paper import PAPER
-from penstock.papers.runner import jobs_of
 
 
 @pytest.mark.parametrize("key", list(PAPER.experiments))

@@ -1,15 +1,15 @@
 """What the tests of queues share.
 
-``Sites`` are simulated brokers, and a record of what every consumer was handed.  ``QueueNetwork``
-are the queue services of a few brokers without overlay and simulator: messages and disks answer
-when the test says so, and everything that was said is recorded.  ``make_…`` build the parts of one
-queue.
+``Sites`` are simulated brokers with the clients of the laboratory, whose histories are judged.
+``QueueNetwork`` are the queue services of a few brokers without overlay and simulator: messages and
+disks answer when the test says so, and everything that was said is recorded.  ``make_…`` build the
+parts of one queue.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
-from penstock.core.clock import MILLISECOND, SECOND, Instant
+from penstock.core.clock import SECOND, Instant
 from penstock.core.machine import (
     Effect,
     LogRead,
@@ -28,17 +28,16 @@ from penstock.core.machine import (
     Send,
     TrimLog,
 )
-from penstock.core.randomness import random_stream
 from penstock.core.tokens import Tokens
-from penstock.overlay.node import node_config
-from penstock.papers.store_and_forward.workload import RatedConsumer, RatedProducer
+from penstock.lab.scenario.curve import CurvePoint
+from penstock.lab.scenario.model import Broker, Fault, Link, Scenario
+from penstock.lab.workloads.queues.tables import QueueConsumer, QueueProducer
+from penstock.lab.worlds.sim import SimRun
 from penstock.services.queues.broker import QueueBroker
 from penstock.services.queues.context import QueueContext
 from penstock.services.queues.log.journal import Journal
-from penstock.services.queues.messages import Deliver, RowsEntry
+from penstock.services.queues.messages import RowsEntry
 from penstock.services.queues.parameters import AliasConfig, QueueConfig, QueueParameters
-from penstock.sim.link import LinkModel
-from penstock.sim.world import EPOCH, SimWorld
 from penstock.store.faulty import MemoryStore
 
 START: Instant = 1000 * SECOND
@@ -47,84 +46,53 @@ STEPS = 10_000
 
 
 class Sites:
-    """A home broker with an alias queue, and sites with a work queue and a consumer each."""
+    """A home broker with an alias queue, and sites with a work queue and a consumer each.
+
+    Brokers find each other in the first three seconds; then ``total`` messages are produced.
+    """
 
     def __init__(
-        self,
-        seed: int,
-        *,
-        sites: tuple[str, ...] = ("east", "west"),
-        parameters: QueueParameters | None = None,
-        rate: Callable[[Instant], float] = lambda now: 600.0,
-        **alias: object,
+        self, seed: int, total: int, *, sites: tuple[str, ...] = ("east", "west"), **alias: Any
     ) -> None:
-        self.world = SimWorld(seed, checked=True, digested=True)
         self.sites = sites
-        self.seen: dict[int, list[tuple[str, bool]]] = {}
-        self.consumers: dict[str, RatedConsumer] = {}
-        self.producers: list[RatedProducer] = []
-        used = parameters or QueueParameters()
-        destinations = tuple(f"work@{site}" for site in sites)
-        config = AliasConfig("orders", destinations, **alias)  # type: ignore[arg-type]
-        neighbours = dict.fromkeys(sites, 1)
-        home = node_config(
-            "home", neighbours, aliases=(config,), queue_parameters=used, trace_interval_ns=0
+        self.total = total
+        alias = {"destinations": [f"work@{site}" for site in sites], **alias}
+        queues = {"queues": {"work": {"max_deliveries": 1000}}}
+        consumers = tuple(_consumer(f"worker-{site}", site, 600.0) for site in sites)
+        producer = _producer("producer", "home", "orders", total, 1000.0, batch_rows=20)
+        scenario = Scenario(
+            name="sites",
+            duration_s=3600,
+            brokers=(
+                Broker(name="home", keys={"aliases": {"orders": alias}}),
+                *(Broker(name=site, keys=queues) for site in sites),
+            ),
+            links=tuple(Link(between=("home", site)) for site in sites),
+            clients=(*consumers, producer),
         )
-        self.world.add_broker(home)
-        for site in sites:
-            self.world.add_broker(
-                node_config(
-                    site,
-                    {"home": 1},
-                    queues=(QueueConfig("work", max_deliveries=1000),),
-                    queue_parameters=used,
-                    trace_interval_ns=0,
-                )
-            )
-            self.world.add_link("home", site, LinkModel(latency_ns=MILLISECOND))
-            self.add_consumer(f"worker-{site}", site, rate)
+        run = SimRun(scenario, seed, checked=True, digested=True)
+        self.world = run.world
+        self.history = run.histories["queues"]
+        self.produced = self.history.producers["producer"]
+        self.consumers = [each.name for each in consumers]
+        run.open()
+        for client in scenario.clients:
+            run.start_client(client, scenario.duration_s)
 
-    def add_consumer(self, name: str, site: str, rate: Callable[[Instant], float]) -> None:
-        """One more consumer."""
-
-        def done(delivery: Deliver) -> None:
-            tried = {position for position, _ in delivery.attempts}
-            rows = delivery.frame.batch.attribute_rows()
-            for position, attributes in zip(delivery.frame.ticks, rows, strict=True):
-                again = delivery.recovered or position in tried
-                self.seen.setdefault(int(attributes["n"]), []).append((site, again))
-
-        consumer = RatedConsumer(name, "work", rate, prefetch=100, on_done=done)
-        self.consumers[name] = consumer
-        self.world.add_client(name, consumer, site)
-
-    def produce(self, total: int, *, rate_msgs_per_s: float = 1000.0, run: int = 20) -> None:
-        """A producer of numbered messages."""
-        name = f"producer-{len(self.producers)}"
-        producer = RatedProducer(
-            name,
-            "orders",
-            numbered,
-            random_stream(self.world.seed, name),
-            rate_msgs_per_s=rate_msgs_per_s,
-            run=run,
-            total=total,
-            start_at=EPOCH + 3 * SECOND,
-            jitter_ns=5 * MILLISECOND,
-        )
-        self.producers.append(producer)
-        self.world.add_client(name, producer, "home")
-
-    def finish(self, total: int, *, within_s: int = 300) -> None:
-        """Let time pass until everything was consumed."""
+    def finish(self, *, within_s: int = 300) -> None:
+        """Let time pass until everything that was confirmed is consumed."""
         for _ in range(within_s):
-            if len(self.seen) == total and self.producers[0].confirmed == total:
+            sent = len(self.produced) == self.total and not self.history.pending
+            if sent and self.history.complete():
                 return
             self.world.run_for(SECOND)
 
-    def judge(self, total: int) -> None:
-        """Nothing lost; every message in one queue only; what comes twice says so; nothing left."""
-        self.judge_messages(total)
+    def judge(self) -> None:
+        """No rule is broken, everything was sent, and nothing is left at a broker."""
+        judgement = self.history.judge()
+        assert not judgement.violations, f"seed {self.world.seed}: {judgement}"
+        assert len(self.produced) == self.total
+        assert self.history.complete()
         self.world.run_for(10 * SECOND)
         for name, broker in self.world.brokers.items():
             assert broker.node is not None
@@ -134,20 +102,67 @@ class Sites:
                 assert alias.entries.rows == 0, f"left at {name}"
                 assert all(each.is_done for each in alias.destinations)
 
-    def judge_messages(self, total: int) -> None:
-        """What the consumers saw."""
-        lost = [n for n in range(total) if n not in self.seen]
-        assert not lost, f"seed {self.world.seed}: {len(lost)} lost, first {lost[:5]}"
-        for n, times in self.seen.items():
-            queues = {site for site, _ in times}
-            assert len(queues) == 1, f"seed {self.world.seed}: message {n} in queues {queues}"
-            unmarked = sum(not again for _, again in times)
-            assert unmarked <= 1, f"seed {self.world.seed}: message {n} twice, unmarked"
+    def count(self, metric: str) -> int:
+        """How often something happened, at all clients."""
+        return sum(len(each.at) for each in self.history.events(metric).values())
 
 
-def numbered(first: int, count: int) -> Batch:
-    """Messages that know their number."""
-    return Batch.from_rows([({"n": first + each}, b"x" * 100) for each in range(count)])
+def _producer(
+    name: str, broker: str, queue: str, messages: int, rate_msgs_per_s: float, **more: Any
+) -> QueueProducer:
+    rate = (CurvePoint(0, 0), CurvePoint(3, 0), CurvePoint(3.001, rate_msgs_per_s))
+    return QueueProducer(
+        service="queues",
+        role="producer",
+        name=name,
+        broker=broker,
+        queue=queue,
+        messages=messages,
+        rate_msgs_per_s=rate,
+        jitter_ms=5,
+        **more,
+    )
+
+
+def _consumer(name: str, broker: str, rate_msgs_per_s: float) -> QueueConsumer:
+    return QueueConsumer(
+        service="queues",
+        role="consumer",
+        name=name,
+        broker=broker,
+        queue="work",
+        rate_msgs_per_s=rate_msgs_per_s,
+        prefetch=100,
+    )
+
+
+def chain_of_brokers(producers: dict[str, str], messages: int, faults: Iterable[Fault]) -> Scenario:
+    """Brokers home, middle and far in a row; producers at home send to queues, by name.
+
+    The only queue is at far, with a consumer; the alias queue ``orders`` at home leads to it.
+    """
+    alias = {"orders": {"destinations": ["work@far"]}}
+    return Scenario(
+        name="chain",
+        duration_s=10,
+        brokers=(
+            Broker(name="home", keys={"aliases": alias}),
+            Broker(name="middle"),
+            Broker(name="far", keys={"queues": {"work": {}}}),
+        ),
+        links=(
+            Link(between=("home", "middle"), latency_ms=5),
+            Link(between=("middle", "far"), latency_ms=5),
+        ),
+        clients=(
+            _consumer("worker", "far", 5000.0),
+            *(
+                _producer(name, "home", queue, messages, 1000.0, batch_rows=10)
+                for name, queue in producers.items()
+            ),
+        ),
+        faults=tuple(faults),
+    )
 
 
 class QueueNetwork:
@@ -367,3 +382,8 @@ def queue_network() -> type[QueueNetwork]:
 def sites() -> type[Sites]:
     """The class: a test makes its own."""
     return Sites
+
+
+@pytest.fixture
+def broker_chain() -> Callable[..., Scenario]:
+    return chain_of_brokers

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from random import Random
 from typing import Any
 
 import pytest
 
 from penstock.content.rows.batch import Batch
-from penstock.core.clock import MILLISECOND, SECOND
+from penstock.core.clock import SECOND
 from penstock.core.machine import Effect, Send
-from penstock.overlay.node import node_config
-from penstock.papers.store_and_forward.workload import RatedConsumer, RatedProducer
+from penstock.lab.run import run
+from penstock.lab.scenario.model import Fault
+from penstock.lab.worlds.sim import SimRun
 from penstock.services.queues.messages import (
-    Deliver,
     OpenSender,
     RelayedReply,
     SenderOpened,
     SendReceipt,
     SendToQueue,
 )
-from penstock.services.queues.parameters import QueueConfig, QueueParameters
+from penstock.services.queues.parameters import QueueParameters
 from penstock.services.queues.relays import RelayedSends
 from penstock.services.queues.routing import SendToBroker
-from penstock.sim.link import LinkModel
-from penstock.sim.world import EPOCH, SimWorld
 
 TOTAL = 3000
 
@@ -35,45 +32,22 @@ def numbered(first: int, count: int) -> Batch:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_broken_links_on_the_way_lose_and_double_nothing(seed: int) -> None:
-    world = SimWorld(seed, checked=True)
-    world.add_broker(node_config("home", {"middle": 1}))
-    world.add_broker(node_config("middle", {"home": 1, "far": 1}))
-    world.add_broker(node_config("far", {"middle": 1}, queues=(QueueConfig("work"),)))
-    links = (("home", "middle"), ("middle", "far"))
-    for one, other in links:
-        world.add_link(one, other, LinkModel(latency_ns=5 * MILLISECOND))
-    seen: Counter[int] = Counter()
-
-    def done(delivery: Deliver) -> None:
-        seen.update(int(each["n"]) for each in delivery.frame.batch.attribute_rows())
-
-    worker = RatedConsumer("worker", "work", lambda now: 5000.0, prefetch=100, on_done=done)
-    world.add_client("worker", worker, "far")
-    producer = RatedProducer(
-        "direct",
-        "work@far",
-        numbered,
-        Random(1),
-        rate_msgs_per_s=1000,
-        run=10,
-        total=TOTAL,
-        start_at=EPOCH + 3 * SECOND,
-        jitter_ns=0,
-    )
-    world.add_client("direct", producer, "home")
-    world.start()
-    world.run_for(3 * SECOND)
+def test_broken_links_on_the_way_lose_and_double_nothing(seed: int, broker_chain: Any) -> None:
     random = Random(f"cuts/{seed}")
+    at_s, faults = 3.0, []
     for _ in range(6):
-        world.run_for(random.randrange(600 * MILLISECOND))
-        one, other = random.choice(links)
-        world.cut(one, other)
-        world.run_for(random.randrange(500 * MILLISECOND))
-        world.mend(one, other)
-    world.run_for(30 * SECOND)
-    assert producer.confirmed == TOTAL, f"seed {seed}"
-    assert seen == Counter(range(TOTAL)), f"seed {seed}"
+        at_s += random.random() * 0.6
+        link = random.choice((("home", "middle"), ("middle", "far")))
+        faults.append(Fault(at_s=at_s, cut=link))
+        at_s += random.random() * 0.5
+        faults.append(Fault(at_s=at_s, mend=link))
+    scenario = broker_chain({"direct": "work@far"}, TOTAL, faults)
+    result = run(SimRun(scenario, seed, checked=True))
+    assert result.judgement.violations == 0, f"seed {seed}: {result.judgement}"
+    history = result.histories["queues"]
+    counts = {each: len(history.events(each)["direct"].at) for each in ("confirmed", "submitted")}
+    assert counts["submitted"] == TOTAL
+    assert len(history.events("consumed")["worker"].at) == counts["confirmed"], f"seed {seed}"
 
 
 def sent(out: list[Effect]) -> list[Any]:

@@ -14,10 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from penstock.cli.errors import MISUSED, UserError, told_in_one_line
 from penstock.cli.laboratory.drawing import need_matplotlib
 from penstock.core.configuration import suggestion
+from penstock.lab.experiments.paper import Selection, installed_services, paper_of
+from penstock.lab.experiments.runner import RunsDone, run_paper
+from penstock.lab.experiments.table import PaperRow, render
 from penstock.lab.scenario.error import ScenarioError
-from penstock.papers.paper import Selection, installed_services, paper_of
-from penstock.papers.runner import RunsDone, run_paper
-from penstock.papers.table import PaperRow, render
 
 
 def papers(

@@ -36,7 +36,9 @@ class Broker(Table, frozen=True, kw_only=True):
     """One broker, or several that differ only in their number."""
 
     name: str
+    """Stands in the names of links and in telemetry."""
     count: Count = 1
+    """How many brokers the table stands for."""
     disk_sync_ms: PositiveSeconds = 1.0
     """Duration of a sync in the simulated world (0.25 to 4 ms on real machines)."""
     start_s: Seconds = 0.0
@@ -50,24 +52,35 @@ class LinkChange(Table, frozen=True, kw_only=True):
 
     at_s: Seconds
     bandwidth_bytes_per_s: NotNegative | None = None
+    """In each direction; 0 means unlimited."""
     latency_ms: Seconds | None = None
+    """In the simulated world."""
     jitter_ms: Seconds | None = None
+    """In the simulated world."""
     loss: Share | None = None
+    """In the simulated world."""
 
 
 class Link(Table, frozen=True, kw_only=True):
     """A link between two brokers, the same in both directions, or several of the kind."""
 
     between: tuple[str, str]
+    """Two brokers."""
     count: Count = 1
+    """How many links the table stands for."""
     bandwidth_bytes_per_s: NotNegative = 0
-    """0 means unlimited."""
+    """In each direction; 0 means unlimited."""
     latency_ms: Seconds = 1.0
+    """In the simulated world."""
     jitter_ms: Seconds = 0.0
+    """The latency varies by up to this, in the simulated world; messages stay in order."""
     queue_bytes: Positive = 5_000_000
-    """Size of Gryphon's output queues (Pietzuch and Bhola, Section 5)."""
+    """Data beyond this is dropped and requested again.  The default is the size of Gryphon's output
+    queues (Pietzuch and Bhola, Section 5)."""
     loss: Share = 0.0
+    """The share of data messages that are lost, in the simulated world."""
     cost: Positive = 1
+    """What the link costs in the choice of routes."""
     window_bytes: NotNegative = 0
     """Unacknowledged bytes that the link's own protocol takes before messages wait in the broker,
     in the simulated world; real links have the window of their TCP connection."""
@@ -77,6 +90,7 @@ class Link(Table, frozen=True, kw_only=True):
     """Size of every best-effort message in the simulated world; 0 means its encoded size.  Between
     network namespaces the kernel's queue holds ``datagram_queue_messages`` of this size."""
     changes: tuple[LinkChange, ...] = ()
+    """What changes about the link, and when."""
 
 
 class PeerNetwork(Table, frozen=True, kw_only=True):
@@ -85,6 +99,7 @@ class PeerNetwork(Table, frozen=True, kw_only=True):
     latency_ms: Seconds = 2.0
     jitter_ms: Seconds = 2.0
     loss: Share = 0.0
+    """The share of datagrams that are lost, also in the network world."""
 
 
 class Access(Table, frozen=True, kw_only=True):
@@ -92,16 +107,19 @@ class Access(Table, frozen=True, kw_only=True):
 
     latency_ms: Seconds = 0.1
     jitter_ms: Seconds = 0.0
+    """The latency varies by up to this; messages stay in order."""
 
 
 class CrossTraffic(Table, frozen=True, kw_only=True):
     """A TCP connection of other programs over a link, which sends as much as it can."""
 
     name: str
+    """The subject of its telemetry."""
     between: tuple[str, str]
     """From the first to the second."""
     start_s: Seconds = 0.0
     stop_s: Seconds | None = None
+    """When it ends; by default with the scenario."""
     segment_bytes: Annotated[int, msgspec.Meta(ge=100, le=1500)] = 1500
     """The size of a full segment on the link, with all headers."""
     access: Access = Access(latency_ms=1.0)
@@ -115,14 +133,18 @@ class Client(Table, frozen=True, kw_only=True):
     role: str = ""
     """What it does; may be left out where a service has one role."""
     name: str
+    """Names it in histories, telemetry and faults; must differ from all others."""
     broker: str = ""
+    """The broker that it connects to, where its service needs one."""
     count: Count = 1
+    """How many clients the table stands for."""
     start_s: Seconds = 0.0
     start_every_s: Seconds = 0.0
     """Of several clients each starts this much later than the one before."""
     start_within_s: Seconds = 0.0
     """Each starts at a random time within this interval after its start."""
     stop_s: Seconds | None = None
+    """When it stops for the rest of the run; by default at the end."""
     stop_every_s: Seconds = 0.0
     """Of several clients each stops this much later than the one before."""
     access: Access | None = None
@@ -150,6 +172,7 @@ class BandwidthChange(Table, frozen=True, kw_only=True):
 
     link: tuple[str, str]
     bytes_per_s: NotNegative
+    """In each direction; 0 means unlimited."""
 
 
 class Reconfiguration(Table, frozen=True, kw_only=True):
@@ -157,6 +180,7 @@ class Reconfiguration(Table, frozen=True, kw_only=True):
 
     broker: str
     keys: Keys
+    """The keys that change, which stand beside ``broker`` in the file."""
 
 
 class Fault(Table, frozen=True, kw_only=True):
@@ -164,20 +188,35 @@ class Fault(Table, frozen=True, kw_only=True):
 
     at_s: Seconds
     cut: tuple[str, str] | None = None
+    """A link fails and loses everything on it."""
     mend: tuple[str, str] | None = None
+    """A link is restored."""
     crash: str | None = None
+    """A broker loses power (in the network world: ``kill -9``)."""
     restart: str | None = None
+    """A broker starts again from its disk."""
     bandwidth: BandwidthChange | None = None
+    """A link has a new limit."""
     fill_disk: str | None = None
+    """A broker's disk is full."""
     free_disk: str | None = None
+    """The disk has space again."""
     fail_sync: str | None = None
+    """The next sync of a broker's disk fails; a crash shows whether its data is stored."""
     damage_log: str | None = None
+    """A durable record in a broker's logs becomes unreadable."""
     drop_client: str | None = None
+    """A client's connection breaks; the client connects again."""
     leave: str | None = None
+    """A client disconnects."""
     come_back: str | None = None
+    """A client that left connects again."""
     close: str | None = None
+    """A client closes what it has opened, such as a durable subscription."""
     reopen: str | None = None
+    """A new program opens it again."""
     reconfigure: Reconfiguration | None = None
+    """A broker is restarted with other values of its keys."""
 
     @property
     def kinds(self) -> list[str]:
@@ -226,9 +265,13 @@ class Measurement(Table, frozen=True, kw_only=True):
     service: str = ""
     """Needed where several services of the scenario have a metric of this name."""
     subject: str = ""
+    """What it is measured of; by default everything."""
     node: str = ""
+    """The broker or client that recorded it, for telemetry."""
     from_s: Seconds = 0.0
+    """The beginning of the window."""
     to_s: Seconds | None = None
+    """The end of the window; by default that of the run."""
     aggregate: Aggregate | None = None
     threshold: float | None = None
     """For ``until_at_most_s`` and ``until_at_least_s``."""
@@ -240,15 +283,20 @@ class Expectation(Measurement, frozen=True, kw_only=True):
     at_most: float | None = None
     at_least: float | None = None
     divided_by: Measurement | None = None
+    """The divisor, if a ratio is bounded."""
     why: str = ""
+    """Printed if the expectation does not hold."""
 
 
 class Scenario(Table, frozen=True, kw_only=True):
     """The content of a scenario file."""
 
     name: str
+    """Names the run in files and reports."""
     duration_s: PositiveSeconds
+    """How long clients work."""
     description: str = ""
+    """For people."""
     drain_s: Seconds = 30.0
     """How long the run waits at most, after its duration, for messages that are still due."""
 

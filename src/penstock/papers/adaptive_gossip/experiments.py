@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from penstock.papers.experiment import Experiment, Source
+from penstock.lab.experiments.experiment import Experiment, Source
 
 LAWS: Final = ("none", "paper", "improved")
 PEERS: Final = 60

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from penstock.lab.experiments.figure import (
+    LAWS,
+    REFERENCE,
+    Figure,
+    Level,
+    Line,
+    Panel,
+    Points,
+    Series,
+)
+from penstock.lab.experiments.figure import PLAIN as NO_LAW
+from penstock.lab.experiments.results import Of, Sources
 from penstock.lab.scenario.model import Measurement
 from penstock.lab.telemetry.curves import How
 from penstock.papers.adaptive_gossip import experiments as runs
 from penstock.papers.adaptive_gossip import measures
 from penstock.papers.adaptive_gossip.measures import ADAPTIVE, PLAIN, SCALE, Window
-from penstock.papers.figure import LAWS, REFERENCE, Figure, Level, Line, Panel, Points, Series
-from penstock.papers.figure import PLAIN as NO_LAW
-from penstock.papers.results import Of, Sources
 
 LOOKS: Final = {"none": ("plain lpbcast", NO_LAW), **LAWS}
 """Label and colour of every law."""

@@ -14,13 +14,13 @@ from typing import Final
 import numpy as np
 
 from penstock.core.clock import Instant
+from penstock.lab.experiments.experiment import Measure
+from penstock.lab.experiments.results import Of
 from penstock.lab.result import RunResult
 from penstock.lab.scenario.model import Measurement
 from penstock.lab.telemetry.curves import curve
 from penstock.lab.telemetry.telemetry import Point
 from penstock.papers.adaptive_gossip.experiments import OFFERED, ideal_keys
-from penstock.papers.experiment import Measure
-from penstock.papers.results import Of
 from penstock.services.gossip.telemetry import ALLOWED, DROPPED, DROPPED_AGES, ROUNDS
 
 TARGET_SHARE: Final = 0.95

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
+from penstock.lab.experiments.experiment import Measure
+from penstock.lab.experiments.results import Of, Results, Sources
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import SHOWN, Bar, at_least, at_most, within
 from penstock.papers.adaptive_gossip import experiments as runs
 from penstock.papers.adaptive_gossip import measures
 from penstock.papers.adaptive_gossip.measures import ADAPTIVE, LIVE, PLAIN, SCALE, SQUEEZED
-from penstock.papers.experiment import Measure
-from penstock.papers.results import Of, Results, Sources
-from penstock.papers.row import Row
-from penstock.papers.table import SHOWN, Bar, at_least, at_most, within
 
 STABLE: Final[Measure] = partial(measures.rounds_until_stable, from_s=500, to_s=1000)
 KEPT: Final[Measure] = partial(measures.rounds_kept, period_s=runs.LIVE_PERIOD_S)

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from penstock.lab.experiments.experiment import Computation, Experiment, Source
 from penstock.papers.content_aware import records
-from penstock.papers.experiment import Computation, Experiment, Source
 
 POLICIES: Final = {
     "none": {"law": "none"},

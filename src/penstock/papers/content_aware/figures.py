@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from penstock.lab.experiments.figure import (
+    IMPROVED,
+    PLAIN,
+    Figure,
+    Level,
+    Line,
+    Panel,
+    Points,
+    Series,
+)
+from penstock.lab.experiments.results import Of
 from penstock.lab.scenario.model import Measurement
 from penstock.papers.content_aware.records import DURATION_S, IDEAL, RECORD_SIZES, name_of
 from penstock.papers.content_aware.rows import BEHIND, PUBLISHER
-from penstock.papers.figure import IMPROVED, PLAIN, Figure, Level, Line, Panel, Points, Series
-from penstock.papers.results import Of
 
 POLICIES: Final = {
     "none": "no control",

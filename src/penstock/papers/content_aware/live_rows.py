@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import at_least, at_most
 from penstock.papers.content_aware import measures
 from penstock.papers.content_aware import quantities as quantity
 from penstock.papers.content_aware.experiments import SHORTENED
 from penstock.papers.content_aware.rows import CAPACITY_NAME, FAIRNESS_NAME, LOAD_NAME
-from penstock.papers.results import Of, Results
-from penstock.papers.row import Row
-from penstock.papers.table import at_least, at_most
 
 SETTLED_S: Final = 13.0
 """Fair shares are measured this long after a change, for the remaining 20 s."""

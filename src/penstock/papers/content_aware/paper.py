@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from penstock.lab.experiments.paper import Paper
 from penstock.papers.content_aware.experiments import EXPERIMENTS
 from penstock.papers.content_aware.figures import FIGURES
 from penstock.papers.content_aware.live_rows import LIVE_ROWS
 from penstock.papers.content_aware.rows import ROWS
-from penstock.papers.paper import Paper
 
 PAPER: Final = Paper(
     "datagram",

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from penstock.lab.experiments.experiment import Measure
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import at_least, at_most, within
 from penstock.lab.scenario.model import Measurement
 from penstock.papers.content_aware import measures
-from penstock.papers.experiment import Measure
-from penstock.papers.results import Of, Results
-from penstock.papers.row import Row
-from penstock.papers.table import at_least, at_most, within
 
 Keys: TypeAlias = dict[str, Any]
 """Some fields of a row."""

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import at_least, at_most, within
 from penstock.lab.scenario.model import Measurement
 from penstock.papers.content_aware import measures
 from penstock.papers.content_aware import quantities as quantity
 from penstock.papers.content_aware.records import ratio_name
-from penstock.papers.results import Of, Results
-from penstock.papers.row import Row
-from penstock.papers.table import at_least, at_most, within
 
 LOAD_NAME: Final = "variable load, 500 Kbps"
 CAPACITY_NAME: Final = "1 to 2 Mbps every 40 s"

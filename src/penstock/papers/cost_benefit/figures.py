@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from penstock.lab.scenario.model import Measurement
-from penstock.papers.cost_benefit.experiments import BENEFITS, MANY, MANY_DURATION_S, STAR_SENDERS
-from penstock.papers.cost_benefit.measures import MBIT, PACKET, buffered, sent
-from penstock.papers.cost_benefit.rows import CHAIN, LONG, STAR_BUFFER
-from penstock.papers.figure import (
+from penstock.lab.experiments.figure import (
     COLOURS,
     LAWS,
     PLAIN,
@@ -22,7 +18,11 @@ from penstock.papers.figure import (
     Series,
     both_laws,
 )
-from penstock.papers.results import Of, Results
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.scenario.model import Measurement
+from penstock.papers.cost_benefit.experiments import BENEFITS, MANY, MANY_DURATION_S, STAR_SENDERS
+from penstock.papers.cost_benefit.measures import MBIT, PACKET, buffered, sent
+from penstock.papers.cost_benefit.rows import CHAIN, LONG, STAR_BUFFER
 
 FLOWS: Final = dict(zip(("AF", "AB", "BC", "CD", "DE", "EF"), COLOURS, strict=True))
 CLIENTS: Final = range(20)
@@ -84,7 +84,7 @@ def _fairness(law: str) -> Bars:
     return Bars(
         title, "client", "Kbit/s", names,
         (Series("sent", VARIATION, clients, colour, scale=1000 * MBIT),),
-        levels=(Level(50, "fair share"),), needs=(Of(experiment, VARIATION),),
+        levels=(Level(50, "fair share"),), high=70, needs=(Of(experiment, VARIATION),),
     )  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def _benefits(law: str) -> Bars:
         Series("all senders", CHAIN, points, COLOURS[5], scale=MBIT),
         Series("A to F alone", LONG, points, COLOURS[4], scale=MBIT),
     )
-    return Bars(LAWS[law][0], "benefit", "Mbit/s", tuple(BENEFITS), series)
+    return Bars(LAWS[law][0], "benefit", "Mbit/s", tuple(BENEFITS), series, high=13)
 
 
 FIGURES: Final = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from penstock.lab.experiments.paper import Paper
 from penstock.papers.cost_benefit.experiments import EXPERIMENTS
 from penstock.papers.cost_benefit.figures import FIGURES
 from penstock.papers.cost_benefit.rows import ROWS
-from penstock.papers.paper import Paper
 
 PAPER: Final = Paper(
     "multicast",

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import SHOWN, Bar, at_least, at_most, within
 from penstock.papers.cost_benefit import experiments, measures
 from penstock.papers.cost_benefit.experiments import CHECKED, LIVE_S, LIVE_WARM_UP_S
 from penstock.papers.cost_benefit.measures import MBIT, PACKET, buffered, sent
-from penstock.papers.results import Of, Results
-from penstock.papers.row import Row
-from penstock.papers.table import SHOWN, Bar, at_least, at_most, within
 
 SMALL_BUFFER: Final = at_most(55)
 """The bound on every buffer under the improved law, from 5 to 8,000 senders."""

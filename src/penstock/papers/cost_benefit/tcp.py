@@ -10,11 +10,11 @@ from typing import Final
 
 from penstock.core.clock import MILLISECOND, SECOND, milliseconds, seconds
 from penstock.core.randomness import random_stream
+from penstock.lab.experiments.experiment import Experiment, scenario_of
 from penstock.lab.scenario.model import Scenario
 from penstock.lab.scenario.numbering import expanded
 from penstock.lab.workloads.multicast.tables import GroupMember, GroupSender
 from penstock.overlay.routing import parents_from
-from penstock.papers.experiment import Experiment, scenario_of
 from penstock.sim.drop_tail_hop import DropTailHop, HopModel
 from penstock.sim.newreno import NewRenoFlow
 from penstock.sim.scheduler import Scheduler

@@ -19,13 +19,13 @@ from penstock.client.guaranteed.reader import ReaderOptions
 from penstock.client.guaranteed.start import Start
 from penstock.core.clock import seconds
 from penstock.core.intervals import Tick
+from penstock.lab.experiments.experiment import Experiment, scenario_of
 from penstock.lab.oracle.guaranteed.history import GuaranteedHistory, SubscriberHistory
 from penstock.lab.scenario.model import Measurement
 from penstock.lab.telemetry.curves import curve
 from penstock.lab.telemetry.measure import measure
 from penstock.lab.workloads.guaranteed.machines import SimSubscriber
 from penstock.lab.worlds.sim import SimRun
-from penstock.papers.experiment import Experiment, scenario_of
 
 EDGE: Final = "sb"
 PUBEND: Final = "pb.1"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from penstock.papers.experiment import Computation, Experiment, Source
+from penstock.lab.experiments.experiment import Computation, Experiment, Source
 from penstock.papers.gryphon.catch_up import catch_up
 
 KB: Final = 1024

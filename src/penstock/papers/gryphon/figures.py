@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from penstock.lab.scenario.model import Measurement
-from penstock.lab.telemetry.curves import How
-from penstock.papers.figure import (
+from penstock.lab.experiments.figure import (
     LAWS,
     PAPER,
     Figure,
@@ -17,6 +15,8 @@ from penstock.papers.figure import (
     Series,
     both_laws,
 )
+from penstock.lab.scenario.model import Measurement
+from penstock.lab.telemetry.curves import How
 from penstock.papers.gryphon.experiments import THRESHOLDS
 from penstock.papers.gryphon.measures import PUBLISHED
 from penstock.papers.gryphon.rows import E4_RECOVERY

@@ -11,13 +11,13 @@ from functools import partial
 from itertools import chain, pairwise
 from typing import Final
 
+from penstock.lab.experiments.experiment import Experiment
+from penstock.lab.experiments.results import Results
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import SHOWN, at_least, at_most, median_of, within
 from penstock.lab.scenario.model import Measurement
-from penstock.papers.experiment import Experiment
 from penstock.papers.gryphon import measures
 from penstock.papers.gryphon.experiments import EXPERIMENTS, KB, LAWS, LIVE, SHARE, THRESHOLDS
-from penstock.papers.results import Results
-from penstock.papers.row import Row
-from penstock.papers.table import SHOWN, at_least, at_most, median_of, within
 
 MESSAGE_BYTES: Final = 368
 LARGEST_QUEUE: Final = Measurement(metric="queue_bytes")

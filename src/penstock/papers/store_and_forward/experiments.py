@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from penstock.core.clock import SECOND
-from penstock.papers.experiment import Computation, Experiment, Source, World
+from penstock.lab.experiments.experiment import Computation, Experiment, Source, World
 from penstock.papers.store_and_forward.saturation import overhead
 
 SHORTER: Final = 20

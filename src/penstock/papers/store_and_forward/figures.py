@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from penstock.lab.experiments.figure import Figure, Line, Panel
+from penstock.lab.experiments.results import Of, Results
 from penstock.lab.scenario.model import Measurement
-from penstock.papers.figure import Figure, Line, Panel
-from penstock.papers.results import Of, Results
 from penstock.papers.store_and_forward.measures import total_reception_s
 
 LABELS: Final = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.papers.paper import Paper
+from penstock.lab.experiments.paper import Paper
 from penstock.papers.store_and_forward.experiments import EXPERIMENTS
 from penstock.papers.store_and_forward.figures import FIGURES
 from penstock.papers.store_and_forward.rows import ROWS

@@ -10,14 +10,14 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import Bar, at_least, at_most
 from penstock.lab.scenario.model import Measurement
-from penstock.papers.results import Of, Results
-from penstock.papers.row import Row
 from penstock.papers.store_and_forward.experiments import LIVE, SHORTER
 from penstock.papers.store_and_forward.experiments import SIMULATED as RUNS
 from penstock.papers.store_and_forward.measures import throughput_msgs_per_s, total_reception_s
 from penstock.papers.store_and_forward.saturation import LOST
-from penstock.papers.table import Bar, at_least, at_most
 
 TOTAL: Final = ("total reception time", "s")
 LOAD: Final = ("highest load", "messages")

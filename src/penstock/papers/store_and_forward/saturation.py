@@ -18,9 +18,9 @@ import msgspec
 import uvloop
 
 from penstock.client.client import connect
+from penstock.lab.experiments.experiment import scenario_path
 from penstock.lab.scenario.file import load_scenario
 from penstock.lab.worlds.net import NetRun
-from penstock.papers.experiment import scenario_path
 
 MESSAGES: Final = 1_000_000
 """As many as in the paper's campaigns: several seconds of work even on a fast machine, so that

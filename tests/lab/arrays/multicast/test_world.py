@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from penstock.lab.experiments.experiment import Experiment, run_experiment
 from penstock.lab.result import RunResult
 from penstock.lab.run import run
 from penstock.lab.scenario.error import ScenarioError
@@ -14,7 +15,6 @@ from penstock.lab.telemetry.measure import measure
 from penstock.lab.worlds.choice import world_of
 from penstock.lab.worlds.world import UnsupportedHere
 from penstock.papers.cost_benefit.experiments import LAW, star
-from penstock.papers.experiment import Experiment, run_experiment
 from tests.lab.workloads.multicast.groups import member, run_in, scenario, sender
 
 LINKS = [

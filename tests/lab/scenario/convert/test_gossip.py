@@ -38,6 +38,7 @@ def test_peers_are_divided_by_what_they_do() -> None:
         name = "gossip"
         description = "A group."
         duration_s = 200
+        drain_s = 0
         [parameters.gossip]
         law = "paper"
         gossip_period_ns = 2_000_000_000

@@ -35,6 +35,7 @@ def test_a_scenario_of_groups() -> None:
         name = "scenario-2"
         description = "scenario 2"
         duration_s = 70.0
+        drain_s = 60
         [parameters.multicast]
         law = "paper"
 
@@ -102,10 +103,12 @@ def test_a_scenario_of_groups() -> None:
         [[expect]]
         metric = "sent_rate"
         from_s = 10.0
+        to_s = 70.0
         at_least = 247.5
         [[expect]]
         metric = "most_queued_bytes"
-        from_s = 10.0
+        from_s = 10.5
+        to_s = 70.0
         at_most = 55_000
         """
     )

@@ -52,22 +52,24 @@ def test_a_sender_awaits_the_members_that_are_there_when_it_starts() -> None:
 
 
 def test_rates_buffers_and_prices_are_measured() -> None:
-    links = [{"between": ["a", "b"], "bandwidth_bytes_per_s": 250_000, "window_bytes": 20_000},
-             {"between": ["b", "c"], "bandwidth_bytes_per_s": 125_000, "window_bytes": 20_000}]  # fmt: skip
+    links = [
+        {"between": ["a", "b"], "bandwidth_bytes_per_s": 250_000, "window_bytes": 20_000},
+        {"between": ["b", "c"], "bandwidth_bytes_per_s": 125_000, "window_bytes": 20_000},
+    ]
     greedy = sender("s", "a", wire_bytes=1000, max_in_flight=100)
-    result = run_in("sim", scenario(member("m", "c"), greedy, links=links, duration_s=5.0))
+    result = run_in("sim", scenario(member("m", "c"), greedy, links=links, duration_s=9.0))
 
     def value(metric: str, **keys: Any) -> float:
         return measure(result, Measurement(metric=metric, **keys))
 
-    assert value("sent_rate", from_s=2, to_s=5) == pytest.approx(125, rel=0.05)
+    assert value("sent_rate", from_s=6, to_s=9) == pytest.approx(125, rel=0.05)
     assert value("sent") == value("confirmed") == value("submitted") == value("delivered")
     assert value("refused") == value("uncertain") == value("unsettled") == value("lost") == 0
     assert 0 < value("delay_s", aggregate="p50") < 2
     assert 5_000 < value("most_queued_bytes", subject="b->c") < 200_000
     assert value("most_queued_bytes", subject="c->b") == 0
     # 20 prices a second, each in a frame of 64 bytes.
-    rate = value("link_price_bytes", subject="b->c", from_s=2, to_s=5, aggregate="rate")
+    rate = value("link_price_bytes", subject="b->c", from_s=6, to_s=9, aggregate="rate")
     assert rate == pytest.approx(20 * 64, rel=0.1)
     assert value("prices_went_alone", subject="b->a", aggregate="last") > 50
     recorded = set(result.telemetry.metrics())

@@ -53,7 +53,7 @@ def convert_gossip(raw: Mapping[str, Any]) -> dict[str, Any]:
             "at random; write the clients by hand"
         )
     rounds = int(number_of(raw, "rounds", ROUNDS))
-    new = head(raw, tidy(rounds * _period_s(raw)))
+    new = head(raw, tidy(rounds * _period_s(raw))) | {"drain_s": 0}
     if raw.get("parameters"):
         new["parameters"] = {"gossip": raw["parameters"]}
     if raw.get("loss"):

@@ -29,6 +29,9 @@ QUEUE_BYTES: Final = 1 << 30
 MBIT_PER_S: Final = 10.0
 LATENCY_MS: Final = 10.0
 START_SPREAD_S: Final = 1.0
+DRAIN_S: Final = 60
+"""Greedy senders have hundreds of messages on the way when they stop."""
+TRACE_INTERVAL_S: Final = 1.0
 
 KNOWN: Final = (
     *("service", "name", "links", "groups", "senders", "changes", "duration_s", "warm_up_s"),
@@ -42,7 +45,7 @@ def convert_multicast(raw: Mapping[str, Any]) -> dict[str, Any]:
     links = [_link(each, f"links[{place}].") for place, each in enumerate(listed(raw, "links"))]
     for place, change in enumerate(listed(raw, "changes")):
         _change(links, change, f"changes[{place}].")
-    new = head(raw)
+    new = head(raw) | {"drain_s": DRAIN_S}
     if "law" in raw:
         new["parameters"] = {"multicast": {"law": raw["law"]}}
     brokers = sorted({end for link in links for end in link["between"]})
@@ -129,11 +132,16 @@ def _senders(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _expectations(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
     bounds = bounds_of(raw, "total_mbit_per_s_at_least", "highest_buffer_at_most")
     from_s = number_of(raw, "warm_up_s")
+    to_s = number_of(raw, "duration_s")
     expect: list[dict[str, Any]] = [{"metric": "violations", "at_most": 0}]
     if "total_mbit_per_s_at_least" in bounds:
         least = tidy(bounds["total_mbit_per_s_at_least"] * PACKETS_PER_MBIT)
-        expect.append({"metric": "sent_rate", "from_s": from_s, "at_least": least})
+        expect.append({"metric": "sent_rate", "from_s": from_s, "to_s": to_s, "at_least": least})
     if "highest_buffer_at_most" in bounds:
         most = tidy(bounds["highest_buffer_at_most"] * PACKET_BYTES)
-        expect.append({"metric": "most_queued_bytes", "from_s": from_s, "at_most": most})
+        # A record is about the interval before it.
+        since_s = tidy(from_s + TRACE_INTERVAL_S / 2)
+        expect.append(
+            {"metric": "most_queued_bytes", "from_s": since_s, "to_s": to_s, "at_most": most}
+        )
     return expect

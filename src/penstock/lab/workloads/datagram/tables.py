@@ -25,7 +25,7 @@ class DatagramPublisher(DatagramClient, frozen=True, kw_only=True):
     rate_msgs_per_s: Curve
     """Linear between its points; in seconds of the scenario."""
     attributes: dict[str, str | int | float | bool] = msgspec.field(default_factory=dict)
-    """Constants, or how the values vary (``lab/workloads/attribute_values``)."""
+    """Constants, or texts that say how values vary, such as ``cycle:0..5``."""
     message_bytes: NotNegative = 0
     """The length of a datagram with one message; 0 means the shortest."""
     settle_s: Seconds = 1.0

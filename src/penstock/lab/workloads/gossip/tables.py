@@ -21,6 +21,7 @@ class GossipPeer(Client, frozen=True, kw_only=True):
     rate_msgs_per_s: Curve = 0.0
     """What it offers; 0 means that it only listens."""
     payload_bytes: Annotated[int, msgspec.Meta(ge=SMALLEST_PAYLOAD_BYTES, le=65_000)] = 16
+    """The size of an event."""
     buffer_events: Curve | None = None
     """Its buffer, or the steps that it follows; by default that of the parameters."""
     contacts: NotNegative = 3

@@ -22,6 +22,7 @@ class GroupSender(Client, frozen=True, kw_only=True):
     """
 
     groups: Groups
+    """Where its messages go."""
     weight: Weight = 1.0
     """The factor of its benefit; brokers reduce it to ``multicast.highest_weight``."""
     must_exist: bool = False
@@ -29,17 +30,20 @@ class GroupSender(Client, frozen=True, kw_only=True):
     rate_msgs_per_s: Curve = 0.0
     """0 means as many as the flow control lets it."""
     pattern: Pattern = "even"
+    """Equal intervals, or those of a Poisson process."""
     max_in_flight: Positive = 400
     """Messages without a receipt: more than a link of 2 Mbit/s carries, in messages of 1000 bytes,
     in the longest round trip that its buffer allows."""
     messages: NotNegative = 0
     """Total number of messages; 0 means unlimited."""
     payload_bytes: NotNegative = 100
+    """At least 16: a payload begins with the identity of its message."""
     wire_bytes: NotNegative = 0
     """Size of a message on a link between brokers, in place of ``payload_bytes``."""
     wire_receivers: Positive = 1
     """The number of receiving brokers behind the link on which it has that size: it names them."""
     attributes: dict[str, str | int | float | bool] = msgspec.field(default_factory=dict)
+    """Constants, or texts that say how values vary, such as ``cycle:0..5``."""
 
     ends_itself: ClassVar[bool] = True
 
@@ -53,6 +57,7 @@ class GroupMember(Client, frozen=True, kw_only=True):
     """Joins a group and reads its messages."""
 
     group: str
+    """The group that it joins."""
     window_bytes: Positive = WINDOW_BYTES
     """Unread bytes that it accepts."""
     read_msgs_per_s: Rate = 0.0

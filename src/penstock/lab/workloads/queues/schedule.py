@@ -27,7 +27,8 @@ class Schedule:
         self._random = random
         self._paced = not is_zero(client.rate_msgs_per_s)
         self._sent = 0
-        self._due_s = stage.second(stage.now)
+        # The second of the file: processes start a little later, and must not send less for it.
+        self._due_s = client.start_s
         self.rows = 0
         """Messages of the next batch."""
         self.due_at: Instant | None = None

@@ -29,7 +29,9 @@ class QueueProducer(Client, frozen=True, kw_only=True):
     jitter_ms: Seconds = 0.0
     """Each batch is late by a random time up to this."""
     payload_bytes: NotNegative = 100
+    """At least 16: a payload begins with the identity of its message."""
     attributes: Attributes = msgspec.field(default_factory=dict)
+    """Constants, or texts that say how values vary, such as ``cycle:0..5``."""
     max_in_flight: NotNegative = 0
     """Messages without an outcome; 0 means no limit but the client's own."""
 
@@ -53,7 +55,9 @@ class QueueConsumer(Client, frozen=True, kw_only=True):
     rate_msgs_per_s: Curve = 0.0
     """How fast it works, as steps; 0 means as fast as messages arrive."""
     prefetch: Positive = PREFETCH
+    """Messages that it has at most at once."""
     selector: str = ""
+    """What it consumes; everything if it is empty (docs/reference/selectors.md)."""
 
     can_close: ClassVar[bool] = True
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from penstock.papers.table import (
+from penstock.lab.experiments.table import (
     SHOWN,
     VERDICT_STYLES,
     at_least,

@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -20,8 +21,7 @@ from penstock.lab.scenario.model import Measurement, Scenario
 from penstock.lab.scenario.overrides import overridden
 from penstock.lab.scenario.shortened import shortened
 from penstock.lab.worlds.choice import world_of
-
-PAPERS: Final = Path(__file__).parent
+from penstock.services.registry import descriptions
 
 World: TypeAlias = Literal["sim", "net", "arrays"]
 
@@ -30,7 +30,7 @@ class Experiment(msgspec.Struct, frozen=True):
     """One kind of run of a scenario."""
 
     scenario: str
-    """The name of a file ``papers/PAPER/scenarios/NAME.toml``; names are unique."""
+    """A file, or the name of a scenario that comes with the paper of a service."""
     overrides: dict[str, Any] = {}
     """Values by path into the file, as ``penstock sweep --param`` has them, such as
     ``links.pb-ib.bandwidth_bytes_per_s`` or ``parameters.guaranteed.congestion.law``."""
@@ -67,11 +67,21 @@ def in_net(source: Source) -> bool:
 
 
 def scenario_path(name: str) -> Path:
-    """The file of a paper's scenario."""
-    found = sorted(PAPERS.glob(f"*/scenarios/{name}.toml"))
+    """The file of a scenario: a path, or the name of one that comes with a service's paper."""
+    if name.endswith(".toml"):
+        return Path(name)
+    found = [path for folder in _folders() if (path := folder / f"{name}.toml").exists()]
     if len(found) != 1:
-        raise FileNotFoundError(f"{len(found)} files papers/*/scenarios/{name}.toml; need one")
+        raise FileNotFoundError(f"{len(found)} papers have a scenario {name!r}; need one")
     return found[0]
+
+
+def _folders() -> Iterator[Path]:
+    """Where the scenarios of the services' papers are."""
+    for each in descriptions():
+        spec = find_spec(each.papers.partition(":")[0]) if each.papers else None
+        if spec is not None and spec.origin is not None:
+            yield Path(spec.origin).parent / "scenarios"
 
 
 def scenario_of(experiment: Experiment) -> Scenario:

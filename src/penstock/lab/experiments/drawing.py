@@ -17,9 +17,9 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Picture
 
-from penstock.papers.figure import COLOURS, AnyPanel, Bars, Figure, Panel, Points, Series
-from penstock.papers.marks import Mark
-from penstock.papers.results import Results, needs
+from penstock.lab.experiments.figure import COLOURS, AnyPanel, Bars, Figure, Panel, Points, Series
+from penstock.lab.experiments.marks import Mark
+from penstock.lab.experiments.results import Results, needs
 
 KINDS: Final = ("png", "svg")
 DOTS_AN_INCH: Final = 110

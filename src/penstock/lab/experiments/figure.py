@@ -11,12 +11,12 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from penstock.lab.experiments.experiment import Measure
+from penstock.lab.experiments.results import Combine, Of, Sources, needs
+from penstock.lab.experiments.row import Words
 from penstock.lab.result import RunResult
 from penstock.lab.scenario.model import Measurement
 from penstock.lab.telemetry.curves import Curve, How
-from penstock.papers.experiment import Measure
-from penstock.papers.results import Combine, Of, Sources, needs
-from penstock.papers.row import Words
 
 PAPER, IMPROVED, PLAIN, REFERENCE = "#b5651d", "#1f5fa8", "#8a8a8a", "#2b2b2b"
 """Colours of the paper's law, the improved one, no control, and of what both are compared with."""

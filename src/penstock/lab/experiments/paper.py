@@ -8,10 +8,10 @@ from importlib.util import find_spec
 import msgspec
 
 from penstock.core.configuration import suggestion
-from penstock.papers.experiment import Source, in_net
-from penstock.papers.figure import Figure
-from penstock.papers.results import Of
-from penstock.papers.row import Row
+from penstock.lab.experiments.experiment import Source, in_net
+from penstock.lab.experiments.figure import Figure
+from penstock.lab.experiments.results import Of
+from penstock.lab.experiments.row import Row
 from penstock.services.description import load
 from penstock.services.registry import description, descriptions
 

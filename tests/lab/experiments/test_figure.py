@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.lab.scenario.file import parse_scenario
-from penstock.lab.scenario.model import Measurement
-from penstock.lab.scenario.numbering import expanded
-from penstock.papers.drawing import draw
-from penstock.papers.figure import (
+from penstock.lab.experiments.drawing import draw
+from penstock.lab.experiments.figure import (
     Bars,
     CurveOf,
     Figure,
@@ -21,8 +18,11 @@ from penstock.papers.figure import (
     Series,
     both_laws,
 )
-from penstock.papers.marks import Mark, marks_of
-from penstock.papers.results import Of, Results
+from penstock.lab.experiments.marks import Mark, marks_of
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.scenario.file import parse_scenario
+from penstock.lab.scenario.model import Measurement
+from penstock.lab.scenario.numbering import expanded
 
 QUEUE = Measurement(metric="queue_bytes")
 RATE = Measurement(metric="delivered_rate")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.lab.experiments.experiment import Experiment, scenario_of, scenario_path
+from penstock.lab.experiments.figure import Figure, Panel, both_laws
+from penstock.lab.experiments.paper import Paper, PaperError, installed_services, paper_of
+from penstock.lab.experiments.row import Row
 from penstock.lab.scenario.model import Measurement
-from penstock.papers.experiment import Experiment, scenario_of, scenario_path
-from penstock.papers.figure import Figure, Panel, both_laws
-from penstock.papers.paper import Paper, PaperError, installed_services, paper_of
-from penstock.papers.row import Row
 from penstock.services.registry import descriptions
 
 RATE = Measurement(metric="delivered_rate")
@@ -90,5 +90,5 @@ def test_an_experiment_is_its_file_with_other_values_in_less_time() -> None:
 
 
 def test_a_file_that_does_not_exist_is_named() -> None:
-    with pytest.raises(FileNotFoundError, match=r"scenarios/gryphon-e9\.toml"):
+    with pytest.raises(FileNotFoundError, match="0 papers have a scenario 'gryphon-e9'"):
         scenario_path("gryphon-e9")

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from penstock.lab.experiments import runner
+from penstock.lab.experiments.experiment import Computation, Experiment
+from penstock.lab.experiments.figure import Figure, Line, Panel
+from penstock.lab.experiments.marks import Mark
+from penstock.lab.experiments.paper import Paper
+from penstock.lab.experiments.results import Of
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.runner import Job, jobs_of, run_job, run_paper, run_selection
+from penstock.lab.experiments.table import at_least
 from penstock.lab.result import RunResult
 from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.model import Measurement
 from penstock.lab.worlds.namespaces import NoNamespaces
-from penstock.papers import runner
-from penstock.papers.experiment import Computation, Experiment
-from penstock.papers.figure import Figure, Line, Panel
-from penstock.papers.marks import Mark
-from penstock.papers.paper import Paper
-from penstock.papers.results import Of
-from penstock.papers.row import Row
-from penstock.papers.runner import Job, jobs_of, run_job, run_paper, run_selection
-from penstock.papers.table import at_least
 
 SHORT = {"duration_s": 4, "faults.0.at_s": 1, "faults.1.at_s": 2}
 DELIVERED = Measurement(metric="delivered", subject="s1")

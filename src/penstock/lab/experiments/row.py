@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from penstock.papers.experiment import Measure
-from penstock.papers.results import NAN, Combine, Of, Results, Sources, needs
-from penstock.papers.table import SHOWN, Bar, PaperRow, median_of, verdict
+from penstock.lab.experiments.experiment import Measure
+from penstock.lab.experiments.results import NAN, Combine, Of, Results, Sources, needs
+from penstock.lab.experiments.table import SHOWN, Bar, PaperRow, median_of, verdict
 
 Words: TypeAlias = str | Callable[[Results], str]
 """A text, or a function that writes it from the results."""

@@ -6,11 +6,11 @@ import math
 
 import pytest
 
+from penstock.lab.experiments.experiment import Measure
+from penstock.lab.experiments.results import Of, Results
+from penstock.lab.experiments.row import Row
+from penstock.lab.experiments.table import Bar, at_least, at_most
 from penstock.lab.scenario.model import Measurement
-from penstock.papers.experiment import Measure
-from penstock.papers.results import Of, Results
-from penstock.papers.row import Row
-from penstock.papers.table import Bar, at_least, at_most
 
 RATE = Measurement(metric="delivered_rate")
 

@@ -16,10 +16,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from penstock.lab.telemetry.curves import Curve, curve
-from penstock.lab.telemetry.measure import NothingMeasured, measure
-from penstock.lab.worlds.namespaces import NoNamespaces, check_possible
-from penstock.papers.experiment import (
+from penstock.lab.experiments.experiment import (
     Computation,
     Experiment,
     Measure,
@@ -27,11 +24,14 @@ from penstock.papers.experiment import (
     in_net,
     run_experiment,
 )
-from penstock.papers.figure import CurveOf
-from penstock.papers.marks import Mark, marks_of
-from penstock.papers.paper import Paper, Selection
-from penstock.papers.results import NAN, Of, Results
-from penstock.papers.table import PaperRow
+from penstock.lab.experiments.figure import CurveOf
+from penstock.lab.experiments.marks import Mark, marks_of
+from penstock.lab.experiments.paper import Paper, Selection
+from penstock.lab.experiments.results import NAN, Of, Results
+from penstock.lab.experiments.table import PaperRow
+from penstock.lab.telemetry.curves import Curve, curve
+from penstock.lab.telemetry.measure import NothingMeasured, measure
+from penstock.lab.worlds.namespaces import NoNamespaces, check_possible
 
 WORKERS: Final = 2
 
@@ -83,7 +83,7 @@ def run_paper(
         )
     results = run_selection(paper, selection, seeds=seeds, progress=progress)
     if out is not None:
-        from penstock.papers.drawing import draw
+        from penstock.lab.experiments.drawing import draw
 
         for figure in selection.figures:
             draw(figure, results, out)

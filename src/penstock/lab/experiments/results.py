@@ -10,10 +10,10 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from penstock.lab.experiments.experiment import Measure
+from penstock.lab.experiments.marks import Mark
+from penstock.lab.experiments.table import median_of
 from penstock.lab.telemetry.curves import Curve
-from penstock.papers.experiment import Measure
-from penstock.papers.marks import Mark
-from penstock.papers.table import median_of
 
 
 class Of(msgspec.Struct, frozen=True):
