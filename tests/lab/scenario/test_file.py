@@ -273,3 +273,13 @@ def test_a_file_is_named_in_its_errors_with_the_line(tmp_path: Path) -> None:
         load_scenario(path)
     with pytest.raises(ScenarioError, match=r"none\.toml: cannot be read: No such file"):
         load_scenario(tmp_path / "none.toml")
+
+
+def test_an_error_of_a_counted_link_names_its_table() -> None:
+    links = [{"between": ["pb", "sb"], "count": 1}, {"between": ["pb", "x{i}"], "count": 3}]
+    with pytest.raises(ScenarioError, match=r"^links\[1\]\.between: there is no broker 'x0'"):
+        parse_scenario(changed(links=links))
+    links = [{"between": ["pb", "{i}"], "count": 3}, {"between": ["pb", "pb"]}]
+    brokers = [*GOOD["brokers"], {"name": "{i}", "count": 3}]
+    with pytest.raises(ScenarioError, match=r"^links\[1\]\.between: a link has two different"):
+        parse_scenario(changed(links=links, brokers=brokers))

@@ -36,4 +36,4 @@ def test_a_struct_has_the_meanings_of_those_it_extends() -> None:
 
 
 def test_the_tables_of_a_scenario_have_meanings() -> None:
-    assert key_meanings(Link)["bandwidth_bytes_per_s"] == "0 means unlimited."
+    assert key_meanings(Link)["bandwidth_bytes_per_s"] == "In each direction; 0 means unlimited."

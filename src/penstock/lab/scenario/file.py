@@ -156,7 +156,8 @@ def check_scenario(scenario: Scenario) -> None:
         raise ScenarioError("brokers: a scenario needs brokers or clients, such as [[brokers]]")
     _check_parameters(scenario)
     _check_brokers(single)
-    _check_links(single)
+    tables = [place for place, each in enumerate(scenario.links) for _ in range(each.count)]
+    _check_links(single, tables)
     for table in scenario.clients:
         _check_stay(table)
     _check_clients(single)
@@ -200,10 +201,11 @@ def _check_brokers(scenario: Scenario) -> None:
         broker_tables(scenario, broker)
 
 
-def _check_links(scenario: Scenario) -> None:
+def _check_links(scenario: Scenario, tables: list[int]) -> None:
+    """``tables`` are the numbers of the tables that the single links are from."""
     seen: set[frozenset[str]] = set()
     brokers = [each.name for each in scenario.brokers]
-    for place, link in enumerate(scenario.links):
+    for place, link in zip(tables, scenario.links, strict=True):
         where = f"links[{place}].between"
         for end in link.between:
             known_or_error(where, "broker", end, brokers)
