@@ -21,7 +21,6 @@ from typing import Any, Final
 import msgspec
 
 from penstock.lab.scenario.file import parse_scenario
-from penstock.lab.scenario.model import each_publisher, each_subscriber
 from penstock.lab.worlds.sim import SimRun
 
 WARM_UP_S: Final = 1.0
@@ -57,27 +56,40 @@ class Curve(msgspec.Struct, frozen=True):
     """The power of the size with which the cost per unit may grow."""
 
 
+PUBLISHER: Final = {
+    "service": "guaranteed",
+    "role": "publisher",
+    "name": "p",
+    "batch_rows": BATCH_ROWS,
+    "identity": "tick",
+    "rate_msgs_per_s": MESSAGES_PER_S,
+}
+SUBSCRIBER: Final = {"service": "guaranteed", "role": "subscriber", "window_bytes": 1 << 30}
+
+
 def _scenario(
-    brokers: dict[str, Any],
+    pubends: dict[str, int],
     links: list[dict[str, Any]],
     publishers: dict[str, Any],
     subscribers: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    usual = {"name": "p", "batch_rows": BATCH_ROWS, "identity": "tick", "pattern": "even"}
+    """Brokers with so many pubends each."""
     return {
         "name": "scaling",
         "duration_s": SIMULATED_S,
-        "brokers": brokers,
+        "brokers": [{"name": name, "pubends": count} for name, count in pubends.items()],
         "links": links,
-        "publishers": [{**usual, "rate_msgs_per_s": MESSAGES_PER_S, **publishers}],
-        "subscribers": [{"window_bytes": 1 << 30, **each} for each in subscribers],
+        "clients": [
+            *({**SUBSCRIBER, **each} for each in subscribers),
+            {**PUBLISHER, **publishers},
+        ],
     }
 
 
 def _row(count: int) -> dict[str, Any]:
     names = [f"b{number}" for number in range(count)]
     return _scenario(
-        {name: {"pubends": 1 if name == "b0" else 0} for name in names},
+        {name: 1 if name == "b0" else 0 for name in names},
         [{"between": [one, other]} for one, other in pairwise(names)],
         {"broker": "b0", "pubend": "b0.1"},
         [{"name": "s", "broker": names[-1]}],
@@ -86,7 +98,7 @@ def _row(count: int) -> dict[str, Any]:
 
 def _subscribers(count: int) -> dict[str, Any]:
     return _scenario(
-        {"b": {"pubends": 1}},
+        {"b": 1},
         [],
         {"broker": "b", "pubend": "b.1", "rate_msgs_per_s": MESSAGES_PER_S // 8},
         [{"name": "s", "broker": "b", "count": count}],
@@ -95,7 +107,7 @@ def _subscribers(count: int) -> dict[str, Any]:
 
 def _selectors(count: int) -> dict[str, Any]:
     return _scenario(
-        {"pb": {"pubends": 1}, "sb": {}},
+        {"pb": 1, "sb": 0},
         [{"between": ["pb", "sb"]}],
         {"broker": "pb", "pubend": "pb.1", "attributes": {"kind": f"cycle:0..{count}"}},
         [
@@ -108,7 +120,7 @@ def _selectors(count: int) -> dict[str, Any]:
 def _pubends(count: int) -> dict[str, Any]:
     # The total rate and the batches are the same; each pubend has a part of the rate.
     return _scenario(
-        {"pb": {"pubends": count}, "sb": {}},
+        {"pb": count, "sb": 0},
         [{"between": ["pb", "sb"]}],
         {
             "broker": "pb",
@@ -126,7 +138,7 @@ def _sizes(payload_bytes: int) -> dict[str, Any]:
     rate = max(2, min(MESSAGES_PER_S, 100_000_000 // payload_bytes))
     rows = max(1, min(BATCH_ROWS, 1_000_000 // payload_bytes, rate // 2))
     return _scenario(
-        {"pb": {"pubends": 1}, "sb": {}},
+        {"pb": 1, "sb": 0},
         [{"between": ["pb", "sb"], "queue_bytes": 1 << 30}],
         {
             "broker": "pb",
@@ -181,13 +193,10 @@ CURVES: Final = (
 
 def measure(curve: Curve, size: int) -> Point:
     """Processor time per unit of work at one size, without the setup."""
-    scenario = parse_scenario(curve.scenario(size))
-    world = SimRun(scenario, 1)
+    world = SimRun(parse_scenario(curve.scenario(size)), 1)
     world.open()
-    for subscriber in each_subscriber(scenario):
-        world.start_subscriber(subscriber)
-    for publisher in each_publisher(scenario):
-        world.start_publisher(publisher, SIMULATED_S)
+    for client in world.scenario.clients:
+        world.start_client(client, SIMULATED_S)
     world.run_until(WARM_UP_S)
     published, delivered = _counts(world)
     began = time.process_time()
@@ -200,7 +209,10 @@ def measure(curve: Curve, size: int) -> Point:
 
 
 def _counts(world: SimRun) -> tuple[int, int]:
-    return sum(map(len, world.history.publishers.values())), world.history.delivered
+    """Published and delivered messages."""
+    history = world.histories["guaranteed"]
+    submitted = (count for _, metric, count in history.totals() if metric == "submitted")
+    return sum(submitted), history.delivered
 
 
 def cliffs(points: Iterable[Point], growth: float = 0.0) -> list[int]:

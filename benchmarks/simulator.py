@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 
 from penstock.lab.scenario.file import parse_scenario
-from penstock.lab.scenario.model import each_publisher, each_subscriber
 from penstock.lab.worlds.sim import SimRun
 
 BATCHES = ((1, 500), (16, 8_000), (256, 128_000))
@@ -26,10 +25,19 @@ def hops_per_second(batch_rows: int, rate: float) -> float:
         {
             "name": "hops",
             "duration_s": SIMULATED_S,
-            "brokers": {"pb": {"pubends": 4}, "ib": {}, "sb": {}},
+            "brokers": [{"name": "pb", "pubends": 4}, {"name": "ib"}, {"name": "sb"}],
             "links": [{"between": ["pb", "ib"]}, {"between": ["ib", "sb"]}],
-            "publishers": [
+            "clients": [
                 {
+                    "service": "guaranteed",
+                    "role": "subscriber",
+                    "name": "s",
+                    "broker": "sb",
+                    "window_bytes": 1 << 30,
+                },
+                {
+                    "service": "guaranteed",
+                    "role": "publisher",
                     "name": "p",
                     "count": 4,
                     "broker": "pb",
@@ -38,21 +46,18 @@ def hops_per_second(batch_rows: int, rate: float) -> float:
                     "batch_rows": batch_rows,
                     "identity": "tick",
                     "attributes": {"topic": "hops"},
-                }
+                },
             ],
-            "subscribers": [{"name": "s", "broker": "sb", "window_bytes": 1 << 30}],
         }
     )
     world = SimRun(scenario, 1)
     world.open()
-    for subscriber in each_subscriber(scenario):
-        world.start_subscriber(subscriber)
-    for publisher in each_publisher(scenario):
-        world.start_publisher(publisher, SIMULATED_S)
+    for client in world.scenario.clients:
+        world.start_client(client, SIMULATED_S)
     began = time.process_time()
     world.run_until(SIMULATED_S + 1)
     took = time.process_time() - began
-    return 2 * world.history.delivered / took
+    return 2 * world.histories["guaranteed"].delivered / took
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ CLIENTS = {
 PUBLIC = ("__init__.py", "client/blocking/")
 """Messages that applications see, such as ``ThrottleNotice``."""
 
-STAND_INS = ("sim", "papers", "testing", "cli/messaging")
+STAND_INS = ("lab/workloads", "lab/oracle", "lab/arrays", "testing", "cli/messaging")
 """Simulated clients, experiments and commands, which use messages as an application would."""
 
 

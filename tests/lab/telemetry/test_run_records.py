@@ -6,6 +6,7 @@ import msgspec
 
 from penstock.core.clock import SECOND, seconds
 from penstock.lab.oracle.guaranteed.history import GuaranteedHistory
+from penstock.lab.oracle.judgement import Judgement
 from penstock.lab.result import RunResult
 from penstock.lab.run import run
 from penstock.lab.scenario.file import parse_scenario
@@ -109,6 +110,16 @@ def test_the_values_of_expectations_are_recorded_by_their_names_and_rules_once()
     ]
     judged = {each.metric: each.value for each in run_records(done) if each.detail == JUDGED}
     assert judged == {**done.judgement.broken, **done.judgement.noted, "violations": 0}
+
+
+def test_a_rule_of_one_service_is_not_hidden_by_what_another_only_notes() -> None:
+    judgements = {
+        "strict": Judgement({"lost": 3}, {}, []),
+        "lenient": Judgement({"cheated": 0}, {"lost": 50, "late": 7}, []),
+    }
+    done = msgspec.structs.replace(result(), judgements=judgements)
+    judged = {each.metric: each.value for each in run_records(done) if each.detail == JUDGED}
+    assert judged == {"lost": 3, "cheated": 0, "late": 7, "machine_failures": 0, "violations": 3}
 
 
 def test_a_failed_simulation_records_the_reason() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from penstock.lab.experiments.experiment import Experiment, run_experiment, scenario_of
-from penstock.lab.scenario.expectations import judge_expectations
 from penstock.lab.scenario.shortened import shortened
 from penstock.papers.store_and_forward.experiments import EXPERIMENTS
 from penstock.papers.store_and_forward.measures import throughput_msgs_per_s, total_reception_s
@@ -35,20 +34,13 @@ def test_production_lasts_as_long_as_in_the_paper(key: str, messages: int) -> No
     assert produced == pytest.approx(messages)
 
 
-@pytest.mark.parametrize("name", ["balanced", "unbalanced", "inverted"])
-@pytest.mark.parametrize("law", ["paper", "improved"])
-def test_a_short_run_keeps_every_promise(name: str, law: str) -> None:
-    overrides = {
-        "brokers.home.aliases.orders.law": law,
-        "brokers.home.aliases.orders.first_period_ns": 50_000_000,
-    }
-    result = run_experiment(Experiment(f"queues-{name}", overrides, "sim", 100.0), 1)
+@pytest.mark.parametrize("name", ["50/50", "70/30", "inverted"])
+@pytest.mark.parametrize("law", ["paper", "quick improved"])
+def test_a_twentieth_of_a_run_keeps_every_promise(name: str, law: str) -> None:
+    result = run_experiment(SCENARIOS[f"{name} in 1/20 {law}"], 1)
     assert result.judgement.violations == 0
-    failed = {each.what for each in judge_expectations(result) if not each.held}
-    # A hundredth of the time does not shorten the law's own delays.
-    assert all("last" in each for each in failed), failed
-    assert 5.0 <= total_reception_s(result) < 6.0
-    assert throughput_msgs_per_s(result) == pytest.approx(10_000 / total_reception_s(result))
+    assert 25.0 <= total_reception_s(result) < 28.0
+    assert throughput_msgs_per_s(result) == pytest.approx(50_000 / total_reception_s(result))
 
 
 def test_a_shortened_scenario_has_the_rates_of_the_long_one() -> None:

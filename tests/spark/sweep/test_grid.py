@@ -160,10 +160,68 @@ def test_a_parameter_is_given_once(path: Path) -> None:
         build_grid(path, ["duration_s=1", "duration_s=2"])
 
 
+ROOT = Path(__file__).parents[3]
+SHIPPED = {
+    path.stem: path
+    for folder in ("scenarios", "src/penstock/papers/*/scenarios")
+    for path in sorted(ROOT.glob(f"{folder}/*.toml"))
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "texts", "services"),
+    [
+        (
+            "gossip-dynamic",
+            ["parameters.gossip.buffer_events=60:120:30", "clients.steady.payload_bytes=16,32"],
+            ("gossip",),
+        ),
+        ("multicast-1", ["links.B-D.latency_ms=1:6:1", "clients.acfg.count=5"], ("multicast",)),
+        ("gryphon-e4", ["congestion.law=paper,improved", "faults.1.at_s=20:22:1"], ("guaranteed",)),
+    ],
+)
+def test_files_of_every_service_have_points(
+    file: str, texts: list[str], services: tuple[str, ...]
+) -> None:
+    grid = build_grid(SHIPPED[file], texts)
+    assert len(grid.points) == 6
+    assert grid.services == services
+    assert grid.name == file
+
+
+def test_a_value_in_a_list_is_replaced(path: Path) -> None:
+    path.write_text(SCENARIO.replace("rate_msgs_per_s = 20", "rate_msgs_per_s = [[0, 1], [2, 9]]"))
+    grid = build_grid(path, ["clients.p.rate_msgs_per_s.1.1=5"])
+    publisher = grid.scenario(grid.points[0]).clients[1]
+    assert [point.value for point in publisher.rate_msgs_per_s] == [1, 5]
+
+
+def test_the_expectations_of_a_scenario_are_measures(path: Path) -> None:
+    expected = (
+        '[[expect]]\nmetric = "delivered"\nname = "rows"\nat_least = 1\nwhy = "some arrive"\n'
+        '[[expect]]\nmetric = "delay_s"\naggregate = "p99"\nat_most = 1\n'
+    )
+    path.write_text(SCENARIO + expected)
+    measures = build_grid(path, []).measures()
+    assert next(iter(measures)) == "recovery_s"
+    assert measures["rows"] == "some arrive"
+    assert set(measures) == {*MEASURES, "rows", "p99 delay_s"}
+
+
+def test_the_first_measure_of_another_service_is_its_own(path: Path) -> None:
+    path.write_text(
+        'name = "peers"\nduration_s = 5\n[[clients]]\nservice = "gossip"\nname = "p"\ncount = 3\n'
+        '[[expect]]\nmetric = "receivers"\naggregate = "mean"\nat_least = 0\n'
+    )
+    assert next(iter(build_grid(path, []).measures())) == "mean receivers"
+
+
 def test_every_shipped_scenario_can_be_swept() -> None:
-    for path in sorted((Path(__file__).parents[3] / "scenarios").glob("*.toml")):
+    assert len(SHIPPED) > 20
+    for name, path in SHIPPED.items():
         grid = build_grid(path, [])
-        assert set(MEASURES) < set(grid.measures()), path
+        assert grid.points == [{}], name
+        assert grid.name == name
 
 
 def test_a_file_of_a_former_form_is_refused(tmp_path: Path) -> None:

@@ -9,28 +9,27 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from penstock.papers.gryphon.runs import Job as PaperJob
-from penstock.papers.gryphon.runs import keep, recovery_s
 from pyspark.sql import SparkSession
 
 from penstock.lab.run import run
-from penstock.lab.telemetry.telemetry import Telemetry
+from penstock.lab.scenario.expectations import judge_expectations
 from penstock.lab.worlds.sim import SimRun
+from penstock.papers.gryphon.measures import recovery_s
 from penstock.spark.lake.lake import Lake, LakeError, create_lake
 from penstock.spark.sweep.figure import axis_of, curves_of, draw_sweep
-from penstock.spark.sweep.grid import Grid, build_grid, service_run_at
+from penstock.spark.sweep.grid import Grid, build_grid
 from penstock.spark.sweep.summary import Estimate, SweepSummary, summarise
 from penstock.spark.sweep.sweep import Job, jobs_of, run_sweep
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-E4 = Path(__file__).parents[3] / "src/penstock/papers/scenarios/gryphon-e4.toml"
+E4 = Path(__file__).parents[3] / "src/penstock/papers/gryphon/scenarios/gryphon-e4.toml"
 MENDED_S = 20.0
 SHORT = (
     "duration_s=45",
     "faults.1.at_s=20",
     "links.pb-ib.bandwidth_bytes_per_s=20000",
-    "publishers.p.rate_msgs_per_s=10",
+    "clients.p.rate_msgs_per_s=10",
     "guaranteed.relay_cache_bytes=10000",
 )
 THRESHOLDS = "congestion.recovering_threshold=0.2,1.8"
@@ -74,9 +73,8 @@ def test_a_task_simulates_what_the_lab_does(grid: Grid, summary: SweepSummary) -
         assert estimate.seeds == SEEDS
         expected = []
         for seed in range(1, SEEDS + 1):
-            scenario = grid.scenario(point)
-            kept = keep(PaperJob("", "", seed), run(scenario, SimRun(scenario, seed)))
-            expected.append(recovery_s(kept.lag_s["sb2"], MENDED_S))
+            result = run(SimRun(grid.scenario(point), seed))
+            expected.append(recovery_s(result, "sb2", MENDED_S))
         assert estimate.low <= estimate.median <= estimate.high
         assert min(expected) > 5.0, "there is no recovery to measure"
         assert estimate.median == pytest.approx(sum(expected) / 2, abs=2.0)
@@ -85,7 +83,7 @@ def test_a_task_simulates_what_the_lab_does(grid: Grid, summary: SweepSummary) -
 def test_medians_are_over_the_seeds_of_a_point(summary: SweepSummary) -> None:
     assert summary.runs == 4
     assert summary.failed == {}
-    assert [each.median for each in of(summary, "violations")] == [0.0, 0.0]
+    assert [(each.median, each.seeds) for each in of(summary, "violations")] == [(0, SEEDS)] * 2
     published = of(summary, "published_msgs_per_s")
     assert all(0 < each.low <= each.median <= each.high <= 40 for each in published)
 
@@ -104,8 +102,9 @@ def test_a_sweep_that_is_run_again_replaces_its_runs(
 def small(tmp_path: Path) -> Grid:
     path = tmp_path / "small.toml"
     path.write_text(
-        'name = "small"\nduration_s = 1\n[brokers.a]\npubends = 1\n'
-        '[[publishers]]\nname = "p"\nbroker = "a"\nrate_msgs_per_s = 5\n'
+        'name = "small"\nduration_s = 1\n[[brokers]]\nname = "a"\npubends = 1\n[[clients]]\n'
+        'service = "guaranteed"\nrole = "publisher"\nname = "p"\nbroker = "a"\n'
+        "rate_msgs_per_s = 5\n"
     )
     return build_grid(path, [])
 
@@ -123,14 +122,34 @@ def test_a_failed_simulation_is_reported_with_the_others(
     assert found.failed[bad.run].startswith("ScenarioError: duration_s: expected float > 0")
 
 
-GOSSIP = E4.with_name("gossip-plain.toml")
+PEERS = """
+name = "peers"
+duration_s = 60
+drain_s = 0
+[parameters.gossip]
+law = "none"
+gossip_period_ns = 2_000_000_000
+[[clients]]
+service = "gossip"
+name = "p"
+count = 20
+rate_msgs_per_s = 1
+[[expect]]
+name = "receivers"
+metric = "receivers"
+aggregate = "mean"
+from_s = 20
+to_s = 40
+at_least = 0
+"""
 
 
 def test_a_scenario_of_another_service_is_swept_with_its_own_measures(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    buffers = "parameters.buffer_events=30,90"
-    grid = build_grid(GOSSIP, [buffers, "rounds=36", "warm_up_rounds=10", "peers=20"])
+    path = tmp_path / "peers.toml"
+    path.write_text(PEERS)
+    grid = build_grid(path, ["parameters.gossip.buffer_events=30,90"])
     made = create_lake(tmp_path / "lake")
     jobs = jobs_of("gossip", grid, 2)
     run_sweep(spark, made, "gossip", grid, jobs, lambda done: None)
@@ -138,12 +157,12 @@ def test_a_scenario_of_another_service_is_swept_with_its_own_measures(
     assert found.failed == {}
     for point, estimate in zip(grid.points, of(found, "receivers"), strict=True):
         assert estimate.parameters == point
-        measured = [
-            service_run_at("gossip", grid.raw, point, seed)
-            .run(Telemetry(), lambda at_s: None)
-            .measured["receivers"]
-            for seed in (1, 2)
-        ]
+        assert estimate.seeds == 2
+        measured = []
+        for seed in (1, 2):
+            (verdict,) = judge_expectations(run(SimRun(grid.scenario(point), seed)))
+            assert verdict.value is not None
+            measured.append(verdict.value)
         assert estimate.median == pytest.approx(sum(measured) / 2)
     small, large = of(found, "receivers")
     assert small.median < large.median, "events must stay longer in a larger buffer"

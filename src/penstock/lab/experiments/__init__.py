@@ -1,1 +1,1 @@
-"""Experiments as data: kinds of runs, rows of a table with their bars, figures, and their runner."""
+"""Experiments as data: kinds of runs, rows of a table with bars, figures, and their runner."""

@@ -72,7 +72,8 @@ def run_records(
         for client, metric, count in history.totals():
             yield TraceRecord(at, NODE, client, metric, count)
     judgement = result.judgement
-    rules = judgement.broken | judgement.noted | {VIOLATIONS: judgement.violations}
+    # What breaks no rule in one service may have the name of a rule in another.
+    rules = judgement.noted | judgement.broken | {VIOLATIONS: judgement.violations}
     for rule, count in rules.items():
         yield TraceRecord(at, NODE, scenario.name, rule, count, JUDGED)
     for verdict in judge_expectations(result):

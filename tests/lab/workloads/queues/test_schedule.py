@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from itertools import pairwise
 from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from penstock.core.clock import MILLISECOND
-from penstock.lab.scenario.curve import CurvePoint, value_at
-from penstock.lab.workloads.queues.schedule import Schedule, second_after
+from penstock.lab.workloads.queues.schedule import Schedule
 
 
 @pytest.fixture
@@ -96,29 +91,3 @@ def test_as_fast_as_possible_is_always_due_until_the_end(
         assert schedule.is_due(at)
         schedule.advance()
     assert not schedule.is_due(stage.stop_at)
-
-
-points = st.lists(
-    st.tuples(st.floats(0.1, 10), st.just(0.0) | st.floats(0.01, 1000)), min_size=1, max_size=5
-).map(lambda steps: tuple(CurvePoint(sum(s for s, _ in steps[: n + 1]), r)
-                          for n, (_, r) in enumerate(steps)))  # fmt: skip
-
-
-@given(points, st.floats(0, 20), st.integers(1, 500))
-def test_the_rate_produces_the_messages_in_that_time(
-    curve: tuple[CurvePoint, ...], from_s: float, messages: int
-) -> None:
-    at_s = second_after(curve, from_s, messages)
-    corners = [each.at_s for each in curve]
-    if math.isinf(at_s):
-        at_s = max(from_s, corners[-1])
-        assert curve[-1].value == 0
-    edges = [from_s, *(each for each in corners if from_s < each < at_s), at_s]
-    produced = sum(
-        (value_at(curve, low) + value_at(curve, high)) / 2 * (high - low)
-        for low, high in pairwise(edges)
-    )
-    if math.isinf(second_after(curve, from_s, messages)):
-        assert produced <= messages * 1.000001
-    else:
-        assert produced == pytest.approx(messages, rel=1e-6)

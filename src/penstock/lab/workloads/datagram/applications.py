@@ -10,15 +10,13 @@ number of those that wait is right all the same.
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Sequence
 from typing import Final
 
-from penstock.client.client import Client, ClientOptions, connect
+from penstock.client.client import Client
 from penstock.client.datagram.datagram import Datagrams
-from penstock.client.errors import Disconnected, PenstockError
-from penstock.client.session import SessionOptions
+from penstock.client.errors import Disconnected
 from penstock.content.selectors.parser import parse
 from penstock.content.selectors.rowwise import selects
 from penstock.core.clock import MILLISECOND, Duration, Instant, seconds
@@ -27,16 +25,9 @@ from penstock.lab.service import NetStage
 from penstock.lab.workloads.datagram.messages import DatagramSource
 from penstock.lab.workloads.datagram.telemetry import PublisherState, publisher_records
 from penstock.lab.workloads.pace import PacedSlots
+from penstock.lab.workloads.visitor import Visitor
 from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.datagram.why import FlowExplanation
-
-OPTIONS: Final = ClientOptions(
-    deadline_s=math.inf, session=SessionOptions(connect_within_s=60.0, reconnect_for_s=None)
-)
-"""A client of a run outlasts every failure of its broker."""
-
-FAREWELL_S: Final = 5.0
-"""Deadline for a client to close."""
 
 TICK_S: Final = 0.002
 """How often a publisher publishes what is due."""
@@ -51,37 +42,8 @@ UNREAD_MESSAGES: Final = 1_000_000
 """More than arrives while this process is busy: nothing may be lost on the last step."""
 
 
-class NetDatagramClient:
-    """A client that can leave and come back, with a new connection each time."""
-
-    def __init__(self, name: str, url: str) -> None:
-        """Nothing happens before ``run``."""
-        self.name = name
-        self._url = url
-        self._leaving = asyncio.Event()
-        self._present = asyncio.Event()
-        self._present.set()
-
-    def leave(self) -> None:
-        """Disconnect until ``come_back``."""
-        self._present.clear()
-        self._leaving.set()
-
-    def come_back(self) -> None:
-        """Go on."""
-        self._leaving.clear()
-        self._present.set()
-
-    async def run(self) -> None:
-        """Work until it has finished or is cancelled, with pauses while the client is away."""
-        finished = False
-        while not finished:
-            await self._present.wait()
-            client = await connect(self._url, name=self.name, options=OPTIONS)
-            try:
-                finished = await self._attend(client)
-            finally:
-                await _close(client)
+class NetDatagramClient(Visitor):
+    """A client of the datagram service."""
 
     async def _attend(self, client: Client) -> bool:
         """Work until the client leaves; whether it has finished."""
@@ -225,11 +187,3 @@ class NetDatagramSubscriber(NetDatagramClient):
                         history.received(message.attributes, message.payload, message.sent_at, now)
         finally:
             history.away(time.time_ns())
-
-
-async def _close(client: Client) -> None:
-    """Close, ignoring errors: a broker that is down takes no leave."""
-    try:
-        await client.close(deadline_s=FAREWELL_S)
-    except PenstockError:
-        return

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from random import Random
 from typing import Any
 
-from penstock.client.client import Client, ClientOptions, connect
+from penstock.client.client import Client, connect
 from penstock.client.errors import DataLoss, PenstockError, PublishRefusedError
 from penstock.client.guaranteed.start import StartWish
-from penstock.client.session import SessionOptions
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import SECOND, in_seconds
 from penstock.lab.oracle.guaranteed.history import Outcome, PublisherHistory, SubscriberHistory
 from penstock.lab.workloads.guaranteed.tables import Subscriber
 from penstock.lab.workloads.pace import Pace, PacedSlots
-
-OPTIONS = ClientOptions(
-    deadline_s=math.inf, session=SessionOptions(connect_within_s=60.0, reconnect_for_s=None)
-)
-"""A client of a run outlasts every failure of its broker."""
-
-FAREWELL_S = 5.0
-"""Deadline for a client to close."""
+from penstock.lab.workloads.visitor import OPTIONS, Visitor, close
 
 
 class NetPublisher:
@@ -74,7 +65,7 @@ class NetPublisher:
         finally:
             for task in self._in_flight:
                 task.cancel()
-            await _close(client)
+            await close(client)
 
     @property
     def _finished(self) -> bool:
@@ -135,40 +126,17 @@ class NetPublisher:
             self._room.set()
 
 
-class NetSubscriber:
+class NetSubscriber(Visitor):
     """A subscriber that reads at its pace."""
 
     def __init__(self, history: SubscriberHistory, subscriber: Subscriber, url: str) -> None:
         """Nothing happens before ``run``."""
+        super().__init__(history.name, url)
         self.history = history
         self._subscriber = subscriber
-        self._url = url
-        self._leaving = asyncio.Event()
-        self._present = asyncio.Event()
-        self._present.set()
         self._start: StartWish = subscriber.start
 
-    def leave(self) -> None:
-        """Close the subscription until ``come_back``, keeping its position."""
-        self._present.clear()
-        self._leaving.set()
-
-    def come_back(self) -> None:
-        """Subscribe again, after the last position."""
-        self._leaving.clear()
-        self._present.set()
-
-    async def run(self) -> None:
-        """Subscribe and read until cancelled, with pauses while the subscriber is away."""
-        while True:
-            await self._present.wait()
-            client = await connect(self._url, name=self.history.name, options=OPTIONS)
-            try:
-                await self._attend(client)
-            finally:
-                await _close(client)
-
-    async def _attend(self, client: Client) -> None:
+    async def _attend(self, client: Client) -> bool:
         wish = self._subscriber
         subscription = client.subscribe(
             wish.selector,
@@ -189,6 +157,7 @@ class NetSubscriber:
             await asyncio.gather(reading, leaving, return_exceptions=True)
             if not wish.durable and subscription.positions:
                 self._start = subscription.positions
+        return False
 
     async def _read(self, subscription: Any) -> None:
         history = self.history
@@ -206,11 +175,3 @@ class NetSubscriber:
                 batch.ack()
                 if self._subscriber.read_msgs_per_s:
                     await asyncio.sleep(len(batch) / self._subscriber.read_msgs_per_s)
-
-
-async def _close(client: Client) -> None:
-    """Close, ignoring errors: the history shows what a broker that is down did not acknowledge."""
-    try:
-        await client.close(deadline_s=FAREWELL_S)
-    except PenstockError:
-        return

@@ -62,9 +62,11 @@ class SimPublisher:
         self._slots = PacedSlots(pace, random)
         self._unsettled: dict[Parcel, tuple[int, int]] = {}
         self._unsettled_messages = 0
+        self._heard_at: Instant = 0
 
     def handle(self, fact: Fact, *, now: Instant) -> list[Effect]:
         """Process one fact and return what must be sent because of it."""
+        self._heard_at = now
         match fact:
             case LinkUp():
                 self.producer.connected()
@@ -125,7 +127,9 @@ class SimPublisher:
         """When the next batch is due, unless only a receipt can unblock the publisher."""
         slot: Instant | None = self._slots.next_at
         waiting = self._blocked and not self._pace.has_rate
-        if self.finished or waiting or self._slots.next_at >= self._pace.stop_at:
+        # Without a rate every instant is a slot, also after the end.
+        over = max(self._heard_at, self._slots.next_at) >= self._pace.stop_at
+        if self.finished or waiting or over:
             slot = None
         return earliest(slot, self.producer.next_deadline())
 

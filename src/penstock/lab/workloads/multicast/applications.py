@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Collection
 from random import Random
 from typing import Final
 
-from penstock.client.client import Client, ClientOptions, connect
+from penstock.client.client import Client, connect
 from penstock.client.errors import PenstockError, PublishRefusedError
 from penstock.client.groups.group import Group
 from penstock.client.groups.reader import JoinRefusedError
 from penstock.client.groups.sender import GroupSender as ClientSender
 from penstock.client.publishing.limits import PublishLimits
-from penstock.client.session import SessionOptions
 from penstock.core.clock import SECOND, in_seconds
 from penstock.lab.oracle.multicast.clients import MemberHistory, Outcome, SenderHistory
 from penstock.lab.workloads.multicast.machines import (
@@ -26,14 +24,7 @@ from penstock.lab.workloads.multicast.machines import (
 )
 from penstock.lab.workloads.multicast.tables import GroupMember, GroupSender
 from penstock.lab.workloads.pace import Pace, PacedSlots
-
-OPTIONS: Final = ClientOptions(
-    deadline_s=math.inf, session=SessionOptions(connect_within_s=60.0, reconnect_for_s=None)
-)
-"""A client of a run outlasts every failure of its broker."""
-
-FAREWELL_S: Final = 2.0
-"""Deadline for a client to close."""
+from penstock.lab.workloads.visitor import FAREWELL_S, OPTIONS, Visitor, close
 
 WATCH_EVERY_S: Final = 0.05
 """How often a sender looks whether it is connected: far more often than a broker can restart."""
@@ -187,40 +178,17 @@ class NetGroupSender:
             self._room.set()
 
 
-class NetGroupMember:
+class NetGroupMember(Visitor):
     """A member that reads at its pace."""
 
     def __init__(self, history: MemberHistory, client: GroupMember, url: str) -> None:
         """Nothing happens before ``run``."""
+        super().__init__(client.name, url)
         self.history = history
         self._client = client
-        self._url = url
         self._joins = 0
-        self._leaving = asyncio.Event()
-        self._present = asyncio.Event()
-        self._present.set()
 
-    def leave(self) -> None:
-        """Leave the group until ``come_back``."""
-        self._present.clear()
-        self._leaving.set()
-
-    def come_back(self) -> None:
-        """Join again."""
-        self._leaving.clear()
-        self._present.set()
-
-    async def run(self) -> None:
-        """Join and read until cancelled, with pauses while the member is away."""
-        while True:
-            await self._present.wait()
-            client = await connect(self._url, name=self._client.name, options=OPTIONS)
-            try:
-                await self._attend(client)
-            finally:
-                await close(client)
-
-    async def _attend(self, client: Client) -> None:
+    async def _attend(self, client: Client) -> bool:
         group = client.groups.group(self._client.group, window_bytes=self._client.window_bytes)
         self._joins = 0
         loop = asyncio.get_running_loop()
@@ -240,6 +208,7 @@ class NetGroupMember:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        return False
 
     def _note_joins(self, group: Group) -> None:
         """A join that was not seen before begins a new stay."""
@@ -262,11 +231,3 @@ class NetGroupMember:
         async for view in group.views():
             self._note_joins(group)
             self.history.saw_view(view.view)
-
-
-async def close(client: Client) -> None:
-    """Close, ignoring errors: the history shows what a broker that is down did not confirm."""
-    try:
-        await client.close(deadline_s=FAREWELL_S)
-    except PenstockError:
-        return

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections import deque
 from typing import Final
 
 import msgspec
 
-from penstock.client.client import Client, ClientOptions, connect
+from penstock.client.client import Client, connect
 from penstock.client.errors import PenstockError, PublishRefusedError
 from penstock.client.queues.message import QueueBatch
 from penstock.client.queues.receiver import Receiver
 from penstock.client.queues.sender import QueueSender
-from penstock.client.session import SessionOptions
 from penstock.content.rows.batch import Batch
 from penstock.core.clock import in_seconds
 from penstock.core.randomness import random_stream
@@ -24,14 +22,7 @@ from penstock.lab.scenario.curve import step_at
 from penstock.lab.service import NetStage
 from penstock.lab.workloads.queues.schedule import Schedule
 from penstock.lab.workloads.queues.tables import QueueConsumer, QueueProducer
-
-OPTIONS: Final = ClientOptions(
-    deadline_s=math.inf, session=SessionOptions(connect_within_s=60.0, reconnect_for_s=None)
-)
-"""A client of a run outlasts every failure of its broker."""
-
-FAREWELL_S: Final = 5.0
-"""Deadline for a client to close."""
+from penstock.lab.workloads.visitor import OPTIONS, Visitor, close
 
 WORK_ROWS: Final = 10
 """Messages that a consumer with a rate works on before it acknowledges them.  If it acknowledged
@@ -80,7 +71,7 @@ class NetQueueProducer:
         finally:
             for task in self._in_flight:
                 task.cancel()
-            await _close(client)
+            await close(client)
 
     @property
     def _out_of_time(self) -> bool:
@@ -131,11 +122,12 @@ class _Acknowledged(msgspec.Struct, frozen=True):
     count: int
 
 
-class NetQueueConsumer:
+class NetQueueConsumer(Visitor):
     """Works on messages at its rate and acknowledges them."""
 
     def __init__(self, client: QueueConsumer, history: ConsumerHistory, stage: NetStage) -> None:
         """Nothing happens before ``run``."""
+        super().__init__(client.name, stage.url)
         self.history = history
         self._client = client
         self._stage = stage
@@ -143,32 +135,8 @@ class NetQueueConsumer:
         self._acknowledged: list[_Acknowledged] = []
         self._flushed: deque[tuple[int, list[_Acknowledged]]] = deque()
         self._changed = asyncio.Event()
-        self._leaving = asyncio.Event()
-        self._present = asyncio.Event()
-        self._present.set()
 
-    def leave(self) -> None:
-        """Close until ``come_back``; what is not settled goes back to the queue."""
-        self._present.clear()
-        self._leaving.set()
-
-    def come_back(self) -> None:
-        """Consume again."""
-        self._leaving.clear()
-        self._present.set()
-
-    async def run(self) -> None:
-        """Consume until cancelled, with pauses while the consumer is away."""
-        while True:
-            await self._present.wait()
-            client = await connect(self._stage.url, name=self._client.name, options=OPTIONS)
-            try:
-                await self._attend(client)
-            finally:
-                self.history.closed(time.time_ns())
-                await _close(client)
-
-    async def _attend(self, client: Client) -> None:
+    async def _attend(self, client: Client) -> bool:
         """Consume until it is told to leave."""
         wish = self._client
         receiver = client.queues.receive(wish.queue, selector=wish.selector, prefetch=wish.prefetch)
@@ -186,6 +154,8 @@ class NetQueueConsumer:
             await asyncio.gather(*tasks, return_exceptions=True)
             self._acknowledged.clear()
             self._flushed.clear()
+            self.history.closed(time.time_ns())
+        return False
 
     async def _work(self, receiver: Receiver) -> None:
         async for batch in receiver.batches():
@@ -241,11 +211,3 @@ class NetQueueConsumer:
             for each in flushed:
                 if each.generation == generation:
                     self.history.confirmed(each.first, each.count, at)
-
-
-async def _close(client: Client) -> None:
-    """Close, ignoring errors: the history shows what a broker that is down did not acknowledge."""
-    try:
-        await client.close(deadline_s=FAREWELL_S)
-    except PenstockError:
-        return
