@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from penstock.core.clock import NEVER, SECOND
@@ -116,6 +116,7 @@ def test_a_pace_has_a_rate_if_it_is_ever_above_zero(rate: Curve, has: bool) -> N
     assert Pace(0, rate_msgs_per_s=rate).has_rate is has
 
 
+@example(rates=[1.192092896e-07], pattern="even", batch_rows=23)
 @given(
     st.lists(st.floats(0, 1000), min_size=1, max_size=5),
     st.sampled_from(["even", "poisson"]),

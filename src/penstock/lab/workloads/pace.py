@@ -73,7 +73,6 @@ class PacedSlots:
         pace = self._pace
         due = batches * pace.batch_rows
         self._at_s = second_of_area(pace.rate_msgs_per_s, self._at_s, due)
-        if isinf(self._at_s):
-            self.next_at = NEVER
-        else:
-            self.next_at = max(self.next_at, pace.began_at + seconds(self._at_s))
+        later = NEVER if isinf(self._at_s) else pace.began_at + seconds(self._at_s)
+        # A rate close to 0 has slots that lie beyond what a clock can show.
+        self.next_at = min(NEVER, max(self.next_at, later))
