@@ -171,3 +171,15 @@ def test_a_history_is_bounded_and_keeps_what_it_promises() -> None:
     assert len(history._buckets) <= 2 * REMEMBERED // BUCKET
     assert history.count_between(end - REMEMBERED + BUCKET, end) == REMEMBERED // BUCKET - 1
     assert history.density(0) == pytest.approx(SECOND / BUCKET)
+
+
+def test_a_short_interval_counts_its_part_of_a_bucket() -> None:
+    history = RateHistory()
+    history.add(0, 10)
+    history.add(3 * BUCKET, 30)
+
+    assert history.count_within(0, BUCKET) == 10
+    assert history.count_within(BUCKET // 4, BUCKET // 2) == 2.5
+    assert history.count_within(BUCKET, 3 * BUCKET) == 0
+    assert history.count_within(BUCKET // 2, 3 * BUCKET + BUCKET // 10) == 8
+    assert history.count_within(5 * BUCKET, 9 * BUCKET) == 0

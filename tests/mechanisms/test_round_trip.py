@@ -51,6 +51,13 @@ def test_the_timeout_has_bounds() -> None:
     assert trip.timeout() == 30 * SECOND
 
 
+def test_the_timeout_stays_a_quarter_above_long_round_trips_that_are_all_alike() -> None:
+    trip = request_round_trip()
+    for _ in range(100):
+        trip.sample(2 * SECOND)
+    assert trip.timeout() == 2 * SECOND + SECOND // 2
+
+
 def test_a_timeout_doubles_the_next_one_up_to_eightfold() -> None:
     trip = request_round_trip()
     timeouts = []

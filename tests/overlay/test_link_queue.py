@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.machine import Priority
-from penstock.overlay.link_queue import QUANTUM_BYTES, LinkQueue
+from penstock.overlay.link_queue import LinkQueue
 
 CONTROL, DATA = Priority.CONTROL, Priority.DATA
 
@@ -89,13 +89,56 @@ def test_an_empty_queue_gives_nothing() -> None:
 def test_flows_take_turns() -> None:
     queue: LinkQueue[str] = LinkQueue(fair=True)
     for number in range(100):
-        queue.offer(f"greedy{number}", QUANTUM_BYTES, DATA, "greedy")
+        queue.offer(f"greedy{number}", 1500, DATA, "greedy")
     for number in range(3):
-        queue.offer(f"modest{number}", QUANTUM_BYTES, DATA, "modest")
+        queue.offer(f"modest{number}", 1500, DATA, "modest")
 
     first = drain(queue)[:6]
 
     assert sorted(first) == ["greedy0", "greedy1", "greedy2", "modest0", "modest1", "modest2"]
+
+
+@pytest.mark.parametrize(("small", "large"), [(366, 4000), (100, 1_000_000), (1500, 1501)])
+def test_flows_share_by_bytes_whatever_the_size_of_their_messages(small: int, large: int) -> None:
+    queue: LinkQueue[str] = LinkQueue(data_limit_bytes=1 << 40, fair=True)
+    given = {"small": 0, "large": 0}
+    waiting = {"small": 0, "large": 0}
+    while sum(given.values()) < 200 * large:
+        for flow, size in (("small", small), ("large", large)):
+            if not waiting[flow]:
+                queue.offer(flow, size, DATA, flow)
+                waiting[flow] += 1
+        flow, size = queue.take()
+        waiting[flow] -= 1
+        given[flow] += size
+
+    assert abs(given["small"] - given["large"]) <= small + large
+
+
+def test_a_flow_that_had_nothing_to_send_gains_nothing_from_it() -> None:
+    queue: LinkQueue[str] = LinkQueue(fair=True)
+    for _ in range(50):
+        queue.offer("steady", 100, DATA, "steady")
+    for _ in range(20):
+        queue.take()
+    for _ in range(20):
+        queue.offer("late", 100, DATA, "late")
+
+    first = drain(queue)[:20]
+
+    assert first.count("late") == 10
+
+
+def test_flows_that_are_gone_are_forgotten() -> None:
+    queue: LinkQueue[str] = LinkQueue(fair=True)
+    for number in range(10_000):
+        queue.offer("steady", 100, DATA, "steady")
+        queue.offer("once", 100, DATA, f"flow{number}")
+        queue.take()
+        queue.take()
+        queue.offer("steady", 100, DATA, "steady")
+
+    assert len(queue._finished) <= 200
 
 
 def test_a_queue_that_is_not_fair_knows_no_flows() -> None:
@@ -155,21 +198,12 @@ def test_turns_are_counted_in_bytes() -> None:
     """A flow of small messages sends as many bytes as one of large messages, not as many pieces."""
     queue: LinkQueue[str] = LinkQueue(fair=True)
     for number in range(150):
-        queue.offer(f"small{number}", QUANTUM_BYTES // 15, DATA, "small")
+        queue.offer(f"small{number}", 1500 // 15, DATA, "small")
     for number in range(10):
-        queue.offer(f"large{number}", QUANTUM_BYTES, DATA, "large")
+        queue.offer(f"large{number}", 1500, DATA, "large")
 
     first = [queue.take() for _ in range(16 * 4)]
     small = sum(size for name, size in first if name.startswith("small"))
     large = sum(size for name, size in first if name.startswith("large"))
 
-    assert abs(small - large) <= QUANTUM_BYTES
-
-
-def test_a_message_larger_than_a_turn_passes_in_its_turn() -> None:
-    queue: LinkQueue[str] = LinkQueue(fair=True)
-    for number in range(3):
-        queue.offer(f"huge{number}", 10 * QUANTUM_BYTES, DATA, "huge")
-        queue.offer(f"plain{number}", QUANTUM_BYTES, DATA, "plain")
-
-    assert sorted(drain(queue)[:4]) == ["huge0", "huge1", "plain0", "plain1"]
+    assert abs(small - large) <= 1500

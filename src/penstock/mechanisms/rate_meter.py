@@ -153,6 +153,17 @@ class RateHistory:
         index = bisect_left(self._buckets, tick // BUCKET)
         return self._totals[index - 1] if index else self._forgotten
 
+    def count_within(self, low: Tick, high: Tick) -> float:
+        """Rows in ``[low, high)``; those of a bucket count as evenly spread over it."""
+        return max(0.0, self._spread_total_at(high) - self._spread_total_at(low))
+
+    def _spread_total_at(self, tick: Tick) -> float:
+        index = bisect_left(self._buckets, tick // BUCKET)
+        below = self._totals[index - 1] if index else self._forgotten
+        if index == len(self._buckets) or self._buckets[index] != tick // BUCKET:
+            return float(below)
+        return below + (self._totals[index] - below) * (tick % BUCKET) / BUCKET
+
     def density(self, tick: Tick) -> float:
         """Rows per second in the second of the stream around a tick."""
         buckets = self._buckets

@@ -4,7 +4,9 @@
 the estimator of RFC 6298.
 
 1. A sample moves the smoothed round trip by an eighth of the difference, and the deviation by a
-   quarter.  A request times out after ``smoothed + 4 × deviation``, within bounds.
+   quarter.  A request times out after ``smoothed + 4 × deviation``, within bounds, and not before a
+   quarter more than the smoothed round trip: where round trips are long and all alike, the
+   deviation falls to nothing, and an answer that is a millisecond late would be asked for twice.
 2. The answer to a request that was repeated is not a sample: it is unknown which of the requests it
    answers (Karn's rule).
 3. A time-out doubles the next one, up to ``most_back_off`` times, for new requests too, until there
@@ -67,6 +69,7 @@ class RequestRoundTrip:
         "_min",
         "_most_back_off",
         "deviation_ns",
+        "latest_ns",
         "smoothed_ns",
     )
 
@@ -85,11 +88,13 @@ class RequestRoundTrip:
         self._most_back_off = most_back_off
         self._back_off = 1
         self.smoothed_ns: Duration | None = None
+        self.latest_ns: Duration | None = None
         self.deviation_ns: Duration = 0
 
     def sample(self, measured: Duration) -> None:
         """Take in the round trip of a request that was sent once."""
         self._back_off = 1
+        self.latest_ns = measured
         if self.smoothed_ns is None:
             self.smoothed_ns = measured
             self.deviation_ns = measured // 2
@@ -110,7 +115,8 @@ class RequestRoundTrip:
         """The time-out without back-off: how long an answer takes when answers arrive at all."""
         if self.smoothed_ns is None:
             return self._initial
-        return min(self._max, max(self._min, self.smoothed_ns + 4 * self.deviation_ns))
+        margin = max(4 * self.deviation_ns, self.smoothed_ns // 4)
+        return min(self._max, max(self._min, self.smoothed_ns + margin))
 
     @property
     def shortest_usual_ns(self) -> Duration:

@@ -1,9 +1,11 @@
 """The output queue of a link: two priorities, each with a bound.
 
 1. Control messages always precede data; control keeps the order of arrival.  Data belongs to flows,
-   which take turns: each may send ``QUANTUM_BYTES`` in its turn (deficit round-robin), so a flow
-   that floods the link delays itself and not the others.  Order is kept within a flow.  A queue
-   that is not fair treats all data as one flow.
+   which share the link by bytes, whatever the size of their messages (start-time fair queueing,
+   Goyal et al. 1996), so a flow that floods the link delays itself and not the others.  The next
+   message is that of the flow which was given the fewest bytes; a flow that had nothing to send
+   gains nothing from it.  Order is kept within a flow.  A queue that is not fair treats all data as
+   one flow.
 2. The data queue holds at most ``data_limit_bytes``.  A new message that does not fit is dropped,
    because the receiver needs the older ones first; the guaranteed service detects the gap and
    requests the data again.  An empty queue accepts a message of any size, because a large one could
@@ -19,6 +21,7 @@ messages with their real size.
 from __future__ import annotations
 
 from collections import deque
+from heapq import heappop, heappush
 from typing import Final, Generic, TypeVar
 
 from penstock.core.machine import Priority
@@ -35,8 +38,8 @@ DATA: Final = Priority.DATA
 DATA_LIMIT_BYTES: Final = 5_000_000
 """The size of the output queues in the Gryphon experiments (Pietzuch and Bhola, Section 5)."""
 
-QUANTUM_BYTES: Final = 1500
-"""The bytes of a flow in one turn: an Ethernet frame, as is usual for deficit round-robin."""
+REMEMBERED_FLOWS: Final = 64
+"""Flows without messages that are remembered beside those with some, before the past ones go."""
 
 CONTROL_LIMIT_BYTES: Final = 16 << 20
 """Three times the limit for data: a hundred thousand control messages of the usual size."""
@@ -55,14 +58,16 @@ class LinkQueue(Generic[Item]):
         "_dropped_bytes",
         "_dropped_messages",
         "_fair",
+        "_finished",
         "_flushed_messages",
         "_high_water_bytes",
         "_recent_most_bytes",
         "_sent_bytes",
         "_sent_messages",
+        "_serial",
         "_spare",
-        "_turn",
         "_turns",
+        "_virtual_bytes",
     )
 
     def __init__(
@@ -79,8 +84,13 @@ class LinkQueue(Generic[Item]):
         self._control: deque[tuple[Item, int]] = deque()
         self._data: dict[str, deque[tuple[Item, int]]] = {}
         self._spare: deque[tuple[Item, int]] | None = None
-        self._turns: deque[str] = deque()
-        self._turn = 0
+        self._turns: list[tuple[int, int, str]] = []
+        """A heap: each flow with messages, by the bytes at which its next one begins."""
+        self._serial = 0
+        self._finished: dict[str, int] = {}
+        """Where the last message of each flow ended, as far as it matters."""
+        self._virtual_bytes = 0
+        """The bytes that a flow which always had messages was given so far."""
         self._control_bytes = 0
         self._data_bytes = 0
         self._high_water_bytes = 0
@@ -125,32 +135,43 @@ class LinkQueue(Generic[Item]):
                 queue = deque()
             self._spare = None
             self._data[flow] = queue
-            self._turns.append(flow)
-            if len(self._turns) == 1:
-                self._turn = QUANTUM_BYTES
+            start = self._virtual_bytes
+            if self._finished:
+                start = max(start, self._finished.get(flow, 0))
+            self._take_part(flow, start)
         queue.append((item, size_bytes))
         self._data_bytes += size_bytes
 
+    def _take_part(self, flow: str, start: int) -> None:
+        self._serial += 1
+        heappush(self._turns, (start, self._serial, flow))
+
     def _next_of_flows(self) -> tuple[Item, int]:
-        """Take the first message of the flow that has the turn; remove the flow if it is empty."""
-        while True:
-            flow = self._turns[0]
-            queue = self._data[flow]
-            size_bytes = queue[0][1]
-            if len(self._turns) == 1 or size_bytes <= self._turn:
-                break
-            # The rest of a turn is not carried over: messages of one link have similar sizes, and
-            # a message larger than a turn must still pass.
-            self._turns.rotate(-1)
-            self._turn = max(QUANTUM_BYTES, self._data[self._turns[0]][0][1])
-        self._turn -= size_bytes
+        """Take the first message of the flow whose turn it is; remove the flow if it is empty."""
+        start, _, flow = heappop(self._turns)
+        queue = self._data[flow]
         taken = queue.popleft()
-        if not queue:
-            del self._data[flow]
-            self._spare = queue
-            self._turns.popleft()
-            self._turn = QUANTUM_BYTES
+        self._virtual_bytes = start
+        if queue:
+            self._take_part(flow, start + taken[1])
+            return taken
+        del self._data[flow]
+        self._spare = queue
+        if not self._turns:
+            # Nothing waits: all flows begin anew.
+            self._finished.clear()
+            self._virtual_bytes = 0
+        else:
+            self._finished[flow] = start + taken[1]
+            self._forget_past_flows()
         return taken
+
+    def _forget_past_flows(self) -> None:
+        """Bound what is remembered of flows without messages."""
+        if len(self._finished) <= REMEMBERED_FLOWS + 2 * len(self._data):
+            return
+        at = self._virtual_bytes
+        self._finished = {flow: end for flow, end in self._finished.items() if end > at}
 
     def _drop(self, size_bytes: int) -> bool:
         self._dropped_messages += 1
@@ -181,6 +202,8 @@ class LinkQueue(Generic[Item]):
         self._control.clear()
         self._data.clear()
         self._turns.clear()
+        self._finished.clear()
+        self._virtual_bytes = 0
         self._control_bytes = self._data_bytes = 0
         self._flushed_messages += count
         return count

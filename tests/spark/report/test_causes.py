@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.core.clock import SECOND
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
-from penstock.services.guaranteed.laws.rate_law import AlertReading, Reading
+from penstock.services.guaranteed.laws.rate_law import AlertReading, Verdict
 from penstock.services.guaranteed.source.publisher_control import PublisherControl
 from penstock.services.guaranteed.source.throttle_cause import throttle_cause
 from penstock.services.guaranteed.telemetry import throttle_record
@@ -68,10 +68,7 @@ def throttle(at_s: float, pubend: str, limit: float, *worst: Any, recovering: bo
     """A change of a limit as the service itself records it; ``worst`` is what an alert reads."""
     control = PublisherControl(pubend, CongestionParameters(), 0, 0.0)
     if worst:
-        reading = AlertReading(*worst)
-        control.cause = throttle_cause(
-            Reading(1, None, reading) if recovering else Reading(1, reading, None)
-        )
+        control.cause = throttle_cause(Verdict(AlertReading(*worst), recovering=recovering))
     control.admission.set_rate(limit or None, 0)
     record = throttle_record("pb", control, round(at_s * SECOND))
     return at_s, record.node, record.subject, record.metric, record.value, record.detail

@@ -23,6 +23,9 @@ SHORT_E4_S: Final = 200.0
 """Half a minute less than in the file: with a threshold of 1 and more, a recovery ends within 60 s
 of the repair, and one that did not would still be seen."""
 
+LATENCIES_MS: Final = (1, 350, 600, 1000)
+"""One way, of the link behind which an edge recovers: a machine room, a satellite, and beyond."""
+
 SHARE: Final = 0.4
 """The part of the time of the live runs."""
 
@@ -59,6 +62,11 @@ EXPERIMENTS: Final[dict[str, Source]] = {
     "catch-up naive": Computation(partial(catch_up, paced=False)),
 }
 for _law in LAWS:
+    for _latency_ms in LATENCIES_MS:
+        _latency = {"links.ib-sb2.latency_ms": _latency_ms}
+        EXPERIMENTS[f"long link {_latency_ms} {_law}"] = _experiment("long-link", _law, _latency)
+    for _file in ("returns", "sizes"):
+        EXPERIMENTS[f"{_file} {_law}"] = _experiment(_file, _law)
     for _file in ("e1", "e2", "e3"):
         EXPERIMENTS[f"{_file.upper()} {_law}"] = _experiment(_file, _law)
     for _threshold in THRESHOLDS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -130,3 +130,30 @@ def publication_during(result: RunResult, edge: str, mended_s: float) -> float:
 def pubends_jain(result: RunResult, edge: str, mended_s: float) -> float:
     """The fairness among the pubends during a recovery."""
     return jain(published_during(result, edge, mended_s))
+
+
+def least_published(result: RunResult, low_s: float, high_s: float) -> float:
+    """The least rate of all pubends in any second of an interval."""
+    return min(rate for at_s, rate in curve(result, PUBLISHED, "rate") if low_s <= at_s < high_s)
+
+
+def longest_recovery_s(result: RunResult, mended_s: Mapping[str, float]) -> float:
+    """The longest recovery of several edges, whose links were repaired at these seconds."""
+    return max(recovery_s(result, edge, at_s) for edge, at_s in mended_s.items())
+
+
+def byte_shares(result: RunResult, sizes: Mapping[str, int], low_s: float, high_s: float) -> float:
+    """The least share of a pubend's bytes in an interval, by that of the others.
+
+    ``sizes`` are the bytes of a message of each pubend.
+    """
+    rates = {
+        pubend: mean_between(
+            curve(result, Measurement(metric=PUBLISHED.metric, subject=pubend), "rate"),
+            low_s,
+            high_s,
+        )
+        for pubend in sizes
+    }
+    carried = [rates[pubend] * size for pubend, size in sizes.items()]
+    return min(carried) / max(carried)

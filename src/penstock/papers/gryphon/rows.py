@@ -17,7 +17,15 @@ from penstock.lab.experiments.row import Row
 from penstock.lab.experiments.table import SHOWN, at_least, at_most, median_of, within
 from penstock.lab.scenario.model import Measurement
 from penstock.papers.gryphon import measures
-from penstock.papers.gryphon.experiments import EXPERIMENTS, KB, LAWS, LIVE, SHARE, THRESHOLDS
+from penstock.papers.gryphon.experiments import (
+    EXPERIMENTS,
+    KB,
+    LATENCIES_MS,
+    LAWS,
+    LIVE,
+    SHARE,
+    THRESHOLDS,
+)
 
 MESSAGE_BYTES: Final = 368
 LARGEST_QUEUE: Final = Measurement(metric="queue_bytes")
@@ -172,6 +180,32 @@ def _largest_rise(recoveries: Sequence[Sequence[float]]) -> list[float]:
     return [max(later / earlier - 1 for earlier, later in pairwise(medians))]
 
 
+# -- cases for which no law was tuned --------------------------------------------------------------
+
+RETURNS: Final = {f"sb{number}": 130.0 + 10 * number for number in range(2, 7)}
+"""When each edge is connected again."""
+
+SIZES: Final = {"pb.1": 366, "pb.2": 4000}
+
+
+def _held_out() -> Iterator[Row]:
+    for latency_ms in LATENCIES_MS:
+        run, laws = f"60 s outage, link of {latency_ms} ms", f"long link {latency_ms}"
+        yield Row(run, "recovery", "s", laws=laws,
+                  measure=partial(measures.recovery_s, edge="sb2", mended_s=90.0))  # fmt: skip
+        yield Row(run, "least publication in a second", "msg/s", stretch=at_least(475), laws=laws,
+                  measure=partial(measures.least_published, low_s=5, high_s=199),
+                  note="500 are offered, and nothing is congested")  # fmt: skip
+    run = "five edges return 10 s apart, PB-IB 500 KB/s"
+    yield Row(run, "longest recovery", "s", stretch=at_most(100), laws="returns",
+              measure=partial(measures.longest_recovery_s, mended_s=RETURNS))  # fmt: skip
+    yield Row(run, "publication from 150 to 290 s", "msg/s", stretch=at_least(150), laws="returns",
+              measure=partial(measures.published_rate, low_s=150, high_s=290))  # fmt: skip
+    yield Row("messages of 366 B and 4 kB, 80 KB/s", "bytes of one pubend by those of the other",
+              "share", stretch=at_least(0.95), laws="sizes",
+              measure=partial(measures.byte_shares, sizes=SIZES, low_s=30, high_s=90))  # fmt: skip
+
+
 # -- nothing lost, duplicated or out of order, in any run with control -----------------------------
 
 RULES: Final = ("lost", "duplicated", "out_of_order")
@@ -255,6 +289,7 @@ ROWS: Final = (
     *E2,
     *E3,
     *_e4(),
+    *_held_out(),
     *_exactness(),
     *CATCH_UP,
     *chain.from_iterable(map(_live, LIVE)),

@@ -47,6 +47,11 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     relay_cache_bytes: Positive = 1 << 20
     """Live data that a relay caches to answer requests by itself (Section 1.1)."""
 
+    relay_answers_bytes: NotNegative = 4 << 20
+    """Answers to recovering edges that a relay keeps of each stream, for other edges that recover
+    from the same outage (improved law): half a minute of a recovery at 125 kB/s, so that one which
+    comes back that much later can still follow."""
+
     answer_bytes: Positive = 1 << 20
     """The most that a pubend reads from its log for one request."""
 
@@ -113,6 +118,12 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     def links_are_fair(self) -> bool:
         """Whether pubends take turns on a link."""
         return congestion_law(self.congestion).links_are_fair
+
+    @property
+    def kept_answers_bytes(self) -> int:
+        """``relay_answers_bytes`` if the law keeps answers at relays at all."""
+        kept = congestion_law(self.congestion).relays_keep_answers
+        return self.relay_answers_bytes if kept else 0
 
     @property
     def local_answer_bytes(self) -> int:

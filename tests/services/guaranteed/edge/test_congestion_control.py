@@ -10,7 +10,7 @@ from penstock.services.guaranteed.edge.congestion_control import EdgeControl
 from penstock.services.guaranteed.edge.stream import EdgeStream
 from penstock.services.guaranteed.laws.congestion_law import congestion_law
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
-from penstock.services.guaranteed.laws.nack_window import NackAnswer, RecoveryNackWindow
+from penstock.services.guaranteed.laws.nack_window import NackAnswer
 from penstock.services.guaranteed.messages import DownstreamCongestionQuery, UpstreamCongestionAlert
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 
@@ -21,9 +21,11 @@ WINDOW = 10 * SECOND
 def edge(law: str = "paper") -> EdgeControl:
     congestion = CongestionParameters(law=law)  # type: ignore[arg-type]
     parameters = GuaranteedParameters(congestion=congestion)
-    window = RecoveryNackWindow(congestion, unit=parameters.nack_unit_ns, largest=WINDOW)
-    stream = EdgeStream("p", "*", 0, window, parameters, receive_window=WINDOW)
     law_in_force = congestion_law(congestion)
+    window = law_in_force.nack_window(
+        unit=parameters.nack_unit_ns, largest=WINDOW, largest_bytes=1 << 30
+    )
+    stream = EdgeStream("p", "*", 0, window, parameters, receive_window=WINDOW)
     return EdgeControl("sb", stream, congestion, law_in_force, silence_interval_ns=SECOND, now=0)
 
 
@@ -50,7 +52,7 @@ def test_an_edge_that_keeps_up_says_nothing() -> None:
     control = edge()
     keep_pace(control, 1.0, 0, 5 * SECOND)
 
-    assert control.answer(query(5 * SECOND)) is None
+    assert control.answer(query(5 * SECOND), 5 * SECOND) is None
 
 
 @pytest.mark.parametrize(("rate", "alerts"), [(0.96, False), (0.94, True)])
@@ -59,7 +61,7 @@ def test_equation_6_a_live_edge_alerts_below_one_minus_the_threshold(
 ) -> None:
     control = edge()
     keep_pace(control, rate, 0, 20 * SECOND)
-    answer = control.answer(query(control.stream.horizon))
+    answer = control.answer(query(control.stream.horizon), 20 * SECOND)
 
     assert (answer is not None) is alerts
 
@@ -71,7 +73,7 @@ def test_equation_7_with_its_sign_mended_a_live_edge_alerts_when_it_lags(
     """m_SHB < m_pubend - Δt_s, where the paper prints a plus."""
     control = edge()
     keep_pace(control, 1.0, 0, 5 * SECOND)
-    answer = control.answer(query(control.stream.horizon + lag))
+    answer = control.answer(query(control.stream.horizon + lag), 5 * SECOND)
 
     assert (answer is not None) is alerts
 
@@ -85,7 +87,7 @@ def test_equation_8_a_recovering_edge_alerts_below_one_plus_the_threshold(
     for now in range(2 * SAMPLE, 20 * SECOND, SAMPLE):
         keep_pace(control, rate, now - SAMPLE, now)
         control.stream.ignored_at = now
-    answer = control.answer(query(100 * SECOND))
+    answer = control.answer(query(100 * SECOND), 20 * SECOND)
 
     assert control.recovering
     assert (answer is not None) is alerts
@@ -94,7 +96,7 @@ def test_equation_8_a_recovering_edge_alerts_below_one_plus_the_threshold(
 def test_an_alert_carries_edge_rate_and_horizon() -> None:
     control = edge()
     keep_pace(control, 0.5, 0, 20 * SECOND)
-    answer = control.answer(query(20 * SECOND))
+    answer = control.answer(query(20 * SECOND), 20 * SECOND)
 
     assert isinstance(answer, UpstreamCongestionAlert)
     assert (answer.pubend, answer.epoch, answer.sequence) == ("p", 7, 3)
@@ -136,8 +138,53 @@ def test_under_the_improved_law_a_recovering_edge_answers_every_query() -> None:
     control = edge("improved")
     fall_behind(control, SAMPLE)
     control.rate.restart(10.0)
-    answer = control.answer(query(100 * SECOND))
+    answer = control.answer(query(100 * SECOND), SAMPLE)
 
     assert answer is not None
     assert answer.nonrecovering is None
     assert answer.recovering is not None
+
+
+def test_an_edge_does_not_alert_for_the_time_without_a_way_to_the_source() -> None:
+    control = edge("improved")
+    keep_pace(control, 1.0, 0, 5 * SECOND)
+    for now in range(5 * SECOND, 12 * SECOND, SAMPLE):
+        control.sample(now)
+    control.path_changed()
+
+    assert control.answer(query(12 * SECOND), 12 * SECOND) is None
+
+    control.stream.receive(Frame(12 * SECOND, 12 * SECOND + 1), 12 * SECOND)
+    assert control.answer(query(12 * SECOND), 12 * SECOND) is not None
+
+
+def test_a_recovery_is_noticed_at_the_query_that_follows_it() -> None:
+    """Live data that is ignored between two samples makes the edge recovering at once."""
+    control = edge("improved")
+    keep_pace(control, 1.0, 0, 5 * SECOND)
+    control.stream.receive(Frame(50 * SECOND, 50 * SECOND + 1), 5 * SECOND)
+
+    answer = control.answer(query(50 * SECOND), 5 * SECOND)
+
+    assert answer is not None
+    assert answer.nonrecovering is None
+
+
+@pytest.mark.parametrize(
+    ("late", "lag", "congested"),
+    [(0, 60 * SECOND, False), (SECOND, 60 * SECOND, True), (SECOND, 2 * SECOND, False)],
+)
+def test_a_recovering_edge_says_whether_the_network_holds_it_up(
+    late: int, lag: int, congested: bool
+) -> None:
+    """It limits itself while nothing waits on the way, and is as good as done near the end."""
+    control = edge("improved")
+    fall_behind(control, SAMPLE)
+    window = control.stream.window
+    for now, round_trip in ((SECOND, SAMPLE), (3 * SECOND, SAMPLE), (6 * SECOND, SAMPLE + late)):
+        window.answered(NackAnswer(SAMPLE, 0, False, SAMPLE, now, round_trip))
+    answer = control.answer(query(control.stream.horizon + lag), SAMPLE)
+
+    assert answer is not None
+    assert answer.recovering is not None
+    assert answer.recovering.congested is congested

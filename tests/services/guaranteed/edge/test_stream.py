@@ -174,6 +174,31 @@ def test_an_overdue_request_is_repeated_later_and_later() -> None:
     assert [wait // SECOND for wait in waits] == [1, 2, 4, 8, 8]
 
 
+def test_requests_of_one_moment_that_stay_without_answer_are_one_timeout() -> None:
+    edge = stream(window=1000, nack_window=1000)
+    for number in range(1, 6):
+        edge.receive(frame(20 * number, 20 * number + 10, 20 * number), number)
+        edge.requests_due(number)
+    assert not edge.lacks_answers
+    for number in range(1, 6):
+        edge.requests_due(number + SECOND)
+    # The first time-out is a second; the next is two, however many requests were repeated.
+    assert edge.requests_due(3 * SECOND) == ()
+    assert edge.requests_due(3 * SECOND + 5) != ()
+    assert edge.lacks_answers
+
+
+def test_what_is_requested_again_behind_an_answer_that_hit_a_limit_is_measured() -> None:
+    edge = stream()
+    edge.receive(frame(90, 100), 0)
+    edge.requests_due(0)
+    edge.answered(frame(0, 20), more=True, now=7)
+    edge.requests_due(7)
+    edge.answered(frame(20, 90), more=False, now=20)
+
+    assert edge._round_trip.latest_ns == 13
+
+
 def test_only_what_is_still_missing_of_a_request_is_repeated() -> None:
     edge = stream()
     edge.receive(frame(30, 40), 0)

@@ -89,3 +89,26 @@ def test_entering_and_leaving_recovery_sets_the_smoothed_rate(value: float) -> N
 
     assert rate.smoothed == value
     assert rate.latest == 0.5
+
+
+def test_the_latest_rate_is_that_of_the_last_second() -> None:
+    """A burst of 100 ms in a second of half the pace is a tenth of that second."""
+    rate = meter()
+    horizon = 0
+    for now in range(SAMPLE, 3 * SECOND + 1, SAMPLE):
+        horizon += 2 * SAMPLE if now == 25 * SAMPLE else SAMPLE // 2
+        rate.advanced(horizon, now)
+        rate.sample(now)
+
+    assert rate.latest == pytest.approx(0.5 * 0.9 + 2 * 0.1)
+
+
+def test_the_latest_rate_forgets_what_was_before_a_recovery() -> None:
+    rate = meter()
+    rate.advanced(SAMPLE, SAMPLE)
+    rate.sample(SAMPLE)
+    rate.restart(0.0)
+    rate.advanced(SAMPLE + 3 * SAMPLE, 2 * SAMPLE)
+    rate.sample(2 * SAMPLE)
+
+    assert rate.latest == pytest.approx(3.0)

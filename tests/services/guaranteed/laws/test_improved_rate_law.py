@@ -30,9 +30,15 @@ def law(rate: int = RATE) -> ImprovedRateLaw:
 
 
 def live(
-    rate: float, *, sequence: int = 0, latest: float | None = None, horizon: int = NOW
+    rate: float,
+    *,
+    sequence: int = 0,
+    latest: float | None = None,
+    horizon: int = NOW,
+    link_bytes: int = 1000,
 ) -> Reading:
-    edge = AlertReading(rate, "edge", rate if latest is None else latest, horizon)
+    latest = rate if latest is None else latest
+    edge = AlertReading(rate, "edge", latest, horizon, "a->b" if link_bytes else "", link_bytes)
     return Reading(sequence, edge, None)
 
 
@@ -199,3 +205,76 @@ def test_a_limit_without_effect_is_released() -> None:
     assert elapse(policy, later, waiting=False, observed=99.0)
     assert policy.limit_msgs_per_s is None
     assert policy.rule is Rule.RELEASE
+
+
+def test_an_edge_that_rests_while_nothing_waits_on_a_link_slows_nobody() -> None:
+    """Its processor is busy: it rests for a moment, and rushes in the next."""
+    policy = law()
+    for second in range(30):
+        now = NOW + second * SECOND
+        if second % 5 < 3:
+            assert not alert(policy, live(0.5, sequence=second, link_bytes=0), now=now)
+
+    assert policy.limit_msgs_per_s is None
+
+
+def test_an_edge_that_is_slow_without_a_break_counts_although_no_queue_is_seen() -> None:
+    """What waits in a kernel or a switch is seen by no broker."""
+    policy = law()
+    acted = [
+        alert(policy, live(0.5, sequence=second, link_bytes=0), now=NOW + second * SECOND)
+        for second in range(6)
+    ]
+
+    assert acted == [False, False, False, False, True, True]
+
+
+def test_an_edge_that_is_far_behind_counts_although_no_queue_is_seen() -> None:
+    policy = law()
+
+    assert alert(policy, live(0.5, horizon=NOW - 5 * SECOND, link_bytes=0))
+
+
+def test_the_verdict_is_the_edge_whose_rule_moved_the_limit() -> None:
+    """A recovering edge may be slower than the live one that decides, and the other way round."""
+    matched, shared = law(), law()
+    thin = live(0.1).nonrecovering
+    alert(matched, Reading(0, thin, AlertReading(0.05, "other", 2.0, NOW // 2)))
+    alert(shared, Reading(0, live(0.9).nonrecovering, AlertReading(1.5, "other", 0.1, NOW // 2)))
+
+    assert matched.rule is Rule.MATCH
+    assert matched.verdict is not None
+    assert matched.verdict.worst.edge == "edge"
+    assert shared.rule is Rule.SHARE
+    assert shared.verdict is not None
+    assert shared.verdict.worst.edge == "other"
+
+
+def test_a_recovering_edge_that_limits_itself_slows_nobody() -> None:
+    policy = law()
+    itself = AlertReading(0.1, "edge", 0.1, NOW // 2, congested=False)
+
+    assert not alert(policy, Reading(0, None, itself))
+    assert policy.limit_msgs_per_s is None
+
+
+def test_what_was_taken_for_a_recovering_edge_is_given_back_when_it_limits_itself() -> None:
+    policy = law()
+    alert(policy, recovering(0.5))
+    before = policy.limit_msgs_per_s
+    itself = AlertReading(0.5, "edge", 0.5, NOW // 2, congested=False)
+    policy.alert(
+        Reading(1, None, itself), observed=before or 0.0, position=NOW, query=2, now=NOW + SECOND
+    )
+
+    assert before is not None
+    assert policy.limit_msgs_per_s == pytest.approx(before + GIVE_BACK * RATE)
+
+
+def test_a_queue_that_stands_holds_a_recovering_edge_up_whatever_the_edge_says() -> None:
+    policy = law()
+    waits = AlertReading(0.1, "edge", 0.1, NOW // 2, "a->b", 900, congested=False)
+
+    assert not alert(policy, Reading(0, None, waits))
+    assert alert(policy, Reading(1, None, waits), query=2, now=NOW + SECOND)
+    assert policy.rule is Rule.SHARE

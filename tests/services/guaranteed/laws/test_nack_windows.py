@@ -12,15 +12,18 @@ from penstock.services.guaranteed.laws.nack_window import (
 )
 from penstock.services.guaranteed.laws.nack_windows import NackWindows
 from penstock.services.guaranteed.laws.read_window import PIECES, ReadWindow
+from penstock.services.guaranteed.laws.vegas_nack_window import VegasNackWindow
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 
 
-def windows(*, sdcc: bool) -> NackWindows:
-    return NackWindows(GuaranteedParameters(congestion=CongestionParameters(sdcc=sdcc)))
+def windows(*, sdcc: bool, law: str = "improved") -> NackWindows:
+    congestion = CongestionParameters(sdcc=sdcc, law=law)  # type: ignore[arg-type]
+    return NackWindows(GuaranteedParameters(congestion=congestion))
 
 
 def test_a_live_stream_is_paced_by_sdcc() -> None:
-    assert isinstance(windows(sdcc=True).live().window, RecoveryNackWindow)
+    assert isinstance(windows(sdcc=True, law="paper").live().window, RecoveryNackWindow)
+    assert isinstance(windows(sdcc=True).live().window, VegasNackWindow)
     unpaced = windows(sdcc=False).live().window
     assert isinstance(unpaced, FixedNackWindow)
     assert unpaced.size_ns == GuaranteedParameters().receive_window_ns

@@ -33,14 +33,25 @@ def frame(low: int, high: int, *ticks: int) -> Frame:
 class Bench:
     """A relay whose children are all confirmed from tick 0 on."""
 
-    def __init__(self, wanted: dict[str, str], complete_from: int = 0, **parameters: Any) -> None:
+    def __init__(
+        self,
+        wanted: dict[str, str],
+        complete_from: int = 0,
+        kept_answers_bytes: int = 0,
+        **parameters: Any,
+    ) -> None:
         self.registrations = Registrations()
         for link, selector in wanted.items():
             update = SubscriptionUpdate("root", 1, False, (selector,))
             self.registrations.update(link, update)
             self.registrations.links[link].confirmed = True
         self.registrations.confirm(len(wanted), {"p": complete_from})
-        self.stream = RelayStream("p", self.registrations, GuaranteedParameters(**parameters))
+        self.stream = RelayStream(
+            "p",
+            self.registrations,
+            GuaranteedParameters(**parameters),
+            kept_answers_bytes=kept_answers_bytes,
+        )
 
     def live(self, part: Frame) -> dict[str, Frame]:
         out: list[Effect] = []
@@ -308,3 +319,54 @@ def test_one_who_reads_the_past_gets_so_many_frames_of_the_cache_and_asks_again(
     ]
     _, found = bench.ask(LOCAL_EDGE, 0, 50)
     assert len(found) == 5, "a live stream gets all that it asks for"
+
+
+# -- recoveries that share ------------------------------------------------------------------
+
+LATE = 10_000 * MILLISECOND
+
+
+def test_what_one_child_was_given_serves_the_next_filtered_for_it() -> None:
+    bench = Bench({"a": ALL, "b": EVEN}, complete_from=100, kept_answers_bytes=1 << 20)
+    bench.ask("a", 0, 10)
+    bench.answer(frame(0, 6, 1, 2, 3, 4))
+
+    upward, answered = bench.ask("b", 0, 10, now=LATE)
+
+    assert upward == [], "the rest is under way to the other child"
+    assert [list(part.ticks) for part in answered] == [[2, 4]]
+    assert [(part.low, part.high) for part in answered] == [(0, 6)]
+
+
+def test_a_narrow_answer_does_not_serve_a_child_that_wants_more() -> None:
+    bench = Bench({"a": EVEN, "b": ALL}, complete_from=100, kept_answers_bytes=1 << 20)
+    bench.ask("a", 0, 10)
+    bench.answer(frame(0, 10, 2), bench.asked)
+
+    assert bench.ask("b", 0, 10, now=LATE) == ([(0, 10)], [])
+
+
+def test_a_child_waits_with_the_others_however_long_the_answer_takes() -> None:
+    bench = Bench({"a": ALL, "b": ALL}, complete_from=100)
+    bench.ask("a", 0, 10)
+
+    assert bench.ask("b", 5, 15, now=LATE) == ([(10, 15)], [])
+
+    assert {link for link, _ in bench.answer(frame(0, 15, 7))} == {"a", "b"}
+
+
+def test_a_child_that_asks_again_is_not_held_back_by_the_others() -> None:
+    """The request, or its answer, may be lost."""
+    bench = Bench({"a": ALL, "b": ALL}, complete_from=100)
+    bench.ask("a", 0, 10)
+    bench.ask("b", 0, 10, now=LATE)
+
+    assert bench.ask("b", 0, 10, now=2 * LATE) == ([(0, 10)], [])
+
+
+def test_a_relay_with_one_child_keeps_no_answers() -> None:
+    bench = Bench({"a": ALL}, complete_from=100, kept_answers_bytes=1 << 20)
+    bench.ask("a", 0, 10)
+    bench.answer(frame(0, 10, 7))
+
+    assert bench.ask("a", 0, 10, now=LATE) == ([(0, 10)], [])

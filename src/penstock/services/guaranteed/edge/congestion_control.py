@@ -4,11 +4,14 @@
    within ``recovering_memory_ns`` (Section 4).
 2. Whether it answers a query with an alert is decided by the law (``laws/congestion_law``,
    equations 6 to 8).
+3. An edge does not alert for the time in which there was no way to the source, and says when it is
+   itself the limit of its recovery: neither is a congested network.
 """
 
 from __future__ import annotations
 
-from penstock.core.clock import Duration, Instant
+from penstock.core.clock import SECOND, Duration, Instant
+from penstock.core.intervals import Tick
 from penstock.services.guaranteed.edge.stream import EdgeStream
 from penstock.services.guaranteed.laws.congestion_law import CongestionLaw
 from penstock.services.guaranteed.laws.congestion_metric import HorizonRate
@@ -40,6 +43,8 @@ class EdgeControl:
         self.stream = stream
         self._window = stream.window
         self.recovering = False
+        self._highest_before: Tick = -1
+        """Up to where the stream was known when the way to the source changed."""
         self.rate = HorizonRate(
             stream.horizon,
             now,
@@ -51,9 +56,17 @@ class EdgeControl:
     def advanced(self, now: Instant) -> None:
         self.rate.advanced(self.stream.horizon, now)
 
+    def path_changed(self) -> None:
+        """The way to the source is a new one: what was measured on the one before is over."""
+        self._highest_before = self.stream.highest
+        self.rate.restart(0.0 if self.recovering else 1.0)
+
     def sample(self, now: Instant) -> None:
         """Take a sample of the rate, and update whether the edge is recovering."""
         self.rate.sample(now)
+        self._update_recovering(now)
+
+    def _update_recovering(self, now: Instant) -> None:
         ignored_at = self.stream.ignored_at
         memory = self._parameters.recovering_memory_ns
         recovering = ignored_at is not None and now - ignored_at < memory
@@ -68,15 +81,37 @@ class EdgeControl:
         """The size of the stream's NACK window at present."""
         return self._window.size_ns
 
-    def answer(self, query: DownstreamCongestionQuery) -> UpstreamCongestionAlert | None:
+    def answer(
+        self, query: DownstreamCongestionQuery, now: Instant
+    ) -> UpstreamCongestionAlert | None:
         """The alert that answers this query, if the law demands one."""
+        self._update_recovering(now)
         rate, horizon = self.rate.smoothed, self.stream.horizon
-        reading = AlertReading(rate, self._edge, self.rate.latest, horizon)
+        lag_ns = query.position - horizon
+        reading = AlertReading(
+            rate, self._edge, self.rate.latest, horizon, congested=self._is_congested(lag_ns)
+        )
         if self.recovering:
             alerts = self._law.recovering_edge_alerts(rate)
             return self._alert(query, None, reading) if alerts else None
-        alerts = self._law.live_edge_alerts(rate, query.position - horizon)
+        if self.stream.highest == self._highest_before:
+            # A query overtakes the data: nothing has come over this way yet that could be late.
+            return None
+        alerts = self._law.live_edge_alerts(rate, lag_ns)
         return self._alert(query, reading, None) if alerts else None
+
+    def _is_congested(self, lag_ns: Duration) -> bool:
+        """Whether the network holds this edge up.
+
+        A recovering edge may limit itself (``laws/vegas_nack_window``), and when it is less than a
+        second of its recovery behind, its rate over the last second says nothing any more.
+        """
+        if not self.recovering:
+            return True
+        a_second_ns = round((1 + self._parameters.recovering_threshold) * SECOND)
+        if self.stream.lacks_answers:
+            return True
+        return self._window.waits_for_the_network and lag_ns > a_second_ns
 
     def _alert(
         self,

@@ -102,6 +102,7 @@ class LiveStreams:
         """The way to a source has changed: requests in flight are lost, so ask again."""
         for stream in view.streams.values():
             stream.forget_requests()
+            self.controls[stream.pubend].path_changed()
             self.requests.ask(stream, now, out)
 
     def query(
@@ -110,7 +111,7 @@ class LiveStreams:
         """A pubend asks whether this edge keeps up."""
         self._sources.log_begins(query.pubend, query.earliest)
         control = self.controls.get(query.pubend)
-        alert = None if control is None else control.answer(query)
+        alert = None if control is None else control.answer(query, now)
         if alert is not None:
             out.append(to_relay(alert))
 

@@ -9,7 +9,9 @@
    repeated after the usual time-out, without the back-off for missing answers.  An answer that
    arrives sooner than usual after a repetition belongs to an earlier copy of the request, and
    proves nothing about requests that were sent in between.
-5. An answer that stopped at a limit releases the units behind it, which are requested at once: the
+5. Requests that were sent at about the same time and stay without answer are one time-out, and
+   double the next one once.
+6. An answer that stopped at a limit releases the units behind it, which are requested at once: the
    answers themselves are the clock.
 """
 
@@ -28,12 +30,25 @@ from penstock.services.guaranteed.parameters import GuaranteedParameters
 class _Request:
     """One unit that was requested."""
 
-    __slots__ = ("asked_high", "attempts", "deadline", "first_sent_at", "high", "low", "sent_at")
+    __slots__ = (
+        "asked_high",
+        "attempts",
+        "deadline",
+        "first_sent_at",
+        "high",
+        "is_new",
+        "low",
+        "sent_at",
+    )
 
-    def __init__(self, low: Tick, high: Tick, asked_high: Tick, now: Instant) -> None:
+    def __init__(
+        self, low: Tick, high: Tick, asked_high: Tick, now: Instant, *, is_new: bool
+    ) -> None:
+        """``is_new`` is False if an earlier request for the same ticks may still be answered."""
         self.low = low
         self.high = high
         self.asked_high = asked_high
+        self.is_new = is_new
         self.first_sent_at = now
         self.sent_at = now
         self.attempts = 0
@@ -80,6 +95,11 @@ class EdgeStream:
         self._requests: list[_Request] = []
         self._answered_sent_at: Instant = 0
         self._outstanding = IntervalSet()
+        self._backed_off_at: Instant = 0
+        self._repeated = False
+        """Whether a request was repeated since the last answer."""
+        self._asked_end = start
+        """The end of what was requested on the present way to the source."""
         self._round_trip = RequestRoundTrip(
             minimum=parameters.nack_timeout_min_ns,
             maximum=parameters.nack_timeout_max_ns,
@@ -150,7 +170,19 @@ class EdgeStream:
         """Merge the answer to a request; returns what became contiguous."""
         ready = self.receive(frame, now)
         span, weight = frame.high - frame.low, frame.weight if len(frame) else 0
-        self.window.answered(NackAnswer(span, weight, more, self._round_trip.smoothed_ns, now))
+        round_trip = self._round_trip
+        self.window.answered(
+            NackAnswer(
+                span,
+                weight,
+                more,
+                round_trip.smoothed_ns,
+                now,
+                round_trip.latest_ns,
+                self._repeated,
+            )
+        )
+        self._repeated = False
         if more:
             self._release_behind(frame.high)
         if self._requests and frame.high > self.horizon:
@@ -158,7 +190,10 @@ class EdgeStream:
         return ready
 
     def _settle(self, frame: Frame, now: Instant) -> None:
-        """Remove the requests that a frame answered; those sent once are round-trip samples."""
+        """Remove the requests that a frame answered.
+
+        Those of ticks that were requested only once are samples of the round trip.
+        """
         still: list[_Request] = []
         for request in self._requests:
             if request.low < frame.high and request.high > frame.low:
@@ -167,7 +202,7 @@ class EdgeStream:
                     self._outstanding.remove(request.low, request.high)
                     served_at = self._served_at(request, now)
                     self._answered_sent_at = max(self._answered_sent_at, served_at)
-                    if request.attempts == 1:
+                    if request.attempts == 1 and request.is_new:
                         self._round_trip.sample(now - request.sent_at)
                     continue
             still.append(request)
@@ -191,6 +226,7 @@ class EdgeStream:
             else:
                 still.append(request)
         self._requests = still
+        self._asked_end = min(self._asked_end, tick)
 
     def _release_ignored(self, frame: Frame) -> None:
         """Release what an answer brought but the receive window had no room for."""
@@ -220,19 +256,22 @@ class EdgeStream:
         self._outstanding.add(low, high)
         while low < high:
             end = min(high, (low // unit + 1) * unit)
-            made.append(_Request(low, end, end, now))
+            made.append(_Request(low, end, end, now, is_new=low >= self._asked_end))
             low = end
+        self._asked_end = max(self._asked_end, high)
         self._requests += made
         return made
 
     def _sent(self, due: list[_Request], now: Instant) -> tuple[Interval, ...]:
         self.asked_at = now
         due.sort(key=lambda request: request.low)
-        if any(request.attempts and now >= request.deadline for request in due):
+        if any(self._is_unanswered(request, now) for request in due):
             self._round_trip.timed_out()
+            self._backed_off_at = now
         deadline = now + self._round_trip.timeout()
         groups: list[list[_Request]] = []
         for request in due:
+            self._repeated = self._repeated or request.attempts > 0
             request.attempts += 1
             request.sent_at = now
             request.deadline = deadline
@@ -245,10 +284,24 @@ class EdgeStream:
                 request.asked_high = group[-1].high
         return tuple((max(group[0].low, self.horizon), group[-1].high) for group in groups)
 
+    def _is_unanswered(self, request: _Request, now: Instant) -> bool:
+        """Whether a time-out says something new: those of one moment are one event."""
+        overdue = request.attempts > 0 and now >= request.deadline
+        return overdue and request.sent_at >= self._backed_off_at
+
+    @property
+    def lacks_answers(self) -> bool:
+        """Whether a request was repeated twice and is not answered yet.
+
+        The first time-out may have been too short: it is chosen before the round trip is known.
+        """
+        return any(request.attempts > 2 for request in self._requests)
+
     def forget_requests(self) -> None:
         """Requests in flight are lost: everything unknown is requested again."""
         self._requests.clear()
         self._outstanding = IntervalSet()
+        self._asked_end = self.horizon
 
     def next_deadline(self) -> Instant | None:
         """When a request is overdue."""

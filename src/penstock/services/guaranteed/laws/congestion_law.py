@@ -5,7 +5,10 @@
 2. A recovering edge alerts when its smoothed rate is below ``1 + recovering_threshold``
    (equation 8).  Under the improved law it answers every query, so that the pubend knows when the
    recovery is over.
-3. Under the improved law links serve the pubends in turn, unless ``fair_links`` is off.
+3. The NACK window of a recovering edge is that of equation 10, or under the improved law one that
+   holds a fixed amount in the network (``vegas_nack_window``).
+4. Under the improved law links serve the pubends in turn, unless ``fair_links`` is off, and relays
+   keep the answers that pass them for other edges.
 """
 
 from __future__ import annotations
@@ -15,8 +18,10 @@ from typing import Final, Protocol
 from penstock.core.clock import Duration
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 from penstock.services.guaranteed.laws.improved_rate_law import ImprovedRateLaw
+from penstock.services.guaranteed.laws.nack_window import NackWindow, RecoveryNackWindow
 from penstock.services.guaranteed.laws.paper_rate_law import PaperRateLaw
 from penstock.services.guaranteed.laws.rate_law import PublicationRecord, RateLaw
+from penstock.services.guaranteed.laws.vegas_nack_window import VegasNackWindow
 
 
 class CongestionLaw(Protocol):
@@ -27,8 +32,20 @@ class CongestionLaw(Protocol):
         """Whether pubends take turns on a link."""
         ...
 
+    @property
+    def relays_keep_answers(self) -> bool:
+        """Whether an answer that passes a relay serves other edges that recover."""
+        ...
+
     def rate_law(self, record: PublicationRecord) -> RateLaw:
         """The rate law of one pubend, which has published ``record``."""
+        ...
+
+    def nack_window(self, *, unit: Duration, largest: Duration, largest_bytes: int) -> NackWindow:
+        """The NACK window of one live stream, in units, no wider than the receive window.
+
+        That one is ``largest`` ticks wide, and holds ``largest_bytes``.
+        """
         ...
 
     def live_edge_alerts(self, rate: float, lag_ns: Duration) -> bool:
@@ -44,12 +61,16 @@ class PaperCongestionLaw:
     """Equations 1 to 3 and 6 to 8; links are first in, first out."""
 
     links_are_fair = False
+    relays_keep_answers = False
 
     def __init__(self, parameters: CongestionParameters) -> None:
         self._parameters = parameters
 
     def rate_law(self, record: PublicationRecord) -> RateLaw:
         return PaperRateLaw(self._parameters)
+
+    def nack_window(self, *, unit: Duration, largest: Duration, largest_bytes: int) -> NackWindow:
+        return RecoveryNackWindow(self._parameters, unit=unit, largest=largest)
 
     def live_edge_alerts(self, rate: float, lag_ns: Duration) -> bool:
         """Equations 6 and 7."""
@@ -65,6 +86,8 @@ class PaperCongestionLaw:
 class ImprovedCongestionLaw:
     """Alerts of live edges as in the paper; the rest as the improved law needs it."""
 
+    relays_keep_answers = True
+
     def __init__(self, parameters: CongestionParameters) -> None:
         self._parameters = parameters
         self._paper = PaperCongestionLaw(parameters)
@@ -75,6 +98,11 @@ class ImprovedCongestionLaw:
 
     def rate_law(self, record: PublicationRecord) -> RateLaw:
         return ImprovedRateLaw(self._parameters, record)
+
+    def nack_window(self, *, unit: Duration, largest: Duration, largest_bytes: int) -> NackWindow:
+        return VegasNackWindow(
+            self._parameters, unit=unit, largest=largest, largest_bytes=largest_bytes
+        )
 
     def live_edge_alerts(self, rate: float, lag_ns: Duration) -> bool:
         return self._paper.live_edge_alerts(rate, lag_ns)

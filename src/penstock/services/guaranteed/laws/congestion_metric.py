@@ -10,11 +10,15 @@ behind, and more at one that catches up.
    stream of a few messages a second would otherwise seem to stall and rush alternately.
 3. A horizon that has not moved for longer than the stream may be silent counts as standing still.
 4. The smoothed value starts at 1, is set to 1 on leaving recovery, and to 0 on entering it.
+5. ``latest`` is the rate over the last second, measured between advances too: one sample of 100 ms
+   says more about the scheduling of the links than about their capacity.
 """
 
 from __future__ import annotations
 
-from penstock.core.clock import Duration, Instant
+from collections import deque
+
+from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.intervals import Tick
 
 
@@ -26,6 +30,7 @@ class HorizonRate:
         "_alpha",
         "_at",
         "_horizon",
+        "_marks",
         "_sample_interval_ns",
         "_seen",
         "_stall_after_ns",
@@ -50,6 +55,8 @@ class HorizonRate:
         self._seen = horizon
         self._at = now
         self._advanced_at = now
+        self._marks: deque[tuple[Instant, Tick]] = deque([(now, horizon)])
+        """Where the horizon was at each sample of the last second, and at the one before it."""
         self.smoothed = 1.0
         self.latest = 1.0
 
@@ -64,15 +71,26 @@ class HorizonRate:
             self._smooth((self._seen - self._horizon) / elapsed, elapsed)
             self._at = self._advanced_at
             self._horizon = self._seen
+            self.latest = self._rate_of_the_last_second()
         elif now - self._at > self._stall_after_ns:
             self._smooth(0.0, self._sample_interval_ns)
+            self.latest = 0.0
+
+    def _rate_of_the_last_second(self) -> float:
+        marks = self._marks
+        marks.append((self._at, self._horizon))
+        while marks[1][0] <= self._at - SECOND:
+            marks.popleft()
+        at, horizon = marks[0]
+        return (self._horizon - horizon) / (self._at - at)
 
     def _smooth(self, rate: float, elapsed: Duration) -> None:
         """Weight a sample by the number of sample intervals that it covers."""
-        self.latest = rate
         kept = (1 - self._alpha) ** max(1.0, elapsed / self._sample_interval_ns)
         self.smoothed = kept * self.smoothed + (1 - kept) * rate
 
     def restart(self, value: float) -> None:
         """Set the smoothed rate on entering recovery (0) or leaving it (1)."""
         self.smoothed = value
+        while len(self._marks) > 1:
+            self._marks.popleft()

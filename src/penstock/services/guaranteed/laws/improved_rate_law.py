@@ -3,8 +3,8 @@
 The paper's law searches: it halves until alerts stop, and then rises slowly.  An alert tells more
 than that an edge is slow, and this law uses it:
 
-1. *Match.*  A live edge that falls behind receives ``latest rate × density of the stream at its
-   horizon`` messages a second: the capacity of the way to it.  The limit becomes that capacity,
+1. *Match.*  A live edge that falls behind was given, in the last second, what the stream holds
+   between its horizon then and now: the capacity of the way to it.  The limit becomes that,
    less what drains the backlog in ``drain_ns``, but at least a share of the capacity, so that live
    traffic goes on.
 2. *Share.*  A recovering edge needs ``1 + recovering_threshold`` tick seconds a second, and a
@@ -16,13 +16,19 @@ than that an edge is slow, and this law uses it:
    a recovery is over, to the limit before it.
 4. *Probe.*  Without alerts the limit rises by steps that double each time, so a new optimum is
    found in the logarithm of its distance; an alert makes the steps small again.
+5. *Nothing is congested.*  An edge may be late because a processor is busy: its horizon then rests
+   and rushes.  A live edge counts only if bytes wait on a link on the way to it, if it is late by
+   ``lag_threshold_ns``, or if it alerts for ``UNEXPLAINED_NS`` without a break.
+6. *Held up.*  Publishers make way for a recovering edge only if the network holds it up: if the
+   edge says so, or if bytes wait on the way to it at two queries in a row.  Before its first
+   requests are answered, an edge cannot know.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from penstock.core.clock import SECOND, Instant
+from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.intervals import Tick
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 from penstock.services.guaranteed.laws.rate_law import (
@@ -30,6 +36,7 @@ from penstock.services.guaranteed.laws.rate_law import (
     PublicationRecord,
     Reading,
     Rule,
+    Verdict,
 )
 
 PROBE_SHARE: Final = 0.02
@@ -47,6 +54,11 @@ THIN: Final = 0.5
 the present publication rate, what the edge received there says nothing about its capacity; the
 limit then falls to this share, and the next alert tells more."""
 
+UNEXPLAINED_NS: Final[Duration] = 4 * SECOND
+"""Queues may wait where no broker sees them, in a kernel or a switch.  An edge that is slow behind
+such a queue alerts at every query; in four of them it is later than any time slice explains, and
+its smoothed rate has forgotten a single rest (0.9 ** 40 is 0.015)."""
+
 RELEASE_FACTOR: Final = 2.0
 """A limit of twice the publication rate has no effect, and is removed."""
 
@@ -57,17 +69,22 @@ class ImprovedRateLaw:
     def __init__(self, parameters: CongestionParameters, history: PublicationRecord) -> None:
         self.limit_msgs_per_s: float | None = None
         self.rule = Rule.NONE
+        self.verdict: Verdict | None = None
         self._parameters = parameters
         self._history = history
         self._capacity: float | None = None
         self._before_recovery: float | None = None
         self._floor = 0.0
         self._recovering = False
+        self._bytes_waited = False
+        """Whether bytes waited on the way to the recovering edge at the query before."""
         self._recovering_heard_at: Instant = 0
         self._alerted_at: Instant = 0
         self._probed_at: Instant = 0
         self._probe = PROBE_SHARE
         self._decreased_before_query = 0
+        self._unexplained_since: Instant = 0
+        self._unexplained_heard_at: Instant = -parameters.no_alert_interval_ns
 
     def alert(
         self, reading: Reading, *, observed: float, position: Tick, query: int, now: Instant
@@ -79,24 +96,37 @@ class ImprovedRateLaw:
                 self._recovery_begins(reading.recovering, observed)
         if reading.sequence < self._decreased_before_query:
             return False
-        targets: list[tuple[float, Rule]] = []
-        if reading.nonrecovering is not None:
+        targets: list[tuple[float, Rule, AlertReading]] = []
+        if reading.nonrecovering is not None and self._is_congestion(
+            reading.nonrecovering, position, now
+        ):
             self._alerted_at = now
             self._probe = PROBE_SHARE
             match = self._match(reading.nonrecovering, observed, position)
-            targets.append((match, Rule.MATCH))
+            targets.append((match, Rule.MATCH, reading.nonrecovering))
         if reading.recovering is not None:
-            share = self._share(reading.recovering, observed)
+            share = self._share(reading.recovering, observed, self._held_up(reading.recovering))
             if share is not None:
-                targets.append((share, Rule.SHARE))
+                targets.append((share, Rule.SHARE, reading.recovering))
         if not targets:
             return False
-        new, self.rule = min(targets, key=lambda target: target[0])
+        new, self.rule, worst = min(targets, key=lambda target: target[0])
+        self.verdict = Verdict(worst, recovering=self.rule is Rule.SHARE)
         new = max(new, self._parameters.floor_msgs_per_s)
         if self.limit_msgs_per_s is None or new < self.limit_msgs_per_s:
             self._decreased_before_query = query
         self.limit_msgs_per_s = new
         return True
+
+    def _is_congestion(self, worst: AlertReading, position: Tick, now: Instant) -> bool:
+        """Whether a live edge falls behind for longer than scheduling explains (rule 5)."""
+        parameters = self._parameters
+        if now - self._unexplained_heard_at >= parameters.no_alert_interval_ns:
+            self._unexplained_since = now
+        self._unexplained_heard_at = now
+        if worst.link_bytes or position - worst.horizon > parameters.lag_threshold_ns:
+            return True
+        return now - self._unexplained_since >= UNEXPLAINED_NS
 
     def _recovery_begins(self, worst: AlertReading, observed: float) -> None:
         """Note the limit to return to.
@@ -107,12 +137,14 @@ class ImprovedRateLaw:
         before = max(observed, self._history.density(worst.horizon))
         limit = self.limit_msgs_per_s
         self._recovering = True
+        self._bytes_waited = False
         self._before_recovery = None if limit is None else max(limit, before)
         self._floor = before * self._parameters.live_floor_share
 
     def _match(self, worst: AlertReading, observed: float, position: Tick) -> float:
         density = self._history.density(worst.horizon)
-        capacity = worst.latest_rate * density
+        passed = round(worst.latest_rate * SECOND)
+        capacity = self._history.count_within(worst.horizon - passed, worst.horizon)
         if density < THIN * observed:
             capacity = max(capacity, THIN * observed)
         backlog = self._history.count_between(worst.horizon, position)
@@ -120,7 +152,12 @@ class ImprovedRateLaw:
         drained = capacity - backlog * SECOND / self._parameters.drain_ns
         return max(drained, capacity * self._parameters.live_floor_share)
 
-    def _share(self, worst: AlertReading, observed: float) -> float | None:
+    def _held_up(self, worst: AlertReading) -> bool:
+        """Whether the network is the limit of a recovery (rule 6)."""
+        stood, self._bytes_waited = self._bytes_waited, worst.link_bytes > 0
+        return worst.congested or (stood and self._bytes_waited)
+
+    def _share(self, worst: AlertReading, observed: float, held_up: bool) -> float | None:
         threshold = 1 + self._parameters.recovering_threshold
         needed = threshold + SHARE_MARGIN
         density = self._history.density(worst.horizon)
@@ -128,6 +165,9 @@ class ImprovedRateLaw:
         if limit is None and worst.latest_rate >= threshold:
             return None
         now_published = observed if limit is None else min(limit, observed)
+        if not held_up:
+            # The edge will ask for more, and does not need what publishers would leave to it.
+            return None if limit is None else now_published + GIVE_BACK * density
         lacking = (needed - worst.latest_rate) * density
         if lacking < 0:
             lacking *= GIVE_BACK

@@ -28,6 +28,10 @@ class NackAnswer(msgspec.Struct, frozen=True, gc=False):
     round_trip: Duration | None
     """The smoothed round trip of requests; None before the first sample."""
     now: Instant
+    latest_round_trip: Duration | None = None
+    """The latest sample of the round trip; None before the first one."""
+    repeated: bool = False
+    """Whether a request had to be repeated since the answer before: what it asked for was lost."""
 
 
 class NackWindow(Protocol):
@@ -41,6 +45,11 @@ class NackWindow(Protocol):
     @property
     def piece_bytes(self) -> int:
         """The most bytes that a piece may bring; 0 for a live stream, where the source decides."""
+        ...
+
+    @property
+    def waits_for_the_network(self) -> bool:
+        """Whether a wider window would not bring more: the network is the limit, not the window."""
         ...
 
     def recovery_began(self) -> None:
@@ -69,6 +78,11 @@ class FixedNackWindow:
     def piece_bytes(self) -> int:
         """The source decides."""
         return 0
+
+    @property
+    def waits_for_the_network(self) -> bool:
+        """It is never narrower than what is requested."""
+        return True
 
     def recovery_began(self) -> None:
         """The window stays as it is."""
@@ -112,6 +126,11 @@ class RecoveryNackWindow:
     def piece_bytes(self) -> int:
         """The source decides."""
         return 0
+
+    @property
+    def waits_for_the_network(self) -> bool:
+        """The paper does not distinguish the two."""
+        return True
 
     def recovery_began(self) -> None:
         self._size = self._parameters.nack_window_initial_ns
@@ -162,6 +181,11 @@ class CatchUpWindow:
     def piece_bytes(self) -> int:
         """What one answer holds at most."""
         return self._answer_bytes
+
+    @property
+    def waits_for_the_network(self) -> bool:
+        """A reader of the past answers no queries."""
+        return True
 
     def recovery_began(self) -> None:
         """A catch-up begins with a window of its own."""

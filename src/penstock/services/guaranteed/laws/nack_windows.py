@@ -1,7 +1,7 @@
 """Which NACK window a stream of an edge gets: with SDCC or without (``congestion.sdcc``).
 
-1. A live stream has SDCC's window (Section 3.2); without SDCC it asks for everything that fits its
-   receive window.
+1. A live stream has the window of SDCC (Section 3.2) under the law that is chosen; without SDCC it
+   asks for everything that fits its receive window.
 2. A subscriber that starts in the past and will join the live stream has a ``CatchUpWindow``.
 3. A subscriber that was live and fell behind is paced like a reader of intervals, unless its broker
    hosts the pubend: then no link has to carry the answers, and a ``CatchUpWindow`` is enough.
@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from penstock.core.clock import Duration
+from penstock.services.guaranteed.laws.congestion_law import congestion_law
 from penstock.services.guaranteed.laws.nack_window import (
     MAX_UNITS,
     CatchUpWindow,
     FixedNackWindow,
     NackWindow,
-    RecoveryNackWindow,
 )
 from penstock.services.guaranteed.laws.read_window import PIECES, SMALLEST_SPAN, ReadWindow
 from penstock.services.guaranteed.parameters import GuaranteedParameters
@@ -44,12 +44,14 @@ class NackWindows:
         parameters = self._parameters
         if not self._sdcc:
             return Pacing(FixedNackWindow(parameters.receive_window_ns))
-        window = RecoveryNackWindow(
-            parameters.congestion,
-            unit=parameters.nack_unit_ns,
-            largest=parameters.receive_window_ns,
+        law = congestion_law(parameters.congestion)
+        return Pacing(
+            law.nack_window(
+                unit=parameters.nack_unit_ns,
+                largest=parameters.receive_window_ns,
+                largest_bytes=parameters.receive_window_bytes,
+            )
         )
-        return Pacing(window)
 
     def catch_up(self) -> Pacing:
         return Pacing(CatchUpWindow(self._parameters.answer_bytes))

@@ -18,7 +18,7 @@ from __future__ import annotations
 from penstock.core.clock import Instant
 from penstock.core.intervals import Tick
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
-from penstock.services.guaranteed.laws.rate_law import Reading, Rule
+from penstock.services.guaranteed.laws.rate_law import Reading, Rule, Verdict, slower_edge
 
 
 class PaperRateLaw:
@@ -27,6 +27,7 @@ class PaperRateLaw:
     def __init__(self, parameters: CongestionParameters) -> None:
         self.limit_msgs_per_s: float | None = None
         self.rule = Rule.NONE
+        self.verdict: Verdict | None = None
         self._parameters = parameters
         self._after_decrease = 0.0
         self._decreased_before_query = 0
@@ -57,6 +58,7 @@ class PaperRateLaw:
         self.limit_msgs_per_s = max(parameters.floor_msgs_per_s, new)
         self._after_decrease = self.limit_msgs_per_s
         self._decreased_before_query = query
+        self.verdict = slower_edge(reading)
         return True
 
     def _improving(self, reading: Reading, now: Instant) -> bool:

@@ -50,6 +50,8 @@ class AlertReading(msgspec.Struct, frozen=True):
     link: Address = ""
     """The link on the way to the edge with the most queued bytes; empty if nothing is queued."""
     link_bytes: CountBytes = 0
+    congested: bool = True
+    """False if the edge asks for less than the network would bring: only it can go faster."""
 
     @property
     def is_possible(self) -> bool:
@@ -65,6 +67,21 @@ class Reading(msgspec.Struct, frozen=True):
     recovering: AlertReading | None
 
 
+class Verdict(msgspec.Struct, frozen=True):
+    """The edge for which a law moved a limit: cause and bottleneck are those of this reading."""
+
+    worst: AlertReading
+    recovering: bool
+
+
+def slower_edge(reading: Reading) -> Verdict | None:
+    """The slower of a live and a recovering edge; the live one if both have the same rate."""
+    live, recovering = reading.nonrecovering, reading.recovering
+    if recovering is not None and (live is None or recovering.rate < live.rate):
+        return Verdict(recovering, recovering=True)
+    return None if live is None else Verdict(live, recovering=False)
+
+
 class PublicationRecord(Protocol):
     """What a law asks about the stream that its pubend has published."""
 
@@ -76,6 +93,10 @@ class PublicationRecord(Protocol):
         """Rows in ``[low, high)``."""
         ...
 
+    def count_within(self, low: Tick, high: Tick) -> float:
+        """The same for a short interval, more exactly."""
+        ...
+
 
 class RateLaw(Protocol):
     """Moves the limit of one pubend."""
@@ -84,6 +105,8 @@ class RateLaw(Protocol):
     """None while the pubend is not limited."""
     rule: Rule
     """The rule that acted last."""
+    verdict: Verdict | None
+    """The edge for which the last alert moved the limit."""
 
     def alert(
         self, reading: Reading, *, observed: float, position: Tick, query: int, now: Instant

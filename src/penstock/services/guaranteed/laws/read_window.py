@@ -97,6 +97,11 @@ class ReadWindow:
         """The most bytes that one piece may bring."""
         return max(1, round(self._window_bytes / PIECES))
 
+    @property
+    def waits_for_the_network(self) -> bool:
+        """A reader of the past answers no queries."""
+        return True
+
     def recovery_began(self) -> None:
         """A read begins with a window of its own."""
 

@@ -3,6 +3,7 @@
 1. The first alert that answers a query goes up at once, so that the pubend learns of new congestion
    quickly.
 2. A later alert for the same query goes up only if it carries a lower rate than went up before.
+   An edge that the network holds up counts as slower than one that limits itself.
    The paper's text would save it for the next query instead, where it looks like new congestion and
    makes the pubend slow down twice.
 3. An alert for an older query, or an empty one, is dropped.
@@ -49,10 +50,14 @@ class AlertAggregation:
 
 
 def lower(known: AlertReading | None, heard: AlertReading | None) -> AlertReading | None:
-    """The reading with the lower rate; the known one if the rates are equal."""
+    """The reading with the lower rate, of those that the network holds up if there is one.
+
+    The known one if both are equal.
+    """
     if known is None or heard is None:
         return heard if known is None else known
-    return heard if heard.rate < known.rate else known
+    worse = (not heard.congested, heard.rate) < (not known.congested, known.rate)
+    return heard if worse else known
 
 
 def blaming(

@@ -10,6 +10,7 @@
    reader of the past gets at most ``answer_frames`` frames of the cache and asks again.
 4. An answer from above goes only to the children that wait for it, filtered for each of them.  A
    request that named a selector is answered for that selector alone.
+5. Answers for children that recover are kept for the others (``answer_cache``).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from penstock.services.guaranteed.messages import (
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.relay.alert_aggregation import AlertAggregation
+from penstock.services.guaranteed.relay.answer_cache import AnswerCache
 from penstock.services.guaranteed.relay.cache import RelayCache
 from penstock.services.guaranteed.relay.registration import LinkRegistration, Registrations
 from penstock.services.guaranteed.relay.request_filter import (
@@ -56,6 +58,9 @@ class _Waiting(msgspec.Struct, frozen=True):
     asked: str
     """The filter that was named to the parent, where the answer comes from."""
 
+    recovers: bool
+    """Whether the child recovers a live stream, as others may; a reader of the past is alone."""
+
 
 class RelayStream:
     """One pubend's stream at one broker."""
@@ -67,14 +72,19 @@ class RelayStream:
         parameters: GuaranteedParameters,
         *,
         position: Tick = 0,
+        kept_answers_bytes: int = 0,
     ) -> None:
-        """``position`` is the end of what was received live so far."""
+        """``position`` is the end of what was received live so far.
+
+        ``kept_answers_bytes`` bounds the answers that are kept for others.
+        """
         self.pubend = pubend
         self.position = position
         self._registrations = registrations
         self._links = registrations.links
         self._parameters = parameters
         self._cache = RelayCache(parameters.relay_cache_bytes)
+        self._answers = AnswerCache(kept_answers_bytes)
         self._waiting: list[_Waiting] = []
         self._asked: dict[str, IntervalSet] = {}
         self._asked_forget_at: Instant = 0
@@ -120,14 +130,66 @@ class RelayStream:
                 for number, frame in enumerate(frames, 1):
                     more = end < high and number == len(frames)
                     self._tell(link, Knowledge(self.pubend, frame, nack.filter, more), out)
+            if not nack.max_bytes:
+                missing = self._answered_before(link, nack, asked, missing, out)
+                missing = self._wait_with_others(link, nack, asked, missing)
             for part in missing:
                 under_way = self._under_way(asked, part, now)
-                self._wait(_Waiting(link, *part, nack.filter, under_way or asked))
+                recovers = not nack.max_bytes
+                self._wait(_Waiting(link, *part, nack.filter, under_way or asked, recovers))
                 if under_way is None:
                     upward += self._suppressed(asked, part)
         if not upward:
             return None
         return Nack(self.pubend, tuple(upward), asked, nack.max_bytes)
+
+    def _answered_before(
+        self,
+        link: LinkName,
+        nack: Nack,
+        asked: str,
+        missing: list[Interval],
+        out: list[Effect],
+    ) -> list[Interval]:
+        """Answer with what others were given before; returns what is still missing."""
+        rest: list[Interval] = []
+        registration = self._links[link]
+        for part in missing:
+            found, gaps = self._answers.find(asked, part)
+            chosen = [self._chosen(registration, nack.filter, frame) for frame in found]
+            for frame in fold_silence(chosen):
+                self._tell(link, Knowledge(self.pubend, frame, nack.filter), out)
+            rest += gaps
+        return rest
+
+    def _wait_with_others(
+        self, link: LinkName, nack: Nack, asked: str, missing: list[Interval]
+    ) -> list[Interval]:
+        """Wait for what other children wait for already; returns what is still missing.
+
+        However long the answer takes, it is on its way: only the child that asked first repeats
+        the request.  A child that asks for the second time is not held back by the others.
+        """
+        under_way: dict[str, IntervalSet] = {}
+        own = IntervalSet()
+        for waiting in self._waiting:
+            if waiting.link == link:
+                own.add(waiting.low, waiting.high)
+            elif waiting.recovers and includes(waiting.asked, asked):
+                under_way.setdefault(waiting.asked, IntervalSet()).add(waiting.low, waiting.high)
+        for filter_text, ticks in under_way.items():
+            rest: list[Interval] = []
+            for low, high in missing:
+                at = low
+                for part_low, part_high in ticks.within(low, high):
+                    if not own.gaps(part_low, part_high):
+                        continue
+                    rest += [(at, part_low)] if at < part_low else []
+                    at = part_high
+                    self._wait(_Waiting(link, part_low, part_high, nack.filter, filter_text, True))
+                rest += [(at, high)] if at < high else []
+            missing = rest
+        return missing
 
     def _wait(self, new: _Waiting) -> None:
         for waiting in self._waiting:
@@ -165,11 +227,13 @@ class RelayStream:
         if asked is not None:
             asked.remove(frame.low, frame.high)
         still: list[_Waiting] = []
+        recovers = False
         for waiting in self._waiting:
             overlaps = waiting.low < frame.high and waiting.high > frame.low
             if waiting.asked != filter_text or not overlaps:
                 still.append(waiting)
                 continue
+            recovers = recovers or waiting.recovers
             registration = self._links.get(waiting.link)
             unfinished = more and waiting.high > frame.high
             if unfinished and asked is not None:
@@ -182,6 +246,8 @@ class RelayStream:
                 self._tell(waiting.link, message, out)
             still += self._rest(waiting, frame, more=more)
         self._waiting = still
+        if recovers and len(self._links) > 1:
+            self._answers.add(filter_text, frame)
 
     def _rest(self, waiting: _Waiting, frame: Frame, *, more: bool) -> list[_Waiting]:
         """What a child still waits for after a frame."""

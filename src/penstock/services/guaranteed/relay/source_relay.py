@@ -17,6 +17,7 @@ from penstock.core.clock import Instant
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, LinkName, Priority, Send
 from penstock.core.trees import Tree
+from penstock.services.guaranteed.links import LOCAL_EDGE
 from penstock.services.guaranteed.messages import (
     LIVE_FILTER,
     Acknowledgement,
@@ -65,7 +66,15 @@ class SourceRelay:
             self.streams[name] = self._stream(name, pubend.spoken_end)
 
     def _stream(self, pubend: str, position: Tick) -> RelayStream:
-        return RelayStream(pubend, self._registrations, self._parameters, position=position)
+        # The log of a hosted pubend is at hand: no link is spared by keeping answers from it.
+        kept = 0 if self._pubends else self._parameters.kept_answers_bytes
+        return RelayStream(
+            pubend,
+            self._registrations,
+            self._parameters,
+            position=position,
+            kept_answers_bytes=kept,
+        )
 
     # -- the tree ---------------------------------------------------------------------------
 
@@ -215,7 +224,9 @@ class SourceRelay:
         Returned if it is for a pubend of this broker.
         """
         stream = self.streams.get(alert.pubend)
-        if stream is None:
+        if stream is None or (self._pubends and link == LOCAL_EDGE):
+            # No link lies between a pubend and the edge of its own broker: if that one is late, the
+            # processor or the disk is busy, and receipts slow the publishers down already.
             return None
         way = f"{self._broker}->{link}"
         upward = stream.alerts.pass_up(blaming(alert, way, queued_bytes))

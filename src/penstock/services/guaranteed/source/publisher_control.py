@@ -97,7 +97,7 @@ class PublisherControl:
         changed = self._law.alert(
             reading, observed=observed, position=position, query=self._sequence, now=now
         )
-        return changed and self._apply(throttle_cause(reading), observed, now)
+        return changed and self._apply(throttle_cause(self._law.verdict), observed, now)
 
     def elapse(self, position: Tick, waiting: bool, now: Instant) -> bool:
         """Time passed; True if the limit changed."""

@@ -1,7 +1,7 @@
 """Why a pubend is limited: the one decision that notices, ``why`` and telemetry report.
 
 1. An alert may name a live edge that falls behind and an edge that is recovering.  The cause is the
-   slower of the two; a live edge if both have the same rate.
+   one for which the law moved the limit, so rule and cause belong together.
 2. The bottleneck is the link on the way to that edge with the most queued bytes, as the alert
    carries it; empty if nothing is queued on the way.
 3. The cause stays until another alert changes the limit, or the limit is removed.
@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from penstock.services.guaranteed.laws.rate_law import Reading
+from penstock.services.guaranteed.laws.rate_law import Verdict
 
 
 class ThrottleCause(msgspec.Struct, frozen=True):
@@ -40,13 +40,9 @@ class ThrottleCause(msgspec.Struct, frozen=True):
 NO_CAUSE: Final = ThrottleCause()
 
 
-def throttle_cause(reading: Reading) -> ThrottleCause:
-    """The cause that an alert names."""
-    live, recovering = reading.nonrecovering, reading.recovering
-    if recovering is not None and (live is None or recovering.rate < live.rate):
-        worst, is_recovering = recovering, True
-    elif live is not None:
-        worst, is_recovering = live, False
-    else:
+def throttle_cause(verdict: Verdict | None) -> ThrottleCause:
+    """The cause that a law's verdict names."""
+    if verdict is None:
         return NO_CAUSE
-    return ThrottleCause(worst.edge, worst.link, worst.link_bytes, worst.rate, is_recovering)
+    worst = verdict.worst
+    return ThrottleCause(worst.edge, worst.link, worst.link_bytes, worst.rate, verdict.recovering)
