@@ -33,6 +33,10 @@ LinkName: TypeAlias = str
 """A link has the name of the neighbour at its other end, a client's session its session name."""
 
 
+YIELDING: Final = "/past"
+"""A flow whose name ends so yields to the others of a fair link: it gets an eighth of their share
+while they have data, and the rest of the link when they have not."""
+
 OWN_SESSION: Final[LinkName] = "broker/own"
 """The session on which a broker publishes what it says of itself."""
 
@@ -107,9 +111,14 @@ class PersistFailed(Fact, frozen=True, gc=False):
 
 
 class QueuesMeasured(Fact, frozen=True, gc=False):
-    """The bytes that wait on each link; links on which nothing waits can be left out."""
+    """The bytes that wait on each link; links on which nothing waits can be left out.
+
+    It is told at fixed intervals while anything waits or was sent since it was told last.
+    """
 
     queued_bytes: dict[LinkName, int]
+    flow_bytes: dict[LinkName, dict[str, int]] = {}
+    """The data among them, by the flow that it was sent under."""
 
 
 class LogRead(Fact, frozen=True, gc=False):

@@ -42,6 +42,9 @@ class BrokerContext(msgspec.Struct, frozen=True):
     queued_bytes: Mapping[LinkName, int]
     """How many bytes wait on each link; the broker keeps it up to date."""
 
+    flow_bytes: Mapping[LinkName, Mapping[str, int]]
+    """How much data waits on each link, by flow; the broker keeps it up to date."""
+
     overlay: Any
     """The link-state database of the overlay."""
 
@@ -101,7 +104,7 @@ class Service:
         return []
 
     def queues_measured(self, now: Instant) -> list[Effect]:
-        """``BrokerContext.queued_bytes`` was updated."""
+        """``BrokerContext.queued_bytes`` and ``flow_bytes`` were updated."""
         return []
 
     # -- messages ---------------------------------------------------------------------------

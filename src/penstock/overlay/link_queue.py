@@ -4,8 +4,8 @@
    which share the link by bytes, whatever the size of their messages (start-time fair queueing,
    Goyal et al. 1996), so a flow that floods the link delays itself and not the others.  The next
    message is that of the flow which was given the fewest bytes; a flow that had nothing to send
-   gains nothing from it.  Order is kept within a flow.  A queue that is not fair treats all data as
-   one flow.
+   gains nothing from it.  A flow that yields (``core/machine.YIELDING``) is charged for each byte
+   eight times.  Order is kept within a flow.  A queue that is not fair treats all data as one flow.
 2. The data queue holds at most ``data_limit_bytes``.  A new message that does not fit is dropped,
    because the receiver needs the older ones first; the guaranteed service detects the gap and
    requests the data again.  An empty queue accepts a message of any size, because a large one could
@@ -21,10 +21,11 @@ messages with their real size.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import Final, Generic, TypeVar
 
-from penstock.core.machine import Priority
+from penstock.core.machine import YIELDING, Priority
 from penstock.overlay.link_statistics import LinkStatistics
 
 __all__ = ["LinkQueue", "LinkStatistics"]
@@ -37,6 +38,10 @@ DATA: Final = Priority.DATA
 
 DATA_LIMIT_BYTES: Final = 5_000_000
 """The size of the output queues in the Gryphon experiments (Pietzuch and Bhola, Section 5)."""
+
+YIELDS: Final = 8
+"""How many times a byte of a flow that yields counts: with as many readers of the past as pubends,
+live data that takes eight ninths of a link is not delayed."""
 
 REMEMBERED_FLOWS: Final = 64
 """Flows without messages that are remembered beside those with some, before the past ones go."""
@@ -59,6 +64,7 @@ class LinkQueue(Generic[Item]):
         "_dropped_messages",
         "_fair",
         "_finished",
+        "_flow_bytes",
         "_flushed_messages",
         "_high_water_bytes",
         "_recent_most_bytes",
@@ -83,6 +89,7 @@ class LinkQueue(Generic[Item]):
         self._control_limit_bytes = control_limit_bytes
         self._control: deque[tuple[Item, int]] = deque()
         self._data: dict[str, deque[tuple[Item, int]]] = {}
+        self._flow_bytes: dict[str, int] = {}
         self._spare: deque[tuple[Item, int]] | None = None
         self._turns: list[tuple[int, int, str]] = []
         """A heap: each flow with messages, by the bytes at which its next one begins."""
@@ -107,6 +114,16 @@ class LinkQueue(Generic[Item]):
     @property
     def queued_bytes(self) -> int:
         return self._control_bytes + self._data_bytes
+
+    @property
+    def sent_bytes(self) -> int:
+        """Everything that was taken so far."""
+        return self._sent_bytes
+
+    @property
+    def flow_bytes(self) -> Mapping[str, int]:
+        """The data that waits, by flow; flows without messages are left out."""
+        return self._flow_bytes
 
     def offer(self, item: Item, size_bytes: int, priority: Priority, flow: str = "") -> bool:
         """Queue a message; False if it was dropped."""
@@ -139,8 +156,10 @@ class LinkQueue(Generic[Item]):
             if self._finished:
                 start = max(start, self._finished.get(flow, 0))
             self._take_part(flow, start)
+            self._flow_bytes[flow] = 0
         queue.append((item, size_bytes))
         self._data_bytes += size_bytes
+        self._flow_bytes[flow] += size_bytes
 
     def _take_part(self, flow: str, start: int) -> None:
         self._serial += 1
@@ -152,17 +171,19 @@ class LinkQueue(Generic[Item]):
         queue = self._data[flow]
         taken = queue.popleft()
         self._virtual_bytes = start
+        end = start + (taken[1] * YIELDS if flow.endswith(YIELDING) else taken[1])
         if queue:
-            self._take_part(flow, start + taken[1])
+            self._flow_bytes[flow] -= taken[1]
+            self._take_part(flow, end)
             return taken
-        del self._data[flow]
+        del self._data[flow], self._flow_bytes[flow]
         self._spare = queue
         if not self._turns:
             # Nothing waits: all flows begin anew.
             self._finished.clear()
             self._virtual_bytes = 0
         else:
-            self._finished[flow] = start + taken[1]
+            self._finished[flow] = end
             self._forget_past_flows()
         return taken
 
@@ -201,6 +222,7 @@ class LinkQueue(Generic[Item]):
         count = len(self)
         self._control.clear()
         self._data.clear()
+        self._flow_bytes.clear()
         self._turns.clear()
         self._finished.clear()
         self._virtual_bytes = 0

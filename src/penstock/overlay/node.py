@@ -107,6 +107,7 @@ class BrokerNode:
         self._rival_started_at: Instant | None = None
         self._links: dict[LinkName, None] = {}
         self._queued_bytes: dict[LinkName, int] = {}
+        self._flow_bytes: dict[LinkName, dict[str, int]] = {}
         self._database = LinkStateDatabase()
         self._settle_at: Instant | None = now + SETTLE_WITHIN
         self._trace_at: Instant | None = now if config.trace_interval_ns else None
@@ -136,6 +137,7 @@ class BrokerNode:
                     saved=saved,
                     logs=logs,
                     queued_bytes=self._queued_bytes,
+                    flow_bytes=self._flow_bytes,
                     overlay=self._database,
                     now=now,
                 )
@@ -211,9 +213,12 @@ class BrokerNode:
         match fact:
             case DeadlineReached():
                 return self._deadline(now)
-            case QueuesMeasured(queued_bytes):
+            case QueuesMeasured(queued_bytes, flow_bytes):
                 self._queued_bytes.clear()
                 self._queued_bytes.update(queued_bytes)
+                self._flow_bytes.clear()
+                self._flow_bytes.update(flow_bytes)
+                self._touched = self._every_service
                 return [e for each in self._by_number for e in each.queues_measured(now)]
             case SessionOpened():
                 return []

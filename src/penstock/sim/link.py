@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Final
 
@@ -64,6 +64,7 @@ class SimLink:
         "_queue",
         "_random",
         "_scheduler",
+        "_sent_before",
         "lost_messages",
         "model",
         "name",
@@ -86,6 +87,7 @@ class SimLink:
         self.sent_bytes = 0
         self.sent_messages = 0
         self.lost_messages = 0
+        self._sent_before = 0
         self._scheduler = scheduler
         # Bound methods are created once: most of a simulation's work is links.
         self._arrived = self._arrive
@@ -108,6 +110,16 @@ class SimLink:
     def queued_bytes(self) -> int:
         """Bytes that wait for transmission."""
         return self._queue.queued_bytes
+
+    @property
+    def flow_bytes(self) -> Mapping[str, int]:
+        """The data that waits for transmission, by flow."""
+        return self._queue.flow_bytes
+
+    def took_bytes(self) -> bool:
+        """Whether anything was transmitted since the last call."""
+        before, self._sent_before = self._sent_before, self.sent_bytes
+        return self.sent_bytes != before
 
     @property
     def buffered_bytes(self) -> int:

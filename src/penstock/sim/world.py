@@ -333,12 +333,18 @@ class SimWorld:
     def _measure_queues(self) -> None:
         """Report queue lengths to every broker, as the network world does."""
         waiting: dict[str, dict[str, int]] = {}
+        flows: dict[str, dict[str, dict[str, int]]] = {}
+        active: dict[str, None] = {}
         for (here, there), link in self.links.items():
+            if link.took_bytes():
+                active[here] = None
+            if link.flow_bytes:
+                flows.setdefault(here, {})[there] = dict(link.flow_bytes)
             if link.buffered_bytes:
                 waiting.setdefault(here, {})[there] = link.buffered_bytes
-        for name in dict.fromkeys((*waiting, *self._had_waiting)):
-            self._tell_broker(name, QueuesMeasured(waiting.get(name, {})))
-        self._had_waiting = tuple(waiting)
+        for name in dict.fromkeys((*waiting, *flows, *active, *self._had_waiting)):
+            self._tell_broker(name, QueuesMeasured(waiting.get(name, {}), flows.get(name, {})))
+        self._had_waiting = tuple(dict.fromkeys((*waiting, *flows)))
         self.scheduler.at(self.now + MEASURE_QUEUES_EVERY, self._measure_queues)
 
     def _raise(self, first: str, second: str) -> None:

@@ -21,7 +21,7 @@ READING = AlertReading(0.5, "sb", 0.25, 1234, "ib->sb", 99)
 SPECIMENS: list[Message] = [
     m.Knowledge("p", FRAME),
     m.Knowledge("p", Frame(1, 2, final=True), "n > 3", True),
-    m.Nack("p", ((1, 2), (5, 9)), m.LIVE_FILTER, 100),
+    m.Nack("p", ((1, 2), (5, 9)), m.LIVE_FILTER, 100, True),
     m.SubscriptionUpdate("pb", 3, True, ("a = 1",), ("b = 2",)),
     m.SubscriptionConfirmed("pb", 3, {"p": 1}, {"p": 0}),
     m.Withdrawal("pb"),
@@ -29,6 +29,7 @@ SPECIMENS: list[Message] = [
     m.ClaimsSaved("pb", "sb", 1, 2),
     m.DownstreamCongestionQuery("p", 1, 2, 3),
     m.UpstreamCongestionAlert("p", 1, 2, READING, None),
+    m.FullLinkReport("p", "a->b", 1000, 500.0),
     m.ThrottleNotice("p", 10.0, 20.0, 5, "rule", "cause"),
     m.OpenProducer("a", "p"),
     m.CloseProducer("p"),

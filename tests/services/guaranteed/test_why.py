@@ -28,7 +28,7 @@ def pubend() -> Pubend:
         now=START,
     )
     for tick in range(START, START + SECOND, 100 * MILLISECOND):
-        made.control.published(tick, 10, tick)
+        made.control.published(tick, 10, 1000, tick)
     return made
 
 
@@ -50,9 +50,10 @@ def test_a_pubend_that_nothing_slows_down_says_so() -> None:
 def test_a_throttled_pubend_names_broker_link_rule_and_since_when() -> None:
     made = pubend()
     reading = AlertReading(0.5, "sb", 0.5, START + SECOND, "ib->sb", 4096)
-    made.control.alert(
-        UpstreamCongestionAlert("p", START, 0, reading, None), START + SECOND, START + SECOND
-    )
+    for at in (START + SECOND // 2, START + SECOND):
+        made.control.alert(
+            UpstreamCongestionAlert("p", START, 0, reading, None), START + SECOND, at
+        )
     account = explained(made, START + 3 * SECOND)
 
     assert account.throttled

@@ -1,8 +1,8 @@
 """Measures the links at fixed intervals, for the machine and for the telemetry.
 
-1. Twenty times a second the machine receives the number of bytes queued on each link, while any
-   link has a queue and once more when all queues are empty.  From this a broker knows which link
-   holds its publishers back, and what a link should cost.
+1. Twenty times a second the machine receives the number of bytes queued on each link, in total and
+   by flow, while any link has a queue or has sent something, and once more when all are quiet.
+   From this a broker knows which link holds its publishers back, and what a link should cost.
 2. The telemetry receives the counts of every link at its own interval.
 """
 
@@ -40,7 +40,8 @@ class LinkMonitor:
         self._telemetry_interval_s = telemetry_interval_s
         self._feed = feed
         self._loop = asyncio.get_running_loop()
-        self._any_waited = False
+        self._was_active = False
+        self._sent_bytes = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def start(self) -> None:
@@ -63,9 +64,17 @@ class LinkMonitor:
             for name, link in self._links.items()
             if link.outbox.queued_bytes
         }
-        if waiting or self._any_waited:
-            self._any_waited = bool(waiting)
-            self._feed((QueuesMeasured(waiting),))
+        flows = {
+            name: dict(self._links[name].outbox.flow_bytes)
+            for name in waiting
+            if self._links[name].outbox.flow_bytes
+        }
+        sent_bytes = sum(link.outbox.sent_bytes for link in self._links.values())
+        active = bool(waiting) or sent_bytes != self._sent_bytes
+        self._sent_bytes = sent_bytes
+        if active or self._was_active:
+            self._was_active = active
+            self._feed((QueuesMeasured(waiting, flows),))
 
     def _tell_telemetry(self) -> None:
         self._timers["telemetry"] = self._loop.call_later(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from typing import Final
 
 from penstock.content.codec.stream import encode
@@ -79,6 +80,16 @@ class Outbox:
     @property
     def queued_bytes(self) -> int:
         return self._queue.queued_bytes
+
+    @property
+    def flow_bytes(self) -> Mapping[str, int]:
+        """The data that waits, by flow."""
+        return self._queue.flow_bytes
+
+    @property
+    def sent_bytes(self) -> int:
+        """Everything that was given to connections so far."""
+        return self._queue.sent_bytes
 
     def statistics(self) -> LinkStatistics:
         return self._queue.statistics()

@@ -39,7 +39,9 @@ KEEPS_UP: Final = 0.95
 
 def catch_up(seed: int, *, paced: bool, outage_s: float = 30.0) -> dict[str, float]:
     """The effect on the live edge, from the start of the tasks until all have read their part."""
-    scenario = scenario_of(Experiment("gryphon-catch-up", {"congestion.sdcc": paced}))
+    scenario = scenario_of(
+        Experiment("gryphon-catch-up", {"congestion.sdcc": paced, "congestion.fair_links": paced})
+    )
     run = SimRun(scenario, seed)
     run.open()
     for client in run.scenario.clients:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
+from penstock.content.rows.frame import Frame
 from penstock.core.clock import Duration, Instant, earliest
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, LinkName, LogRead, PersistFailed, Priority, Send
@@ -28,12 +29,14 @@ from penstock.services.guaranteed.local_exchange import LocalExchange, LocalLink
 from penstock.services.guaranteed.messages import (
     Acknowledgement,
     ClaimsSaved,
+    FullLinkReport,
     Unsubscribe,
     UpstreamCongestionAlert,
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.questions import Questions
 from penstock.services.guaranteed.relay.relays import Relays
+from penstock.services.guaranteed.relay.source_relay import SourceRelay
 from penstock.services.guaranteed.source.hosted_pubends import HostedPubends
 from penstock.services.guaranteed.source.pubend import Pubend
 from penstock.services.guaranteed.source.source_holds import HOLDS
@@ -60,12 +63,15 @@ class GuaranteedBroker(Service):
         saved: Mapping[str, bytes],
         logs: Mapping[str, tuple[Tick, Tick, int]],
         queued_bytes: Mapping[LinkName, int],
+        flow_bytes: Mapping[LinkName, Mapping[str, int]],
         now: Instant,
     ) -> None:
         """``saved`` and ``logs`` are what was found on the disk.
 
-        ``queued_bytes`` is kept up to date by the owner: what waits on each link at present.
+        ``queued_bytes`` and ``flow_bytes`` are kept up to date by the owner: what waits on each
+        link at present, and the data among it by flow.
         """
+        self._flow_bytes = flow_bytes
         self._broker = broker
         self._tokens = tokens
         self._next_hops: Mapping[str, LinkName] = {}
@@ -86,6 +92,7 @@ class GuaranteedBroker(Service):
         self._questions = questions = Questions(broker, self._source.by_name, self.edge)
         between_parts: Handlers = {
             UpstreamCongestionAlert: self._alert,
+            FullLinkReport: self._link_reported,
             Acknowledgement: self._acknowledged,
             ClaimsSaved: self._claims_saved,
         }
@@ -156,7 +163,15 @@ class GuaranteedBroker(Service):
         """The connection to a neighbour is lost."""
         out: list[Effect] = []
         self._relays.link_down(link, out)
+        self._source.link_down(link, now, out)
         return self._loopback.run_until_quiet(out, now)
+
+    def queues_measured(self, now: Instant) -> list[Effect]:
+        """The queues of the links were measured."""
+        out: list[Effect] = []
+        self._relays.links_measured(self._flow_bytes, now, out)
+        self._source.links_measured(self._flow_bytes, now, out)
+        return self._loopback.run_until_quiet(out, now) if out else out
 
     # -- messages ---------------------------------------------------------------------------
 
@@ -175,6 +190,12 @@ class GuaranteedBroker(Service):
         alert = self._relays.alert(link, message, out)
         if alert is not None:
             self._source.alert(alert, now, out)
+
+    def _link_reported(
+        self, link: LinkName, message: FullLinkReport, now: Instant, out: list[Effect]
+    ) -> None:
+        if self._relays.link_reported(link, message, now, out):
+            self._source.link_reported(message, now, out)
 
     def _acknowledged(
         self, link: LinkName, message: Acknowledgement, now: Instant, out: list[Effect]
@@ -215,10 +236,30 @@ class GuaranteedBroker(Service):
             spoken = self._source.resolved(pubend, token, failure, now, out)
             relay = self._relays.own
             if relay is not None:
-                relay.published(pubend.name, spoken, out)
+                self._publish(pubend, relay, spoken, now, out)
         elif owner in self._resolvers:
             self._resolvers[owner](token, failure, now, out)
         return self._loopback.run_until_quiet(out, now)
+
+    def _publish(
+        self,
+        pubend: Pubend,
+        relay: SourceRelay,
+        spoken: list[Frame],
+        now: Instant,
+        out: list[Effect],
+    ) -> None:
+        """Send durable frames down the tree, and note what was put on the links."""
+        before = len(out)
+        relay.published(pubend.name, spoken, now, out)
+        by_link: dict[LinkName, int] = {}
+        for effect in out[before:]:
+            if isinstance(effect, Send) and effect.link != LOCAL_EDGE:
+                weight = effect.message.frame.weight
+                by_link[effect.link] = by_link.get(effect.link, 0) + weight
+        if by_link:
+            whole = sum(frame.weight for frame in spoken)
+            pubend.control.links.sent(whole, by_link, now)
 
     def _holds_resolved(
         self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]

@@ -69,15 +69,17 @@ class Knowledge(BrokerMessage, frozen=True, gc=False):
 class Nack(BrokerMessage, frozen=True, gc=False):
     """A request for unknown ticks, filtered by ``filter``.
 
-    ``max_bytes`` limits what the source reads for each interval, if it is less than usual: the
-    requester cannot know how dense the past is.  A request with ``max_bytes`` reads the past, and
-    is also answered in pieces of a bounded number of frames.
+    ``max_bytes`` limits what is answered for each interval, if it is less than usual: the requester
+    cannot know how dense the past is.  ``recovers`` tells that a live stream recovers, as others
+    may at the same time; a request without it reads the past, and is also answered in pieces of a
+    bounded number of frames.
     """
 
     pubend: Name
     intervals: Intervals
     filter: FilterText
     max_bytes: CountBytes = 0
+    recovers: bool = False
 
 
 class SubscriptionUpdate(BrokerMessage, frozen=True):
@@ -168,6 +170,18 @@ class UpstreamCongestionAlert(BrokerMessage, frozen=True):
     sequence: Sequence
     nonrecovering: AlertReading | None
     recovering: AlertReading | None
+
+
+class FullLinkReport(BrokerMessage, frozen=True):
+    """Live data of a pubend waits on a link of a relay; it goes up to the source.
+
+    ``bytes_per_s`` is what the link takes of this pubend, 0 while that is not known.
+    """
+
+    pubend: Name
+    link: Address
+    waiting_bytes: CountBytes
+    bytes_per_s: Rate
 
 
 class ThrottleNotice(ClientReply, frozen=True):

@@ -65,5 +65,6 @@ def build(context: BrokerContext) -> GuaranteedBroker:
         saved=context.saved,
         logs=context.logs,
         queued_bytes=context.queued_bytes,
+        flow_bytes=context.flow_bytes,
         now=context.now,
     )

@@ -23,8 +23,8 @@ def service_records(
         yield TraceRecord(now, node, name, "published_messages", pubend.published_messages)
         yield TraceRecord(now, node, name, "log_bytes", pubend.log_bytes)
         yield TraceRecord(now, node, name, "publications_waiting", pubend.waiting)
-        limit = pubend.control.limit_msgs_per_s
-        yield TraceRecord(now, node, name, "allowed_msgs_per_s", limit or 0.0)
+        allowed = pubend.control.allowed_msgs_per_s
+        yield TraceRecord(now, node, name, "allowed_msgs_per_s", allowed)
         alert, alert_at = pubend.control.last_alert, pubend.control.last_alert_at
         if alert is not None and alert_at is not None and now - alert_at <= SECOND:
             yield from _alert_records(now, node, name, alert)
@@ -83,5 +83,4 @@ def throttle_record(node: str, control: PublisherControl, now: Instant) -> Trace
         control.rule.code, cause.broker, cause.link, cause.link_bytes, cause.rate, cause.recovering
     )
     text = msgspec.json.encode(detail).decode()
-    limit = control.limit_msgs_per_s or 0.0
-    return TraceRecord(now, node, control.pubend, "throttle", limit, text)
+    return TraceRecord(now, node, control.pubend, "throttle", control.allowed_msgs_per_s, text)

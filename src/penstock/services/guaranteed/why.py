@@ -41,12 +41,12 @@ class Explanation(msgspec.Struct, frozen=True):
 def explain(pubend: Pubend, broker: str, now: Instant) -> bytes:
     """The explanation as JSON."""
     control = pubend.control
-    limit, rule, cause = control.limit_msgs_per_s, control.rule, control.cause
+    rule, cause = control.rule, control.cause
     explanation = Explanation(
         pubend=pubend.name,
         broker=broker,
-        throttled=limit is not None,
-        allowed_msgs_per_s=limit or 0.0,
+        throttled=control.throttled,
+        allowed_msgs_per_s=control.allowed_msgs_per_s,
         observed_msgs_per_s=control.history.rate(now),
         publications_waiting=pubend.waiting,
         since=control.since,

@@ -11,6 +11,7 @@ from penstock.content.rows.frame import Frame
 from penstock.core.machine import PersistState
 from penstock.core.tokens import Tokens
 from penstock.services.guaranteed.edge.edge import Edge
+from penstock.services.guaranteed.laws.nack_window import CatchUpWindow
 from penstock.services.guaranteed.messages import (
     Nack,
     Subscribed,
@@ -19,7 +20,7 @@ from penstock.services.guaranteed.messages import (
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 
 START = 1000
-ANSWER_BYTES = GuaranteedParameters().answer_bytes
+FIRST_BYTES = CatchUpWindow.FIRST_BYTES
 
 
 def frame(low: int, high: int, *ticks: int) -> Frame:
@@ -86,7 +87,7 @@ def test_where_a_durable_subscription_starts_is_saved_before_it_is_announced(
     restarted = edge_bench(saved=order.values)
     restarted.subscribe("s", durable=True)
     restarted.confirm(START + 500)
-    assert restarted.said(Nack) == [Nack("p", ((START, START + 500),), "TRUE", ANSWER_BYTES)]
+    assert restarted.said(Nack) == [Nack("p", ((START, START + 500),), "TRUE", FIRST_BYTES)]
 
 
 def test_a_subscription_is_announced_with_where_it_began_whatever_was_delivered_since(

@@ -11,6 +11,7 @@ from penstock.content.rows.frame import Frame
 from penstock.core.clock import SECOND
 from penstock.core.machine import Send
 from penstock.core.trees import Tree
+from penstock.services.guaranteed.laws.vegas_nack_window import UNIT_BYTES
 from penstock.services.guaranteed.links import LOCAL_RELAY
 from penstock.services.guaranteed.messages import (
     LIVE_FILTER,
@@ -33,7 +34,7 @@ def test_a_gap_is_requested_and_blocks_what_lies_behind_it(edge_bench: Any) -> N
     bench.confirm()
     bench.hear(frame(START + 10, START + 20, 1015))
     assert bench.rows("s") == []
-    assert bench.said(Nack) == [Nack("p", ((START, START + 10),), LIVE_FILTER)]
+    assert bench.said(Nack) == [Nack("p", ((START, START + 10),), LIVE_FILTER, UNIT_BYTES, True)]
 
     bench.hear(frame(START, START + 10, 1005), LIVE_FILTER)
     assert bench.rows("s") == [1005, 1015]
@@ -71,7 +72,9 @@ def test_after_a_restart_of_a_source_everything_up_to_its_end_is_requested(edge_
     bench.said(Nack)
     bench.confirm(START + 50)
 
-    assert bench.said(Nack) == [Nack("p", ((START + 10, START + 50),), LIVE_FILTER)]
+    assert bench.said(Nack) == [
+        Nack("p", ((START + 10, START + 50),), LIVE_FILTER, UNIT_BYTES, True)
+    ]
 
 
 def test_a_confirmation_of_another_selector_repeats_no_request(edge_bench: Any) -> None:

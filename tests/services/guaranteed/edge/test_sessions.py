@@ -10,6 +10,7 @@ import pytest
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.core.machine import CloseSession
+from penstock.services.guaranteed.laws.nack_window import CatchUpWindow
 from penstock.services.guaranteed.messages import (
     Consumed,
     Nack,
@@ -19,10 +20,9 @@ from penstock.services.guaranteed.messages import (
     Unsubscribe,
     Unsubscribed,
 )
-from penstock.services.guaranteed.parameters import GuaranteedParameters
 
 START = 1000
-ANSWER_BYTES = GuaranteedParameters().answer_bytes
+FIRST_BYTES = CatchUpWindow.FIRST_BYTES
 
 
 def frame(low: int, high: int, *ticks: int) -> Frame:
@@ -102,7 +102,7 @@ def test_a_durable_subscription_resumes_at_what_was_consumed(edge_bench: Any) ->
     bench.confirm(START + 10)
 
     assert bench.said(Subscribed) == [Subscribed("s", {"p": 1002})]
-    assert bench.said(Nack)[-1] == Nack("p", ((1002, START + 10),), "TRUE", ANSWER_BYTES)
+    assert bench.said(Nack)[-1] == Nack("p", ((1002, START + 10),), "TRUE", FIRST_BYTES)
 
 
 def test_a_deletion_that_failed_is_told(edge_bench: Any) -> None:

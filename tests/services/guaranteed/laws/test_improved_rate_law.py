@@ -26,7 +26,10 @@ def law(rate: int = RATE) -> ImprovedRateLaw:
     history = RateHistory()
     for tick in range(0, NOW, 100 * MILLISECOND):
         history.add(tick, rate // 10)
-    return ImprovedRateLaw(CongestionParameters(), history)
+    made = ImprovedRateLaw(CongestionParameters(), history)
+    # At the query before, bytes waited as well: the queue stands.
+    made.alert(live(0.9), observed=float(rate), position=NOW, query=0, now=NOW - SECOND)
+    return made
 
 
 def live(
@@ -188,6 +191,7 @@ def test_an_alert_makes_the_steps_small_again() -> None:
     for number in range(1, 4):
         elapse(policy, NOW + number * 2 * SECOND)
     later = NOW + 8 * SECOND
+    alert(policy, live(0.5, sequence=7), query=8, now=later - SECOND)
     alert(policy, live(0.5, sequence=8), query=9, now=later)
     limit = policy.limit_msgs_per_s
     assert limit is not None
@@ -218,11 +222,20 @@ def test_an_edge_that_rests_while_nothing_waits_on_a_link_slows_nobody() -> None
     assert policy.limit_msgs_per_s is None
 
 
+def test_a_queue_counts_when_it_stood_at_the_query_before() -> None:
+    policy = law()
+    later = NOW + 10 * SECOND
+
+    assert not alert(policy, live(0.5, sequence=9), query=10, now=later)
+    assert alert(policy, live(0.5, sequence=10), query=11, now=later + SECOND)
+
+
 def test_an_edge_that_is_slow_without_a_break_counts_although_no_queue_is_seen() -> None:
     """What waits in a kernel or a switch is seen by no broker."""
     policy = law()
+    start = NOW + 5 * SECOND
     acted = [
-        alert(policy, live(0.5, sequence=second, link_bytes=0), now=NOW + second * SECOND)
+        alert(policy, live(0.5, sequence=second, link_bytes=0), now=start + second * SECOND)
         for second in range(6)
     ]
 

@@ -55,7 +55,7 @@ class Bench:
 
     def live(self, part: Frame) -> dict[str, Frame]:
         out: list[Effect] = []
-        self.stream.live(part, out)
+        self.stream.live(part, 0, out)
         return {effect.link: effect.message.frame for effect in sends(out)}
 
     def ask(
@@ -63,7 +63,9 @@ class Bench:
     ) -> tuple[list[tuple[int, int]], list[Frame]]:
         """What goes up because of a request, and what is answered at once."""
         out: list[Effect] = []
-        upward = self.stream.request(link, Nack("p", ((low, high),), filter_text), now, out)
+        upward = self.stream.request(
+            link, Nack("p", ((low, high),), filter_text, recovers=True), now, out
+        )
         self.asked = "" if upward is None else upward.filter
         intervals = [] if upward is None else list(upward.intervals)
         return intervals, [effect.message.frame for effect in sends(out)]
@@ -120,7 +122,7 @@ def test_what_was_confirmed_away_is_not_sent() -> None:
 def test_data_of_a_pubend_is_a_flow_of_its_own() -> None:
     bench = Bench({"a": ALL})
     out: list[Effect] = []
-    bench.stream.live(frame(0, 10), out)
+    bench.stream.live(frame(0, 10), 0, out)
     (send,) = sends(out)
 
     assert (send.priority, send.flow) == (Priority.DATA, "p")

@@ -115,7 +115,7 @@ def test_what_a_lost_child_wanted_is_given_up() -> None:
 def test_a_child_that_goes_elsewhere_gets_nothing_any_more() -> None:
     made, out = confirmed(), list[Effect]()
     made.withdrawal("a", [])
-    made.knowledge(Knowledge("p", frame(100, 110, 105)), out)
+    made.knowledge(Knowledge("p", frame(100, 110, 105)), 0, out)
 
     assert out == []
 
@@ -123,7 +123,7 @@ def test_a_child_that_goes_elsewhere_gets_nothing_any_more() -> None:
 def test_a_full_update_waits_for_its_confirmation_before_data_flows() -> None:
     made, out = confirmed(), list[Effect]()
     made.update("a", wanting(1, "tick > 5", full=True), [])
-    made.knowledge(Knowledge("p", frame(100, 110, 105)), out)
+    made.knowledge(Knowledge("p", frame(100, 110, 105)), 0, out)
 
     assert out == []
 
@@ -153,15 +153,15 @@ def test_requests_and_acknowledgements_go_to_the_parent() -> None:
 def test_an_answer_goes_to_the_child_that_asked() -> None:
     made, out = confirmed(), list[Effect]()
     made.request("a", Nack("p", ((0, 10),), LIVE_FILTER), 0, [])
-    made.knowledge(Knowledge("p", frame(0, 10, 5), "TRUE"), out)
+    made.knowledge(Knowledge("p", frame(0, 10, 5), "TRUE"), 0, out)
 
     answer = Knowledge("p", frame(0, 10, 5), LIVE_FILTER)
-    assert out == [Send("a", answer, Priority.DATA, "p")]
+    assert out == [Send("a", answer, Priority.DATA, "p/past")]
 
 
 def test_knowledge_of_an_unknown_stream_is_ignored() -> None:
     made, out = confirmed(), list[Effect]()
-    made.knowledge(Knowledge("unknown", frame(0, 10)), out)
+    made.knowledge(Knowledge("unknown", frame(0, 10)), 0, out)
     made.request("a", Nack("unknown", ((0, 10),), LIVE_FILTER), 0, out)
 
     assert out == []
@@ -189,9 +189,9 @@ def test_nothing_live_is_taken_from_a_parent_before_it_has_confirmed_what_it_was
         if isinstance(effect, Send) and isinstance(effect.message, SubscriptionUpdate)
     ]
     out.clear()
-    made.knowledge(Knowledge("p", frame(100, 110)), out)
+    made.knowledge(Knowledge("p", frame(100, 110)), 0, out)
     assert out == []
 
     made.confirmed(word(told.version, 120), [])
-    made.knowledge(Knowledge("p", frame(120, 130, 125)), out)
+    made.knowledge(Knowledge("p", frame(120, 130, 125)), 0, out)
     assert out == [Send("a", Knowledge("p", frame(120, 130, 125)), Priority.DATA, "p")]

@@ -76,8 +76,10 @@ def test_only_the_publishers_of_a_pubend_hear_of_its_limit() -> None:
     opened(made, "carol", "p")
     opened(made, "dave", "q")
     for tick in range(START, START + SECOND, 100 * MILLISECOND):
-        made.by_name["p"].control.published(tick, 10, tick)
-    slow = AlertReading(0.5, "sb", 0.5, START + SECOND, "pb->sb", 1000)
+        made.by_name["p"].control.published(tick, 10, 1000, tick)
+    slow = AlertReading(0.5, "sb", 0.5, START + SECOND, "ib->sb", 1000)
+    made.alert(UpstreamCongestionAlert("p", START, 0, slow, None), START + SECOND // 2, out)
+    assert out == []
     made.alert(UpstreamCongestionAlert("p", START, 0, slow, None), START + SECOND, out)
 
     told, traced = out

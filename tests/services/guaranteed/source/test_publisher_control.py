@@ -21,7 +21,7 @@ def control(phase: float = 0.0, **changes: object) -> PublisherControl:
 
 def publish(control: PublisherControl, begin: int, end: int, rate: int = 400) -> None:
     for tick in range(begin, end, 100 * MILLISECOND):
-        control.published(tick, rate // 10, tick)
+        control.published(tick, rate // 10, 1000, tick)
 
 
 def alert(
@@ -64,7 +64,8 @@ def test_an_alert_limits_the_gate_and_says_why() -> None:
     assert (notice.rule, notice.rule_code) == ("PDCC decrease (equation 2)", "pdcc-decrease")
     assert (notice.bottleneck_broker, notice.bottleneck_link) == ("sb1", "ib->sb1")
     assert notice.cause == (
-        "broker sb1 falls behind at 0.50 ticks/tick; link ib->sb1 has 900 bytes waiting"
+        "broker sb1 falls behind: in a second it gets 0.50 s of the stream; 0.9 kB wait on link "
+        "ib->sb1"
     )
 
 
@@ -110,7 +111,7 @@ def test_the_gate_is_a_deadline_only_while_publications_wait() -> None:
     now = EPOCH + SECOND
     pubend.query_due(EPOCH, EPOCH)
     pubend.alert(alert(0), EPOCH, now)
-    pubend.published(now, 100, now)
+    pubend.published(now, 100, 1000, now)
 
     assert pubend.next_deadline(waiting=True) == now + SECOND // 2
     assert pubend.next_deadline(waiting=False) == EPOCH + 3600 * SECOND

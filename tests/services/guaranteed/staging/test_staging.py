@@ -72,6 +72,7 @@ class Harness:
             saved=self.store.load_state(),
             logs=logs,
             queued_bytes={},
+            flow_bytes={},
             now=self.now,
         )
         self.carry_out(self.broker.start())

@@ -7,7 +7,7 @@ from penstock.core.machine import Effect, Priority, Send
 from penstock.mechanisms.deadlines import Deadlines
 from penstock.services.guaranteed.edge.stream import EdgeStream
 from penstock.services.guaranteed.links import LOCAL_RELAY
-from penstock.services.guaranteed.messages import Nack
+from penstock.services.guaranteed.messages import LIVE_FILTER, Nack
 
 
 class EdgeRequests:
@@ -20,7 +20,8 @@ class EdgeRequests:
         """Send the requests of a stream that are due, and note when it may have more."""
         intervals = stream.requests_due(now)
         if intervals:
-            nack = Nack(stream.pubend, intervals, stream.filter, stream.window.piece_bytes)
+            most_bytes, recovers = stream.window.piece_bytes, stream.filter == LIVE_FILTER
+            nack = Nack(stream.pubend, intervals, stream.filter, most_bytes, recovers)
             out.append(Send(LOCAL_RELAY, nack, Priority.CONTROL))
         self._deadlines.set(stream, stream.next_deadline())
 

@@ -7,8 +7,9 @@
    recovery is over.
 3. The NACK window of a recovering edge is that of equation 10, or under the improved law one that
    holds a fixed amount in the network (``vegas_nack_window``).
-4. Under the improved law links serve the pubends in turn, unless ``fair_links`` is off, and relays
-   keep the answers that pass them for other edges.
+4. Under the improved law links serve the pubends in turn, unless ``fair_links`` is off, a pubend
+   publishes no more than the links of its own broker take (``link_backlog``), and relays keep the
+   answers that pass them for other edges.
 """
 
 from __future__ import annotations

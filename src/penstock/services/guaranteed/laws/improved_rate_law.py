@@ -17,8 +17,9 @@ than that an edge is slow, and this law uses it:
 4. *Probe.*  Without alerts the limit rises by steps that double each time, so a new optimum is
    found in the logarithm of its distance; an alert makes the steps small again.
 5. *Nothing is congested.*  An edge may be late because a processor is busy: its horizon then rests
-   and rushes.  A live edge counts only if bytes wait on a link on the way to it, if it is late by
-   ``lag_threshold_ns``, or if it alerts for ``UNEXPLAINED_NS`` without a break.
+   and rushes.  A live edge counts only if bytes wait on a link on the way to it at two queries in
+   a row, if it is late by ``lag_threshold_ns``, or if it alerts for ``UNEXPLAINED_NS`` without a
+   break.
 6. *Held up.*  Publishers make way for a recovering edge only if the network holds it up: if the
    edge says so, or if bytes wait on the way to it at two queries in a row.  Before its first
    requests are answered, an edge cannot know.
@@ -83,6 +84,7 @@ class ImprovedRateLaw:
         self._probed_at: Instant = 0
         self._probe = PROBE_SHARE
         self._decreased_before_query = 0
+        self._live_bytes_waited = False
         self._unexplained_since: Instant = 0
         self._unexplained_heard_at: Instant = -parameters.no_alert_interval_ns
 
@@ -123,8 +125,12 @@ class ImprovedRateLaw:
         parameters = self._parameters
         if now - self._unexplained_heard_at >= parameters.no_alert_interval_ns:
             self._unexplained_since = now
+            self._live_bytes_waited = False
         self._unexplained_heard_at = now
-        if worst.link_bytes or position - worst.horizon > parameters.lag_threshold_ns:
+        stood, self._live_bytes_waited = self._live_bytes_waited, worst.link_bytes > 0
+        if (
+            stood and self._live_bytes_waited
+        ) or position - worst.horizon > parameters.lag_threshold_ns:
             return True
         return now - self._unexplained_since >= UNEXPLAINED_NS
 

@@ -157,17 +157,29 @@ class CatchUpWindow:
 
     The past may be dense or empty.  While answers are small the window doubles, so that days of
     silence pass in a few round trips; when an answer hits its limit the window halves.
+
+    What one answer may bring starts with ``FIRST_BYTES`` and doubles while answers arrive within
+    ``SOON``; it halves when they take twice as long, or when a request had to be repeated: on a
+    thin link a large answer takes longer than any time-out.
     """
 
-    __slots__ = ("_answer_bytes", "_bytes", "_size", "_span")
+    __slots__ = ("_answer_bytes", "_bytes", "_piece_bytes", "_size", "_span")
+
+    FIRST_BYTES: int = 64 << 10
+    SMALLEST_BYTES: int = 4 << 10
+    SOON: Duration = SECOND // 2
 
     INITIAL: Duration = SECOND
     SMALLEST: Duration = SECOND // 1000
     LARGEST: Duration = 366 * 24 * 3600 * SECOND
 
-    def __init__(self, answer_bytes: int) -> None:
-        """``answer_bytes`` is what one answer holds at most."""
+    def __init__(self, answer_bytes: int, *, paced: bool = True) -> None:
+        """``answer_bytes`` is what one answer holds at most.
+
+        If it is not ``paced``, no link has to carry the answers, and the first may be as large.
+        """
         self._answer_bytes = answer_bytes
+        self._piece_bytes = min(answer_bytes, self.FIRST_BYTES) if paced else answer_bytes
         self._size = self.INITIAL
         self._span: Duration = 0
         self._bytes = 0
@@ -180,7 +192,7 @@ class CatchUpWindow:
     @property
     def piece_bytes(self) -> int:
         """What one answer holds at most."""
-        return self._answer_bytes
+        return self._piece_bytes
 
     @property
     def waits_for_the_network(self) -> bool:
@@ -190,12 +202,20 @@ class CatchUpWindow:
     def recovery_began(self) -> None:
         """A catch-up begins with a window of its own."""
 
+    def _resize_piece(self, answer: NackAnswer) -> None:
+        took = answer.latest_round_trip
+        if answer.repeated or (took is not None and took > 2 * self.SOON):
+            self._piece_bytes = max(self.SMALLEST_BYTES, self._piece_bytes // 2)
+        elif answer.more and took is not None and took < self.SOON:
+            self._piece_bytes = min(self._answer_bytes, 2 * self._piece_bytes)
+
     def answered(self, answer: NackAnswer) -> None:
         """Grow after small answers, shrink after large ones.
 
         A request is answered in pieces, one for each frame of the log; the density of the past is
         measured over all of them.
         """
+        self._resize_piece(answer)
         if answer.more:
             self._size = max(self.SMALLEST, self._size // 2)
             self._span = self._bytes = 0

@@ -58,7 +58,7 @@ class NackWindows:
 
     def fallen_behind(self, *, hosted_here: bool) -> Pacing:
         if hosted_here:
-            return Pacing(CatchUpWindow(self._parameters.local_answer_bytes))
+            return Pacing(CatchUpWindow(self._parameters.local_answer_bytes, paced=False))
         if not self._sdcc:
             return self.catch_up()
         return Pacing(ReadWindow(self._parameters.answer_bytes), SMALLEST_SPAN, PIECES)

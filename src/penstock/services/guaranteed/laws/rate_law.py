@@ -30,6 +30,7 @@ class Rule(Enum):
     RETURN_TO_CAPACITY = ("return-to-capacity", "return to the measured capacity")
     PROBE = ("probe", "probe for more")
     RELEASE = ("release", "release: limit no longer needed")
+    FULL_LINK = ("full-link", "publish what the full link takes")
 
     def __init__(self, code: str, sentence: str) -> None:
         self.code = code

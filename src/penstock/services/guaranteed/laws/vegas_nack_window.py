@@ -20,7 +20,9 @@ way before the first is answered.  This window measures how much waits on the wa
    of TCP).  Before the round trip is known, a repeated request proves nothing.
 7. Where a stream is dense, the window is no wider than what the receive window holds in bytes, by
    the density of the answers since the last decision: what lies beyond would be requested in vain.
-8. Round trips that differ by less than ``NOISE_NS`` are the same: what waits for so short a time
+8. An answer has at most ``UNIT_BYTES`` for every unit of the window: a unit of a dense stream may
+   hold more than the queues on the way.
+9. Round trips that differ by less than ``NOISE_NS`` are the same: what waits for so short a time
    waits for a processor, or for the pacing of a link.
 """
 
@@ -34,6 +36,10 @@ from penstock.services.guaranteed.laws.nack_window import NackAnswer
 
 NOISE_NS: Final[Duration] = 20 * MILLISECOND
 """Two time slices of an operating system's scheduler on each side of a connection."""
+
+
+UNIT_BYTES: Final = 32 << 10
+"""A unit of 100 ms of a stream of 300 kB/s; ten of them wait in the network at most."""
 
 
 class VegasNackWindow:
@@ -88,8 +94,8 @@ class VegasNackWindow:
 
     @property
     def piece_bytes(self) -> int:
-        """The source decides."""
-        return 0
+        """A window of one unit may bring ``UNIT_BYTES``, a wider one as many times more."""
+        return max(1, UNIT_BYTES * self._size // self._unit)
 
     @property
     def waits_for_the_network(self) -> bool:

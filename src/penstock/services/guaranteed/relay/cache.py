@@ -52,12 +52,14 @@ class RelayCache:
             self._start = 0
 
     def find(
-        self, low: Tick, high: Tick, most: int = 0
+        self, low: Tick, high: Tick, most: int = 0, most_bytes: int = 0
     ) -> tuple[list[Frame], list[Interval], Tick]:
         """The frames of ``[low, high)``, the gaps between them, and the end of what was looked at.
 
-        It stops after ``most`` frames, unless that is 0.
+        It stops after ``most`` frames, and after the frame with which they exceed ``most_bytes``,
+        unless these are 0.
         """
+        count_bytes = 0
         found: list[Frame] = []
         gaps: list[Interval] = []
         at = low
@@ -68,12 +70,13 @@ class RelayCache:
                 break
             if frame.high <= at:
                 continue
-            if most and len(found) == most:
+            if (most and len(found) == most) or (most_bytes and count_bytes >= most_bytes):
                 return found, gaps, at
             if frame.low > at:
                 gaps.append((at, frame.low))
                 at = frame.low
             found.append(frame.slice(at, high))
+            count_bytes += found[-1].weight
             at = min(frame.high, high)
         if at < high:
             gaps.append((at, high))

@@ -11,6 +11,7 @@
 4. An answer from above goes only to the children that wait for it, filtered for each of them.  A
    request that named a selector is answered for that selector alone.
 5. Answers for children that recover are kept for the others (``answer_cache``).
+6. Silence is joined before it is sent (``joined_silence``).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import msgspec
 from penstock.content.rows.frame import Frame, fold_silence
 from penstock.core.clock import Instant
 from penstock.core.intervals import Interval, IntervalSet, Tick
-from penstock.core.machine import Effect, LinkName, Priority, Send
+from penstock.core.machine import YIELDING, Effect, LinkName, Priority, Send
 from penstock.services.guaranteed.links import LOCAL_EDGE
 from penstock.services.guaranteed.messages import (
     LIVE_FILTER,
@@ -34,6 +35,7 @@ from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.relay.alert_aggregation import AlertAggregation
 from penstock.services.guaranteed.relay.answer_cache import AnswerCache
 from penstock.services.guaranteed.relay.cache import RelayCache
+from penstock.services.guaranteed.relay.joined_silence import JoinedSilence
 from penstock.services.guaranteed.relay.registration import LinkRegistration, Registrations
 from penstock.services.guaranteed.relay.request_filter import (
     filtered,
@@ -79,6 +81,8 @@ class RelayStream:
         ``kept_answers_bytes`` bounds the answers that are kept for others.
         """
         self.pubend = pubend
+        self._answers_flow = f"{pubend}/answers"
+        self._past_flow = f"{pubend}{YIELDING}"
         self.position = position
         self._registrations = registrations
         self._links = registrations.links
@@ -88,9 +92,10 @@ class RelayStream:
         self._waiting: list[_Waiting] = []
         self._asked: dict[str, IntervalSet] = {}
         self._asked_forget_at: Instant = 0
+        self._silence = JoinedSilence(parameters.silence_interval_ns)
         self.alerts = AlertAggregation()
 
-    def live(self, frame: Frame, out: list[Effect]) -> None:
+    def live(self, frame: Frame, now: Instant, out: list[Effect]) -> None:
         """Forward live knowledge from above to all children."""
         self.position = max(self.position, frame.high)
         self._cache.add(frame)
@@ -102,9 +107,22 @@ class RelayStream:
             if frame.high <= start:
                 continue
             part = frame if frame.low >= start else frame.slice(start, frame.high)
-            if len(part.ticks) and link != LOCAL_EDGE:
-                part = part.select(registration.index.match_any(part.batch))
-            self._tell(link, whole if part is frame else Knowledge(self.pubend, part), out)
+            if link == LOCAL_EDGE:
+                self._tell(link, whole if part is frame else Knowledge(self.pubend, part), out)
+                continue
+            for told in self._for_neighbour(link, registration, part, now):
+                self._tell(link, whole if told is frame else Knowledge(self.pubend, told), out)
+
+    def _for_neighbour(
+        self, link: LinkName, registration: LinkRegistration, frame: Frame, now: Instant
+    ) -> list[Frame]:
+        """What a neighbour is told of a live frame."""
+        if not len(frame.ticks):
+            return self._silence.joined(link, frame)
+        wanted = frame.select(registration.index.match_any(frame.batch))
+        if len(wanted.ticks):
+            return self._silence.joined(link, wanted)
+        return self._silence.filtered(link, wanted, now)
 
     def request(self, link: LinkName, nack: Nack, now: Instant, out: list[Effect]) -> Nack | None:
         """A child's request; returns the request to send up, if any."""
@@ -122,26 +140,28 @@ class RelayStream:
         for low, high in nack.intervals:
             missing = [(low, min(high, complete))] if low < complete else []
             if high > complete:
-                most = self._parameters.answer_frames if nack.max_bytes else 0
-                found, gaps, end = self._cache.find(max(low, complete), high, most)
+                most = 0 if nack.recovers else self._parameters.answer_frames
+                start = max(low, complete)
+                found, gaps, end = self._cache.find(start, high, most, nack.max_bytes)
                 missing += gaps
                 chosen = [self._chosen(registration, nack.filter, frame) for frame in found]
                 frames = fold_silence(chosen)
                 for number, frame in enumerate(frames, 1):
                     more = end < high and number == len(frames)
-                    self._tell(link, Knowledge(self.pubend, frame, nack.filter, more), out)
-            if not nack.max_bytes:
+                    answer = Knowledge(self.pubend, frame, nack.filter, more)
+                    self._answer(link, answer, out, recovers=nack.recovers)
+            if nack.recovers:
                 missing = self._answered_before(link, nack, asked, missing, out)
                 missing = self._wait_with_others(link, nack, asked, missing)
             for part in missing:
                 under_way = self._under_way(asked, part, now)
-                recovers = not nack.max_bytes
-                self._wait(_Waiting(link, *part, nack.filter, under_way or asked, recovers))
+                waiting = _Waiting(link, *part, nack.filter, under_way or asked, nack.recovers)
+                self._wait(waiting)
                 if under_way is None:
                     upward += self._suppressed(asked, part)
         if not upward:
             return None
-        return Nack(self.pubend, tuple(upward), asked, nack.max_bytes)
+        return Nack(self.pubend, tuple(upward), asked, nack.max_bytes, nack.recovers)
 
     def _answered_before(
         self,
@@ -158,7 +178,8 @@ class RelayStream:
             found, gaps = self._answers.find(asked, part)
             chosen = [self._chosen(registration, nack.filter, frame) for frame in found]
             for frame in fold_silence(chosen):
-                self._tell(link, Knowledge(self.pubend, frame, nack.filter), out)
+                answer = Knowledge(self.pubend, frame, nack.filter)
+                self._answer(link, answer, out, recovers=nack.recovers)
             rest += gaps
         return rest
 
@@ -243,7 +264,7 @@ class RelayStream:
                 part = frame.slice(waiting.low, waiting.high)
                 part = self._chosen(registration, waiting.filter, part)
                 message = Knowledge(self.pubend, part, waiting.filter, unfinished)
-                self._tell(waiting.link, message, out)
+                self._answer(waiting.link, message, out, recovers=waiting.recovers)
             still += self._rest(waiting, frame, more=more)
         self._waiting = still
         if recovers and len(self._links) > 1:
@@ -269,6 +290,13 @@ class RelayStream:
     def _tell(self, link: LinkName, message: Knowledge, out: list[Effect]) -> None:
         out.append(Send(link, message, Priority.DATA, self.pubend))
 
+    def _answer(
+        self, link: LinkName, message: Knowledge, out: list[Effect], *, recovers: bool
+    ) -> None:
+        """Answers do not delay live data, and those to readers of the past yield to everything."""
+        flow = self._answers_flow if recovers else self._past_flow
+        out.append(Send(link, message, Priority.DATA, flow))
+
     def query(self, query: DownstreamCongestionQuery, out: list[Effect]) -> None:
         """Send a pubend's congestion query to every child."""
         for link, registration in self._links.items():
@@ -277,7 +305,14 @@ class RelayStream:
 
     def forget_link(self, link: LinkName) -> None:
         """The child behind this link does not wait any more."""
+        self._silence.forget(link)
         self._waiting = [waiting for waiting in self._waiting if waiting.link != link]
+
+    def registration_changes(self, link: LinkName, out: list[Effect]) -> None:
+        """A child is about to want something else: say what was silent for it until now."""
+        frame = self._silence.take(link)
+        if frame is not None:
+            self._tell(link, Knowledge(self.pubend, frame), out)
 
     def forget_requests(self) -> None:
         """The way up has changed: requests in flight are lost."""

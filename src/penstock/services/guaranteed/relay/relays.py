@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from penstock.core.clock import Instant
-from penstock.core.machine import Effect, LinkName
+from penstock.core.machine import Effect, LinkName, Priority, Send
 from penstock.core.trees import Tree
 from penstock.services.guaranteed.dispatch import Handlers
 from penstock.services.guaranteed.messages import (
     Acknowledgement,
     DownstreamCongestionQuery,
+    FullLinkReport,
     Knowledge,
     Nack,
     SubscriptionConfirmed,
@@ -23,6 +24,7 @@ from penstock.services.guaranteed.messages import (
     Withdrawal,
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
+from penstock.services.guaranteed.relay.link_reports import LinkReports
 from penstock.services.guaranteed.relay.source_relay import SourceRelay
 from penstock.services.guaranteed.source.pubend import Pubend
 
@@ -45,6 +47,7 @@ class Relays:
         self._parameters = parameters
         self._hosted = hosted
         self._queued_bytes = queued_bytes
+        self._reports = LinkReports(broker)
         self.own: SourceRelay | None = None
         """The relay of the pubends of this broker, once the overlay has a tree for them."""
         self._by_root: dict[str, SourceRelay] = {}
@@ -94,7 +97,38 @@ class Relays:
     ) -> None:
         source = self._by_pubend.get(message.pubend)
         if source is not None and (source.parent == link or message.answer_for is not None):
-            source.knowledge(message, out)
+            before = len(out)
+            source.knowledge(message, now, out)
+            if message.answer_for is None and self._reports.watches_any:
+                self._note_sent(message.pubend, out[before:])
+
+    def _note_sent(self, pubend: str, sent: list[Effect]) -> None:
+        for effect in sent:
+            if isinstance(effect, Send) and isinstance(effect.message, Knowledge):
+                self._reports.sent(pubend, effect.link, effect.message.frame.weight)
+
+    def links_measured(
+        self, flow_bytes: Mapping[LinkName, Mapping[str, int]], now: Instant, out: list[Effect]
+    ) -> None:
+        """Report the links on which live data of others waits to the sources."""
+        if not flow_bytes and not self._reports.watches_any:
+            return
+        for report in self._reports.measured(flow_bytes, self._by_pubend, now):
+            self._pass_up(report, out)
+
+    def link_reported(
+        self, link: LinkName, message: FullLinkReport, now: Instant, out: list[Effect]
+    ) -> bool:
+        """Pass a report on; True if it is for a pubend of this broker."""
+        if message.pubend in self._hosted:
+            return True
+        self._pass_up(message, out)
+        return False
+
+    def _pass_up(self, report: FullLinkReport, out: list[Effect]) -> None:
+        source = self._by_pubend.get(report.pubend)
+        if source is not None and source.parent is not None:
+            out.append(Send(source.parent, report, Priority.CONTROL))
 
     def query(
         self, link: LinkName, message: DownstreamCongestionQuery, now: Instant, out: list[Effect]

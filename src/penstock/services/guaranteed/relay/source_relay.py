@@ -64,6 +64,7 @@ class SourceRelay:
         self.streams: dict[str, RelayStream] = {}
         for name, pubend in pubends.items():
             self.streams[name] = self._stream(name, pubend.spoken_end)
+            pubend.control.links.follow(self._links)
 
     def _stream(self, pubend: str, position: Tick) -> RelayStream:
         # The log of a hosted pubend is at hand: no link is spared by keeping answers from it.
@@ -132,6 +133,8 @@ class SourceRelay:
 
     def update(self, link: LinkName, message: SubscriptionUpdate, out: list[Effect]) -> None:
         """A child changes what it has registered."""
+        for stream in self.streams.values():
+            stream.registration_changes(link, out)
         if message.full:
             self._withdrawn(link, out)
         upward = self._registrations.update(link, message)
@@ -154,7 +157,14 @@ class SourceRelay:
             return
         if pubend is not None:
             for low, high in upward.intervals:
-                pubend.request(low, high, upward.filter, out, max_bytes=upward.max_bytes)
+                pubend.request(
+                    low,
+                    high,
+                    upward.filter,
+                    out,
+                    max_bytes=upward.max_bytes,
+                    recovers=upward.recovers,
+                )
         elif self.parent is not None:
             out.append(Send(self.parent, upward, Priority.CONTROL))
 
@@ -181,22 +191,22 @@ class SourceRelay:
         self._registrations.confirm(message.version, message.ticks)
         self._confirm_children(out)
 
-    def knowledge(self, message: Knowledge, out: list[Effect]) -> None:
+    def knowledge(self, message: Knowledge, now: Instant, out: list[Effect]) -> None:
         """A piece of a stream from the parent."""
         stream = self.streams.get(message.pubend)
         if stream is None:
             return
         if message.answer_for is None:
             if self._registrations.confirmed_version >= self._told_version:
-                stream.live(message.frame, out)
+                stream.live(message.frame, now, out)
         else:
             stream.answered(message.frame, message.answer_for, more=message.more, out=out)
 
-    def published(self, pubend: str, frames: list[Frame], out: list[Effect]) -> None:
+    def published(self, pubend: str, frames: list[Frame], now: Instant, out: list[Effect]) -> None:
         """Frames of a pubend that is hosted here are durable."""
         stream = self.streams[pubend]
         for frame in frames:
-            stream.live(frame, out)
+            stream.live(frame, now, out)
 
     def read(self, pubend: str, answer: LogAnswer, out: list[Effect]) -> None:
         """A piece of the log that answers a request."""

@@ -6,6 +6,9 @@ It keeps the deadlines of the pubends, and tells publishers and telemetry when a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
+
+import msgspec
 
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import Duration, Instant
@@ -18,6 +21,7 @@ from penstock.services.guaranteed.messages import (
     Acknowledgement,
     ClaimsSaved,
     CloseProducer,
+    FullLinkReport,
     OpenProducer,
     Publish,
     UpstreamCongestionAlert,
@@ -113,6 +117,10 @@ class HostedPubends:
         pubend = self.by_name.get(alert.pubend)
         if pubend is None:
             return
+        worst = alert.nonrecovering
+        if worst is not None and pubend.control.links.watches(worst.link, self._broker, now):
+            # The gate of that link lets pass what the link takes: there is nothing to estimate.
+            alert = msgspec.structs.replace(alert, nonrecovering=None)
         if pubend.control.alert(alert, pubend.spoken_end, now):
             self._limit_changed(pubend, now, out)
         pubend.publishing.admit(now, out)
@@ -122,6 +130,36 @@ class HostedPubends:
         """Let the rate law act on the passing of time."""
         if pubend.control.elapse(pubend.spoken_end, pubend.waiting > 0, now):
             self._limit_changed(pubend, now, out)
+
+    def links_measured(
+        self, flow_bytes: Mapping[LinkName, Mapping[str, int]], now: Instant, out: list[Effect]
+    ) -> None:
+        """So much live data waits on the links of this broker."""
+        for pubend in self.by_name.values():
+            control, unsent = pubend.control, pubend.writer.pending_bytes
+            control.links.measured(flow_bytes, now)
+            if control.links_measured(self._broker, pubend.waiting > 0, unsent, now):
+                self._limit_changed(pubend, now, out)
+            if pubend.waiting:
+                pubend.publishing.admit(now, out)
+                self._moved(pubend)
+
+    def link_reported(self, report: FullLinkReport, now: Instant, out: list[Effect]) -> None:
+        """A relay reports that a link is full of a pubend's data."""
+        pubend = self.by_name.get(report.pubend)
+        if pubend is not None and isfinite(report.bytes_per_s):
+            pubend.control.links.reported(
+                report.link, report.waiting_bytes, report.bytes_per_s, now
+            )
+            pubend.publishing.admit(now, out)
+            self._moved(pubend)
+
+    def link_down(self, link: LinkName, now: Instant, out: list[Effect]) -> None:
+        """A link is lost: nobody waits for it."""
+        for pubend in self.by_name.values():
+            pubend.control.links.forget(link)
+            pubend.publishing.admit(now, out)
+            self._moved(pubend)
 
     def _limit_changed(self, pubend: Pubend, now: Instant, out: list[Effect]) -> None:
         """Tell all publishers of a pubend how fast they may go, and why."""
@@ -158,6 +196,8 @@ class HostedPubends:
     ) -> list[Frame]:
         """A frame is durable, or was refused; returns the frames to speak of now, in order."""
         spoken = pubend.writer.resolved(token, failure, now, out)
+        if failure is not None:
+            pubend.publishing.admit(now, out)
         self._deadlines.set(pubend.name, pubend.next_deadline())
         return spoken
 

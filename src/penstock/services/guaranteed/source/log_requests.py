@@ -38,11 +38,19 @@ class LogRequests:
         self._tokens = tokens
         self._reads: dict[int, tuple[Interval, str]] = {}
 
-    def read(self, low: Tick, high: Tick, filter_text: str, max_bytes: int) -> ReadLog:
-        """Order what was requested, at most ``max_bytes`` of it unless that is 0."""
+    def read(
+        self, low: Tick, high: Tick, filter_text: str, max_bytes: int, *, recovers: bool = False
+    ) -> ReadLog:
+        """Order what was requested, at most ``max_bytes`` of it unless that is 0.
+
+        A reader of the past gets a bounded number of frames as well, unlike one that ``recovers``.
+        """
         token = self._tokens.take(self._log)
         self._reads[token] = ((low, high), filter_text)
         parameters = self._parameters
+        if recovers:
+            most = min(max_bytes or parameters.answer_bytes, parameters.answer_bytes)
+            return ReadLog(token, self._log, low, high, most)
         if max_bytes > 0:
             most = min(max_bytes, parameters.local_answer_bytes)
             return ReadLog(token, self._log, low, high, most, parameters.answer_frames)

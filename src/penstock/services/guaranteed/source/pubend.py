@@ -103,6 +103,7 @@ class Pubend:
             producers=self._producers,
             recovery=self._recovery,
             admission=self.control.admission,
+            links=self.control.links,
             writer=self.writer,
             retention=self.retention,
             holds=holds,
@@ -137,12 +138,20 @@ class Pubend:
     # -- requests ---------------------------------------------------------------------------
 
     def request(
-        self, low: Tick, high: Tick, filter_text: str, out: list[Effect], *, max_bytes: int = 0
+        self,
+        low: Tick,
+        high: Tick,
+        filter_text: str,
+        out: list[Effect],
+        *,
+        max_bytes: int = 0,
+        recovers: bool = False,
     ) -> None:
         """Read the requested ticks, at most ``max_bytes`` of them; ``log_read`` has the answer."""
         high = min(high, self.writer.spoken_end)
         if low < high and self.ready:
-            out.append(self._requests.read(low, high, filter_text, max_bytes))
+            read = self._requests.read(low, high, filter_text, max_bytes, recovers=recovers)
+            out.append(read)
 
     def log_read(self, fact: LogRead, now: Instant, out: list[Effect]) -> LogAnswer | None:
         """The store has read a piece of the log: for the recovery, or for a request."""

@@ -1,7 +1,8 @@
 """Takes publications into a pubend's stream, at the rate that is allowed.
 
-1. A publication that fits the limits below is stored at once, if nothing waits and the admission
-   gate is open; otherwise it waits for its turn (``waiting_publications``).
+1. A publication that fits the limits below is stored at once, if nothing waits, the admission gate
+   is open and the broker's links are not full (``link_gate``); otherwise it waits for its turn
+   (``waiting_publications``).
 2. Refused are: more than ``submit_limit_bytes`` that wait or are in flight to the disk, more than
    its share of that by one publisher, and rows for a log that is full and may not be trimmed.
 3. A repeat of stored rows is never refused: its publisher must not be told that they are lost.  Of
@@ -18,6 +19,7 @@ from penstock.services.guaranteed.messages import Publish, PublishRefused
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.source.admission import Admission
 from penstock.services.guaranteed.source.holds import Holds
+from penstock.services.guaranteed.source.link_gate import LinkGate
 from penstock.services.guaranteed.source.log_retention import LogRetention
 from penstock.services.guaranteed.source.recovery import Recovery
 from penstock.services.guaranteed.source.stream_writer import StreamWriter
@@ -35,6 +37,7 @@ class Publishing:
         producers: SequenceTable,
         recovery: Recovery,
         admission: Admission,
+        links: LinkGate,
         writer: StreamWriter,
         retention: LogRetention,
         holds: Holds,
@@ -44,10 +47,12 @@ class Publishing:
         self._producers = producers
         self._recovery = recovery
         self._admission = admission
+        self._links = links
         self._writer = writer
         self._retention = retention
         self._holds = holds
         self._waiting = WaitingPublications()
+        self._held_by_links = False
 
     @property
     def waiting(self) -> int:
@@ -56,8 +61,8 @@ class Publishing:
 
     @property
     def waits_for_the_gate(self) -> bool:
-        """Whether publications wait for the gate alone."""
-        return bool(self._waiting) and self._recovery.ready
+        """Whether publications wait for the allowed rate alone."""
+        return bool(self._waiting) and self._recovery.ready and not self._held_by_links
 
     def publish(self, session: LinkName, message: Publish, now: Instant, out: list[Effect]) -> None:
         """Accept a publication; it is stored as soon as the allowed rate permits."""
@@ -92,7 +97,7 @@ class Publishing:
         if reason and not self._is_repeat(message):
             self._refuse(session, message, reason, out)
             return
-        if not self._waiting and self._recovery.ready and self._admission.may_pass(now):
+        if not self._waiting and self._may_store(now):
             # The usual case: nothing waits, and nothing limits the pubend.
             self._store(session, message, 0, now, out)
             return
@@ -107,9 +112,16 @@ class Publishing:
 
     def admit(self, now: Instant, out: list[Effect]) -> None:
         """Store the waiting publications that may pass now."""
-        while self._waiting and self._recovery.ready and self._admission.may_pass(now):
+        while self._waiting and self._may_store(now):
             session, message, since = self._waiting.next()
             self._store(session, message, now - since, now, out)
+
+    def _may_store(self, now: Instant) -> bool:
+        if not self._recovery.ready or not self._admission.may_pass(now):
+            return False
+        unsent = self._writer.pending_bytes
+        self._held_by_links = not self._links.takes(unsent, now)
+        return not self._held_by_links and now >= self._links.holds_until()
 
     def producer_left(self, session: LinkName, producer: str) -> None:
         """Drop what waits of a publisher that is gone, or that another one replaced.

@@ -136,7 +136,7 @@ class StreamWriter:
         producers = self._producers
         producers.add(producer, first_sequence, count)
         self._checkpoint.changed = True
-        self._control.published(tick, count, now)
+        self._control.published(tick, count, frame.weight, now)
         pending = _Pending(frame, producer, first_sequence, count, session, waited_ns)
         self._persist(frame, pending, producers.instances.of(producer), out)
 

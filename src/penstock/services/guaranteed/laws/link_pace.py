@@ -1,0 +1,131 @@
+"""The pace of a pubend whose data waits on a link further down its tree.
+
+A relay on whose link live data of a pubend waits reports the queue and the rate at which the link
+takes it, five times a second (``relay/link_reports``).  A report says exactly what an alert of an
+edge lets the rate law only estimate, and several seconds earlier.
+
+1. The pace is the rate of the link, more while less than ``TARGET_NS`` of it waits and less while
+   more does, so that the difference is gone after ``SETTLE_NS``: a proportional controller, which
+   is stable while reports take less than ``SETTLE_NS`` to arrive.
+2. A report without a rate comes from a queue that has just begun to stand.  The pace stays; a
+   pubend without one stops for ``HOLD_NS``, until the rate is known, if more waits than a burst
+   (``BURST_BYTES``).
+3. Of several links the slowest counts.  A link that has not reported for ``QUIET_NS`` is not full
+   any more.
+4. When no link is full the pace doubles every ``DOUBLE_NS``, until there are reports again or it is
+   ``RELEASE_FACTOR`` times what is published: then it has no effect, and ends.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
+from penstock.services.guaranteed.laws.link_backlog import BURST_BYTES, TARGET_NS
+
+SETTLE_NS: Final[Duration] = 2 * SECOND
+"""The time constant of the controller: t_nouca of the paper, within which a limit is not raised
+either."""
+
+LEAST_SHARE: Final = 0.1
+"""A queue is never drained by stopping the publishers: this share of the rate goes on."""
+
+MOST_SHARE: Final = 1.1
+"""An empty queue is filled with a tenth more than the link takes, in two seconds."""
+
+QUIET_NS: Final[Duration] = 600 * MILLISECOND
+"""Three reports that did not come."""
+
+HOLD_NS: Final[Duration] = 400 * MILLISECOND
+"""Two reports: the second one has a rate."""
+
+DOUBLE_NS: Final[Duration] = 2 * SECOND
+"""As slow as the controller, which must notice before the pace has doubled."""
+
+RELEASE_FACTOR: Final = 2.0
+"""A pace of twice the publication rate has no effect."""
+
+MOST_LINKS: Final = 64
+"""More links than this are not remembered: the slowest of 64 is slow enough."""
+
+
+class FullLink(NamedTuple):
+    """The last report of a link."""
+
+    name: str
+    waiting: int
+    rate_bytes_per_s: float
+    at: Instant
+
+    @property
+    def pace(self) -> float:
+        """What the pubend should send."""
+        rate = self.rate_bytes_per_s
+        excess = self.waiting - rate * TARGET_NS / SECOND
+        share = 1 - excess / (rate * SETTLE_NS / SECOND)
+        return rate * min(MOST_SHARE, max(LEAST_SHARE, share))
+
+
+class LinkPace:
+    """The pace of one pubend, in bytes a second."""
+
+    def __init__(self) -> None:
+        self._links: dict[str, FullLink] = {}
+        self._pace: float | None = None
+        self._told_at: Instant = 0
+        self._next_pass: Instant = 0
+        self.slowest: FullLink | None = None
+        """The link that the pace follows."""
+
+    def reported(self, link: str, waiting: int, rate_bytes_per_s: float, now: Instant) -> None:
+        """So much waits on a link, which takes so much a second (0 if that is not known yet)."""
+        present = self.pace_at(now)
+        self._links = {name: each for name, each in self._links.items() if now - each.at < QUIET_NS}
+        if rate_bytes_per_s <= 0:
+            self._told_at, self._pace = now, present
+            if present is None and waiting >= BURST_BYTES:
+                self._next_pass = max(self._next_pass, now + HOLD_NS)
+            return
+        if link in self._links or len(self._links) < MOST_LINKS:
+            self._links[link] = FullLink(link, waiting, rate_bytes_per_s, now)
+        self.slowest = min(self._links.values(), key=lambda each: each.pace)
+        self._pace, self._told_at = self.slowest.pace, now
+
+    def pace_at(self, now: Instant) -> float | None:
+        """The pace at present; None without one."""
+        if self._pace is None:
+            return None
+        quiet = now - self._told_at - QUIET_NS
+        if quiet <= 0:
+            return self._pace
+        return float(self._pace * 2 ** min(64.0, quiet / DOUBLE_NS))
+
+    def is_fresh(self, now: Instant) -> bool:
+        """Whether a link has reported lately that it is full."""
+        return self._pace is not None and now - self._told_at < QUIET_NS
+
+    def is_reported(self, link: str, now: Instant) -> bool:
+        """Whether the pace follows what this link reports."""
+        known = self._links.get(link)
+        return known is not None and now - known.at < SETTLE_NS
+
+    def release_unless_needed(self, published_bytes_per_s: float, now: Instant) -> bool:
+        """End the pace if it has no effect; True if it ended."""
+        pace = self.pace_at(now)
+        if pace is None or self.is_fresh(now) or pace < RELEASE_FACTOR * published_bytes_per_s:
+            return False
+        self._pace = self.slowest = None
+        self._links.clear()
+        return True
+
+    def passed(self, count_bytes: int, now: Instant) -> None:
+        """So much was published: wait for the time that it takes at the pace."""
+        pace = self.pace_at(now)
+        if pace is not None:
+            start = max(self._next_pass, now)
+            self._next_pass = start + round(count_bytes * SECOND / pace)
+
+    @property
+    def next_pass(self) -> Instant:
+        """When the next publication may pass."""
+        return self._next_pass
