@@ -89,10 +89,12 @@ class LinkBacklog:
             self._moved_at = self._empty_at = now
             self._burst = max(self._burst, GROWTH * since)
             return
-        self._burst = FIRST_BYTES
         if moved or not self._marks:
             self._moved_at = now
             self._mark(now, taken)
+            rate = self.rate_bytes_per_s
+            if rate:
+                self._burst = max(FIRST_BYTES, round(rate * TARGET_NS / SECOND))
 
     def _mark(self, now: Instant, taken: int) -> None:
         marks = self._marks
@@ -118,8 +120,9 @@ class LinkBacklog:
         if self.is_stalled(now):
             return False
         rate = self.rate_bytes_per_s
-        most = rate * TARGET_NS / SECOND if rate else FIRST_BYTES
-        return self.waiting + coming >= most
+        if not rate:
+            return self.waiting + coming >= self._burst
+        return self.waiting + coming >= rate * TARGET_NS / SECOND
 
     def stands(self, now: Instant) -> bool:
         """Whether the queue is more than a message that waits for its turn."""

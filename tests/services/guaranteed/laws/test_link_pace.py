@@ -1,0 +1,114 @@
+"""The pace of a pubend follows what full links report."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.core.clock import MILLISECOND, SECOND
+from penstock.services.guaranteed.laws.link_backlog import BURST_BYTES, TARGET_NS
+from penstock.services.guaranteed.laws.link_pace import (
+    DOUBLE_NS,
+    HOLD_NS,
+    LEAST_SHARE,
+    MOST_LINKS,
+    MOST_SHARE,
+    QUIET_NS,
+    LinkPace,
+)
+
+RATE = 100_000.0
+TARGET = round(RATE * TARGET_NS / SECOND)
+
+
+def test_there_is_no_pace_without_reports() -> None:
+    pace = LinkPace()
+    pace.passed(1 << 20, 0)
+    assert pace.pace_at(0) is None
+    assert pace.next_pass == 0
+
+
+def test_at_its_target_the_pace_is_the_rate_of_the_link() -> None:
+    pace = LinkPace()
+    pace.reported("a->b", TARGET, RATE, 0)
+    assert pace.pace_at(0) == pytest.approx(RATE)
+    pace.passed(1000, 0)
+    assert pace.next_pass == pytest.approx(1000 * SECOND / RATE)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "share"), [(0, MOST_SHARE), (TARGET * 100, LEAST_SHARE), (TARGET * 6, 0.5)]
+)
+def test_a_longer_queue_is_drained_and_a_shorter_one_filled(waiting: int, share: float) -> None:
+    pace = LinkPace()
+    pace.reported("a->b", waiting, RATE, 0)
+    assert pace.pace_at(0) == pytest.approx(share * RATE)
+
+
+def test_of_several_links_the_slowest_counts_until_it_does_not_report_any_more() -> None:
+    pace = LinkPace()
+    pace.reported("a->b", TARGET, RATE, 0)
+    pace.reported("a->c", TARGET // 2, RATE / 2, 1)
+    pace.reported("a->b", TARGET, RATE, 2)
+    assert pace.pace_at(2) == pytest.approx(RATE / 2)
+    assert pace.slowest is not None
+    assert pace.slowest.name == "a->c"
+    pace.reported("a->b", TARGET, RATE, 1 + QUIET_NS)
+    assert pace.pace_at(1 + QUIET_NS) == pytest.approx(RATE)
+
+
+def test_without_reports_the_pace_doubles_and_ends_when_it_has_no_effect() -> None:
+    pace = LinkPace()
+    pace.reported("a->b", TARGET, RATE, 0)
+    assert pace.pace_at(QUIET_NS) == pytest.approx(RATE)
+    assert pace.pace_at(QUIET_NS + DOUBLE_NS) == pytest.approx(2 * RATE)
+    assert not pace.release_unless_needed(1.0, QUIET_NS - 1)
+    assert not pace.release_unless_needed(RATE, QUIET_NS + DOUBLE_NS // 2)
+    assert pace.release_unless_needed(RATE, QUIET_NS + DOUBLE_NS + 1)
+    assert pace.pace_at(2 * SECOND) is None
+
+
+def test_a_report_without_a_rate_stops_a_pubend_that_has_no_pace_for_a_moment() -> None:
+    pace = LinkPace()
+    pace.reported("a->b", BURST_BYTES - 1, 0.0, 0)
+    assert pace.next_pass == 0
+    pace.reported("a->b", BURST_BYTES, 0.0, 5)
+    assert pace.next_pass == 5 + HOLD_NS
+
+
+def test_a_report_without_a_rate_keeps_the_pace_from_growing() -> None:
+    pace = LinkPace()
+    pace.reported("a->b", TARGET, RATE, 0)
+    later = QUIET_NS + DOUBLE_NS
+    pace.reported("a->b", 100, 0.0, later)
+    assert pace.pace_at(later + 100 * MILLISECOND) == pytest.approx(2 * RATE)
+
+
+def test_the_links_that_are_remembered_are_bounded() -> None:
+    pace = LinkPace()
+    for number in range(MOST_LINKS + 10):
+        pace.reported(f"a->{number}", TARGET, RATE + number, number)
+    assert pace.is_reported("a->0", MOST_LINKS)
+    assert not pace.is_reported(f"a->{MOST_LINKS + 5}", MOST_LINKS)
+
+
+@pytest.mark.parametrize("delay_s", [0.05, 0.5, 1.5])
+@pytest.mark.parametrize("capacity", [8_000.0, 100_000.0, 5e6])
+def test_the_queue_of_a_link_settles_at_its_target_whatever_its_distance(
+    delay_s: float, capacity: float
+) -> None:
+    """The queue is that of a fluid; reports are late by the delay of the way up."""
+    pace, step_s = LinkPace(), 0.05
+    queue, reports, published = capacity, [], []
+    for number in range(1200):
+        now_s = number * step_s
+        now = round(now_s * SECOND)
+        while reports and reports[0][0] <= now_s:
+            pace.reported("a->b", round(reports.pop(0)[1]), capacity, now)
+        sent = pace.pace_at(now) or 2 * capacity
+        queue = max(0.0, queue + (sent - capacity) * step_s)
+        if number % 4 == 0 and queue > 0:
+            reports.append((now_s + delay_s, queue))
+        published.append(sent)
+    late = published[800:]
+    assert sum(late) / len(late) == pytest.approx(capacity, rel=0.05)
+    assert max(late) <= 1.15 * capacity
