@@ -26,6 +26,7 @@ def edge(law: str = "paper") -> EdgeControl:
         unit=parameters.nack_unit_ns, largest=WINDOW, largest_bytes=1 << 30
     )
     stream = EdgeStream("p", "*", 0, window, parameters, receive_window=WINDOW)
+    stream.rows_at = 3600 * SECOND  # Rows arrive all the time.
     return EdgeControl("sb", stream, congestion, law_in_force, silence_interval_ns=SECOND, now=0)
 
 
@@ -188,3 +189,15 @@ def test_a_recovering_edge_says_whether_the_network_holds_it_up(
     assert answer is not None
     assert answer.recovering is not None
     assert answer.recovering.congested is congested
+
+
+@pytest.mark.parametrize(("law", "alerts"), [("paper", True), ("improved", False)])
+@pytest.mark.parametrize("rows_at", [None, 0])
+def test_under_the_improved_law_an_edge_is_silent_about_what_nobody_there_wants(
+    law: str, alerts: bool, rows_at: int | None
+) -> None:
+    control = edge(law)
+    control.stream.rows_at = rows_at
+    keep_pace(control, 0.5, 0, 11 * SECOND)
+
+    assert (control.answer(query(11 * SECOND), 11 * SECOND) is not None) == alerts

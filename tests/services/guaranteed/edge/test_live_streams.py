@@ -91,6 +91,7 @@ def test_an_edge_that_lags_answers_a_query_with_an_alert_to_its_relay(edge_bench
     bench = edge_bench()
     bench.subscribe("s")
     bench.confirm()
+    bench.hear(frame(START, START + 10, 1005))
     position = START + 5 * SECOND
     bench.relay(DownstreamCongestionQuery("p", 1, 9, position))
 

@@ -4,11 +4,16 @@
    within ``recovering_memory_ns`` (Section 4).
 2. Whether it answers a query with an alert is decided by the law (``laws/congestion_law``,
    equations 6 to 8).
-3. An edge does not alert for the time in which there was no way to the source, and says when it is
+3. Under the improved law an edge speaks only for streams of which it was given rows within
+   ``WANTED_NS``: an edge whose subscribers want nothing of a stream must not slow its publishers,
+   however late its silence arrives.
+4. An edge does not alert for the time in which there was no way to the source, and says when it is
    itself the limit of its recovery: neither is a congested network.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.intervals import Tick
@@ -21,6 +26,10 @@ from penstock.services.guaranteed.messages import DownstreamCongestionQuery, Ups
 
 STALL_AFTER_SILENCES = 2
 """A horizon that missed two silences in a row stands still."""
+
+
+WANTED_NS: Final[Duration] = 10 * SECOND
+"""The receive window: what arrived before it was given to the subscribers long ago."""
 
 
 class EdgeControl:
@@ -86,6 +95,8 @@ class EdgeControl:
     ) -> UpstreamCongestionAlert | None:
         """The alert that answers this query, if the law demands one."""
         self._update_recovering(now)
+        if not self._is_wanted(now):
+            return None
         rate, horizon = self.rate.smoothed, self.stream.horizon
         lag_ns = query.position - horizon
         reading = AlertReading(
@@ -99,6 +110,13 @@ class EdgeControl:
             return None
         alerts = self._law.live_edge_alerts(rate, lag_ns)
         return self._alert(query, reading, None) if alerts else None
+
+    def _is_wanted(self, now: Instant) -> bool:
+        """Whether this edge speaks for the stream (``only_wanted_streams_alert``)."""
+        if not self._law.only_wanted_streams_alert:
+            return True
+        rows_at = self.stream.rows_at
+        return rows_at is not None and now - rows_at <= WANTED_NS
 
     def _is_congested(self, lag_ns: Duration) -> bool:
         """Whether the network holds this edge up.

@@ -84,6 +84,8 @@ class EdgeStream:
         self.highest = start
         self.window = window
         self.ignored_at: Instant | None = None
+        self.rows_at: Instant | None = None
+        """When rows arrived last; None if only silence did."""
         self._parameters = parameters
         self._receive_window = receive_window
         self._receive_window_bytes = receive_window_bytes or parameters.receive_window_bytes
@@ -108,6 +110,8 @@ class EdgeStream:
 
     def receive(self, frame: Frame, now: Instant) -> list[Frame]:
         """Merge knowledge; returns what became contiguous, in order and exactly once."""
+        if len(frame):
+            self.rows_at = now
         if frame.high > self.highest:
             self.highest = frame.high
         if frame.high <= self.horizon:

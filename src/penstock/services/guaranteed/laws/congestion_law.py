@@ -38,6 +38,11 @@ class CongestionLaw(Protocol):
         """Whether an answer that passes a relay serves other edges that recover."""
         ...
 
+    @property
+    def only_wanted_streams_alert(self) -> bool:
+        """Whether an edge speaks only for streams of which it is given rows."""
+        ...
+
     def rate_law(self, record: PublicationRecord) -> RateLaw:
         """The rate law of one pubend, which has published ``record``."""
         ...
@@ -63,6 +68,7 @@ class PaperCongestionLaw:
 
     links_are_fair = False
     relays_keep_answers = False
+    only_wanted_streams_alert = False
 
     def __init__(self, parameters: CongestionParameters) -> None:
         self._parameters = parameters
@@ -88,6 +94,7 @@ class ImprovedCongestionLaw:
     """Alerts of live edges as in the paper; the rest as the improved law needs it."""
 
     relays_keep_answers = True
+    only_wanted_streams_alert = True
 
     def __init__(self, parameters: CongestionParameters) -> None:
         self._parameters = parameters
