@@ -69,7 +69,11 @@ def _steps(scenario: Scenario, world: World) -> list[Step]:
         for link in scenario.links
         for change in link.changes
     ]
-    steps += [(fault.at_s, STRIKING, _bound(world.strike, fault)) for fault in scenario.faults]
+    steps += [
+        (at_s, STRIKING, _bound(world.strike, fault))
+        for fault in scenario.faults
+        for at_s in ([fault.at_s] if fault.pause is None else fault.pause.begins_s(fault.at_s))
+    ]
     return steps
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -137,6 +138,16 @@ class BrokerProcess:
             raise BrokerFailed(
                 f"{self.config_path}: the broker ended with status {status}:\n{self._end_of_log()}"
             )
+
+    def pause(self) -> None:
+        """Take the processor from the broker (SIGSTOP) until ``resume``."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a broker that was paused go on; nothing happens to one that runs or has ended."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         """End the broker immediately, like a crash (``kill -9``)."""

@@ -80,13 +80,16 @@ class UnknownEffect(TypeError):
 class SimBroker:
     """A broker and its disk; ``node`` is None while it is down."""
 
-    __slots__ = ("config", "disk", "node", "wake_at")
+    __slots__ = ("config", "disk", "held", "node", "paused_until", "wake_at")
 
     def __init__(self, config: NodeConfig, disk: SimDisk) -> None:
         self.config = config
         self.disk = disk
         self.node: BrokerNode | None = None
         self.wake_at: Instant | None = None
+        self.paused_until: Instant = 0
+        self.held: list[Fact] = []
+        """What arrived while the process was paused."""
 
 
 class SimClient:
@@ -227,6 +230,8 @@ class SimWorld:
             return
         broker.node = None
         broker.wake_at = None
+        broker.paused_until = 0
+        broker.held.clear()
         broker.disk.crash(random_stream(self.seed, name, "crash", str(self.now)))
         for here, there in self.links:
             if here == name:
@@ -389,9 +394,31 @@ class SimWorld:
 
     # -- driving the machines ---------------------------------------------------------------
 
+    def pause(self, name: str, for_ns: Duration) -> None:
+        """Take the processor from a broker for a while: what arrives waits."""
+        broker = self.brokers[name]
+        until = self.now + for_ns
+        if broker.node is not None and until > broker.paused_until:
+            broker.paused_until = until
+            self.scheduler.at(until, self._resume, name, until)
+
+    def _resume(self, name: str, until: Instant) -> None:
+        broker = self.brokers[name]
+        if broker.paused_until != until:
+            return
+        held, broker.held = broker.held, []
+        for fact in held:
+            self._tell_broker(name, fact)
+        self._arm(name)
+
     def _tell_broker(self, name: str, fact: Fact) -> None:
-        node = self.brokers[name].node
+        broker = self.brokers[name]
+        node = broker.node
         if node is None:
+            return
+        if broker.paused_until > self.scheduler.now:
+            if not isinstance(fact, DeadlineReached):
+                broker.held.append(fact)
             return
         self.note(name, fact)
         if self.checked and isinstance(fact, Received):

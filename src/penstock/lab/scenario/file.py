@@ -32,6 +32,7 @@ from penstock.lab.scenario.model import (
     Broker,
     Client,
     Fault,
+    Pause,
     Reconfiguration,
     Scenario,
 )
@@ -280,6 +281,15 @@ def _check_fault(scenario: Scenario, where: str, fault: Fault) -> None:
             raise ScenarioError(
                 f"{where}.{kind}: {value!r} cannot be closed and opened again; "
                 f"{suggestion(value, able)}"
+            )
+    elif isinstance(value, Pause):
+        known_or_error(
+            f"{where}.{kind}.broker", "broker", value.broker, [b.name for b in scenario.brokers]
+        )
+        if value.every_s is not None and value.every_s <= value.for_s:
+            raise ScenarioError(
+                f"{where}.{kind}.every_s: {value.every_s:g} s is not longer than the pause of "
+                f"{value.for_s:g} s; set a longer time, or the broker never runs"
             )
     elif isinstance(value, Reconfiguration):
         brokers = [each.name for each in scenario.brokers]

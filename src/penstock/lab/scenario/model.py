@@ -10,6 +10,7 @@ those of its role in its service (``penstock.lab.service``).
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -183,6 +184,24 @@ class Reconfiguration(Table, frozen=True, kw_only=True):
     """The keys that change, which stand beside ``broker`` in the file."""
 
 
+class Pause(Table, frozen=True, kw_only=True):
+    """A broker's process gets no processor for a while; what arrives waits."""
+
+    broker: str
+    for_s: Annotated[float, msgspec.Meta(gt=0)]
+    every_s: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """Again after this time, which must be longer than the pause; only once if it is not given."""
+    until_s: Seconds = 0.0
+    """When the last pause may begin, if there are several."""
+
+    def begins_s(self, first_s: float) -> list[float]:
+        """When each of the pauses begins."""
+        if self.every_s is None:
+            return [first_s]
+        count = max(1, ceil((self.until_s - first_s) / self.every_s))
+        return [first_s + number * self.every_s for number in range(count)]
+
+
 class Fault(Table, frozen=True, kw_only=True):
     """An event at an instant; exactly one of the keys below ``at_s`` is given."""
 
@@ -195,6 +214,8 @@ class Fault(Table, frozen=True, kw_only=True):
     """A broker loses power (in the network world: ``kill -9``)."""
     restart: str | None = None
     """A broker starts again from its disk."""
+    pause: Pause | None = None
+    """A broker's process gets no processor (in the network world: ``SIGSTOP``)."""
     bandwidth: BandwidthChange | None = None
     """A link has a new limit."""
     fill_disk: str | None = None
@@ -230,7 +251,7 @@ class Fault(Table, frozen=True, kw_only=True):
         value = getattr(self, kind)
         if isinstance(value, BandwidthChange):
             value = value.link
-        elif isinstance(value, Reconfiguration):
+        elif isinstance(value, Reconfiguration | Pause):
             value = value.broker
         return value if isinstance(value, str) else "-".join(value)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Coroutine, Mapping
 from pathlib import Path
@@ -225,6 +226,8 @@ class NetRun:
                 self._run(self._control(change.link))
             case Fault(crash=str(broker)):
                 self._processes[broker].kill()
+            case Fault(pause=pause) if pause is not None:
+                self._pause(self._processes[pause.broker], pause.for_s)
             case Fault(restart=str(broker)) if not self._processes[broker].running:
                 self._run(self._restart(broker))
             case Fault(leave=str(client)) | Fault(close=str(client)) if client in self._tasks:
@@ -233,6 +236,12 @@ class NetRun:
                 self._clients[client].come_back()
             case Fault(reconfigure=change) if change is not None:
                 self._run(self._reconfigure(change.broker, change.keys))
+
+    def _pause(self, process: BrokerProcess, for_s: float) -> None:
+        """Stop a process for a while; a thread of its own wakes it, whatever this world does."""
+        if process.running:
+            process.pause()
+            threading.Timer(for_s, process.resume).start()
 
     async def _restart(self, broker: str) -> None:
         """Restart a broker while the clients continue; its links keep their state."""
@@ -273,6 +282,7 @@ class NetRun:
             records += self._traffic.close()
         for process in self._processes.values():
             if process.running:
+                process.resume()
                 process.terminate()
             records += read_trace(trace_path(process.config_path))
         self.telemetry.extend(sorted(records, key=lambda record: record.at))

@@ -148,6 +148,8 @@ class SimRun:
                 world.crash(broker)
             case Fault(restart=str(broker)):
                 world.restart(broker)
+            case Fault(pause=pause) if pause is not None:
+                world.pause(pause.broker, seconds(pause.for_s))
             case Fault(bandwidth=change) if change is not None:
                 world.set_bandwidth(*change.link, change.bytes_per_s)
             case Fault(fill_disk=str(broker)):

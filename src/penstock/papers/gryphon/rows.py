@@ -6,7 +6,7 @@ Bars and stretches are those of docs/papers/gryphon.md.  A data message has 368 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from typing import Final
@@ -15,6 +15,7 @@ from penstock.lab.experiments.experiment import Experiment
 from penstock.lab.experiments.results import Results
 from penstock.lab.experiments.row import Row
 from penstock.lab.experiments.table import SHOWN, at_least, at_most, median_of, within
+from penstock.lab.result import RunResult
 from penstock.lab.scenario.model import Measurement
 from penstock.papers.gryphon import measures
 from penstock.papers.gryphon.experiments import (
@@ -188,6 +189,14 @@ RETURNS: Final = {f"sb{number}": 130.0 + 10 * number for number in range(2, 7)}
 SIZES: Final = {"pb.1": 366, "pb.2": 4000}
 
 
+def _five_seconds(
+    result: RunResult, low_s: float, worst: Callable[[Iterable[float]], float]
+) -> float:
+    """The least or the most publication rate in any five seconds: batches are a second apart."""
+    starts = range(int(low_s), 115, 5)
+    return worst(measures.published_rate(result, at_s, at_s + 5) for at_s in starts)
+
+
 def _held_out() -> Iterator[Row]:
     for latency_ms in LATENCIES_MS:
         run, laws = f"60 s outage, link of {latency_ms} ms", f"long link {latency_ms}"
@@ -201,6 +210,16 @@ def _held_out() -> Iterator[Row]:
               measure=partial(measures.longest_recovery_s, mended_s=RETURNS))  # fmt: skip
     yield Row(run, "publication from 150 to 290 s", "msg/s", stretch=at_least(150), laws="returns",
               measure=partial(measures.published_rate, low_s=150, high_s=290))  # fmt: skip
+    yield Row("brokers with a quarter of a processor", "publication from 5 to 58 s", "msg/s",
+              stretch=at_least(360), laws="starved",
+              measure=partial(measures.published_rate, low_s=5, high_s=58),
+              note="400 are offered, and published without control")  # fmt: skip
+    run = "an unpaced publisher, link of 100 kB/s behind a relay"
+    least, most = (partial(_five_seconds, low_s=12, worst=worst) for worst in (min, max))
+    yield Row(run, "least publication in 5 s, 10 s after the start", "msg/s",
+              stretch=at_least(90), laws="unpaced", measure=least)  # fmt: skip
+    yield Row(run, "most publication in 5 s, 10 s after the start", "msg/s",
+              stretch=at_most(110), laws="unpaced", measure=most)  # fmt: skip
     yield Row("messages of 366 B and 4 kB, 80 KB/s", "bytes of one pubend by those of the other",
               "share", stretch=at_least(0.95), laws="sizes",
               measure=partial(measures.byte_shares, sizes=SIZES, low_s=30, high_s=90))  # fmt: skip
