@@ -217,6 +217,14 @@ def test_an_error_of_clients_names_the_key_and_the_remedy(raw: dict[str, Any], t
         ),
         (fault(close="s"), r"faults\[0\]\.close: 's' cannot be closed and opened again"),
         (
+            fault(pause={"broker": "xx", "for_s": 1}),
+            r"faults\[0\]\.pause\.broker: there is no broker 'xx'",
+        ),
+        (
+            fault(pause={"broker": "pb", "for_s": 1, "every_s": 0.5}),
+            r"faults\[0\]\.pause\.every_s: 0\.5 s is not longer than the pause of 1 s",
+        ),
+        (
             fault(reconfigure={"broker": "xx", "pubends": 1}),
             r"faults\[0\]\.reconfigure\.broker: there is no broker 'xx'",
         ),

@@ -62,6 +62,7 @@ def test_reconfigurations_changes_of_links_and_pauses_lose_nothing(tmp_path: Pat
     plan = scenario(
         links=[link],
         faults=[
+            {"at_s": 0.4, "pause": {"broker": "sb", "for_s": 0.3, "every_s": 0.5, "until_s": 2}},
             {"at_s": 0.5, "close": "s"},
             {"at_s": 1.5, "reopen": "s"},
             {"at_s": 2, "reconfigure": {"broker": "pb", "guaranteed": {"answer_bytes": 9000}}},

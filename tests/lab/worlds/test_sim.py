@@ -11,7 +11,7 @@ from penstock.lab.oracle.guaranteed.history import GuaranteedHistory
 from penstock.lab.result import RunResult
 from penstock.lab.run import run
 from penstock.lab.scenario.file import parse_scenario
-from penstock.lab.scenario.model import Measurement
+from penstock.lab.scenario.model import Measurement, Pause
 from penstock.lab.telemetry.measure import measure
 from penstock.lab.worlds.sim import SimRun
 
@@ -272,3 +272,36 @@ def test_a_result_has_single_tables_and_the_time_of_the_run() -> None:
     assert result.delivered == guaranteed(result).delivered
     assert result.events > 1000
     assert result.failures == ()
+
+
+def test_a_paused_broker_handles_what_arrived_when_it_goes_on() -> None:
+    faults = [
+        {"at_s": 1, "pause": {"broker": "pb", "for_s": 1}},
+        {"at_s": 2.5, "pause": {"broker": "pb", "for_s": 0.1, "every_s": 0.2, "until_s": 3}},
+        {"at_s": 3.5, "pause": {"broker": "pb", "for_s": 3}},
+        {"at_s": 3.6, "crash": "pb"},
+        {"at_s": 3.7, "restart": "pb"},
+    ]
+    world = SimRun(parse_scenario({**ROW, "duration_s": 4, "faults": faults}), 1, checked=True)
+    result = run(world)
+    assert result.judgement.violations == 0, result.judgement.examples
+    ticks = sorted(
+        (tick - result.started_at) / 1e9
+        for publisher in guaranteed(result).publishers.values()
+        for tick in publisher.ticks
+    )
+    assert not [tick for tick in ticks if 1.0 < tick < 2.0]
+    assert not [tick for tick in ticks if 2.71 < tick < 2.79]
+    assert [tick for tick in ticks if 2.0 <= tick < 2.1]
+    assert [tick for tick in ticks if tick > 3.7]
+
+
+@pytest.mark.parametrize(
+    ("every_s", "until_s", "begins"),
+    [(None, 0.0, [5.0]), (2.0, 10.0, [5.0, 7.0, 9.0]), (2.0, 0.0, [5.0])],
+)
+def test_pauses_are_repeated_until_their_end(
+    every_s: float | None, until_s: float, begins: list[float]
+) -> None:
+    pause = Pause(broker="b", for_s=1, every_s=every_s, until_s=until_s)
+    assert pause.begins_s(5.0) == begins

@@ -22,6 +22,7 @@ from penstock.lab.scenario.model import (
     Fault,
     Keys,
     Link,
+    Pause,
     PeerNetwork,
     Scenario,
 )
@@ -35,6 +36,9 @@ DRAIN_S: Final = 120.0
 """Requests are repeated every few seconds at the latest; what is missing after this is lost."""
 
 FAULTS: Final = ("crash", "crash", "cut", "cut", "disk", "leave", "drop", "close")
+
+PAUSED: Final = 0.3
+"""The share of scenarios in which a broker is paused."""
 
 SYNC_FAILURES: Final = 0.3
 """The share of scenarios in which one sync fails."""
@@ -58,6 +62,7 @@ def random_scenario(seed: int, services: Sequence[str] = ("guaranteed",)) -> Sce
     )
     faults = _faults(random, brokers, links, clients)
     faults += tuple(fault for part in parts for fault in part.faults)
+    faults += _pauses(seed, brokers)
     return Scenario(
         name=f"random-{'-'.join(services)}-{seed}",
         description="A random topology, workload and fault plan.",
@@ -155,6 +160,22 @@ def _faults(
             case _ if connected:
                 faults.append(Fault(at_s=at_s, drop_client=random.choice(connected)))
     return tuple(faults)
+
+
+def _pauses(seed: int, brokers: Sequence[Broker]) -> tuple[Fault, ...]:
+    """Brokers that get no processor for a while, once or in turns, as on a busy machine."""
+    random = random_stream(seed, "scenario", "pauses")
+    if random.random() >= PAUSED:
+        return ()
+    at_s = random.uniform(0.2, MENDED_BY_S - 0.1)
+    every_s = random.choice((None, 0.2, 0.7))
+    pause = Pause(
+        broker=random.choice(brokers).name,
+        for_s=random.choice((0.01, 0.15, 1.0) if every_s is None else (0.01, 0.15)),
+        every_s=every_s,
+        until_s=MENDED_BY_S,
+    )
+    return (Fault(at_s=at_s, pause=pause),)
 
 
 def _closing(random: Random, reader: Client, at_s: float, until_s: float) -> list[Fault]:
