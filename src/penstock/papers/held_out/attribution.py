@@ -82,9 +82,7 @@ def _throttles(case: Case, result: RunResult) -> Attribution:
     return count.counted()
 
 
-def _right_links(
-    case: Case, full: list[set[str]], at_s: float, flow: CaseFlow
-) -> set[str] | None:
+def _right_links(case: Case, full: list[set[str]], at_s: float, flow: CaseFlow) -> set[str] | None:
     """The full links on a flow's tree; None at a time that does not count."""
     place = max(at for at, phase in enumerate(case.phases) if phase.begins_s <= at_s)
     phase = case.phases[place]

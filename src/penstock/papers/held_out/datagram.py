@@ -4,7 +4,7 @@
    three subscribers at random brokers; the rest crosses no link.  The wanted messages of a
    publisher are one flow by content, which its slowest subscriber limits.
 2. The laws divide a link into equal parts of messages a second, between all flows that want more:
-   the optimum is max-min.  All messages of a case have the same size, so it is max-min in bytes too.
+   the optimum is max-min.  All messages of a case have the same size, so it is the same in bytes.
 3. A publisher offers 0.3 to 3 times its fair share, and its share is four messages a second at
    least.  Publishers have a few milliseconds of jitter: without it their phases would decide whose
    messages find a queue full.

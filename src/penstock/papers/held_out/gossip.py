@@ -24,6 +24,7 @@ from penstock.lab.scenario.model import PeerNetwork, Scenario
 from penstock.lab.workloads.gossip.tables import GossipPeer
 from penstock.papers.held_out.case import Case, CaseFlow, Phase
 from penstock.papers.held_out.network import log_uniform
+from penstock.services.gossip.parameters import GossipParameters
 
 SERVICE: Final = "gossip"
 GROUP: Final = "group"
@@ -50,15 +51,22 @@ def ideal_rate(buffer_events: float, period_s: float, fanout: int) -> float:
     return fanout * buffer_events / (copies * period_s * COVERAGE)
 
 
+def _first_rates(period_s: float) -> dict[str, float]:
+    """What a peer begins with at another period, as the client library sets it."""
+    adaptation = GossipParameters().with_period(period_s).adaptation
+    return {
+        "initial_rate_msgs_per_s": adaptation.initial_rate_msgs_per_s,
+        "lowest_rate_msgs_per_s": adaptation.lowest_rate_msgs_per_s,
+    }
+
+
 def draw(seed: int, random: Random) -> Case:
     """The case of a seed."""
     peers = round(log_uniform(random, *PEERS))
     senders = random.randint(SENDERS[0], min(SENDERS[1], peers))
     mean = round(log_uniform(random, BUFFER[0], min(BUFFER[1], max(16, BUFFERS_OF_ALL / peers))))
     spread = random.choice((0.0, SPREAD))
-    buffers = [
-        max(10, round(mean * random.uniform(1 - spread, 1 + spread))) for _ in range(peers)
-    ]
+    buffers = [max(10, round(mean * random.uniform(1 - spread, 1 + spread))) for _ in range(peers)]
     period_s, fanout = random.choice(PERIODS_S), random.choice(FANOUTS)
     loss = random.choice((0.0, 0.0, 0.02))
     capacity = ideal_rate(sum(buffers) / peers, period_s, fanout) * (1 - loss)
@@ -90,6 +98,7 @@ def draw(seed: int, random: Random) -> Case:
                     "gossip_period_ns": round(period_s * SECOND),
                     "fanout": fanout,
                     "datagram_bytes": DATAGRAM_BYTES,
+                    "adaptation": _first_rates(period_s),
                 }
             },
             peer_network=PeerNetwork(

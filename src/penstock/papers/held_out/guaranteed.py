@@ -88,9 +88,7 @@ def draw(seed: int, random: Random) -> Case:
     )
 
 
-def fair_shares(
-    trees: dict[str, dict[str, int]], capacities: dict[str, float]
-) -> dict[str, float]:
+def fair_shares(trees: dict[str, dict[str, int]], capacities: dict[str, float]) -> dict[str, float]:
     """What each flow would get if all wanted as much as they can; a flow that crosses no bottleneck
     counts as one that has the largest of them for itself."""
     most = max(capacities.values())

@@ -78,7 +78,9 @@ def draw(seed: int, random: Random) -> Case:
             demand = share * log_uniform(random, *LOAD)
             subject = f"{home}.{homes[home]}" if service == "guaranteed" else ""
             flows.append(
-                CaseFlow(name, service, {BOTTLENECK: 1.0}, demand, size, 1.0, subject, (f"{name}-r",))
+                CaseFlow(
+                    name, service, {BOTTLENECK: 1.0}, demand, size, 1.0, subject, (f"{name}-r",)
+                )
             )
             clients += _clients(flows[-1], home, to)
     plan = steady({BOTTLENECK: capacity})

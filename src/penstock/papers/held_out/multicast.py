@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from random import Random
 from typing import Final
 
@@ -49,7 +50,9 @@ WEIGHTS: Final = (0.5, 1.0, 2.0)
 WEIGHTED_SHARE, STEP_SHARE = 1 / 3, 0.3
 WINDOW_BYTES: Final = 20_000
 """The paper's 20 unacknowledged packets on a link."""
-MAX_IN_FLIGHT: Final = 400
+BACKLOG_S: Final = 0.5
+"""What a sender offers beyond what it is allowed waits no longer than this and two round trips:
+with a longer backlog it would want more than its demand for a long time."""
 DRAIN_S: Final = 60.0
 REDRAWS: Final = 200
 DESTINATION_BYTES: Final = 16
@@ -101,7 +104,7 @@ def _draw(seed: int, random: Random) -> Case | None:
     used = list(dict.fromkeys(link for each in senders for link in each.tree))
     capacities = bottlenecks(random, used)
     plan = step(random, capacities) if random.random() < STEP_SHARE else steady(capacities)
-    drawn = _flows(random, senders, plan, capacities, alpha)
+    drawn = _flows(random, network, senders, plan, capacities, alpha)
     if drawn is None:
         return None
     flows, clients = drawn
@@ -151,6 +154,7 @@ def _senders(
 
 def _flows(
     random: Random,
+    network: Network,
     senders: Sequence[_Sender],
     plan: Plan,
     capacities: dict[str, float],
@@ -171,7 +175,7 @@ def _flows(
         size = round(log_uniform(random, low, largest))
         demand = share * log_uniform(random, *LOAD)
         flows.append(sender.flow(capacities, size, demand))
-        clients.append(_client(sender, size, demand))
+        clients.append(_client(sender, size, demand, network.round_trip_s(sender.tree)))
     shared = [each.shared for each in flows]
     for phase in plan.phases:
         rates = alpha_fair(phase.capacities, shared, alpha)
@@ -180,7 +184,7 @@ def _flows(
     return flows, clients
 
 
-def _client(sender: _Sender, size: int, demand: float) -> GroupSender:
+def _client(sender: _Sender, size: int, demand: float, round_trip_s: float) -> GroupSender:
     return GroupSender(
         service=SERVICE,
         role="sender",
@@ -189,7 +193,7 @@ def _client(sender: _Sender, size: int, demand: float) -> GroupSender:
         groups=sender.groups,
         weight=sender.weight,
         rate_msgs_per_s=demand / size,
-        max_in_flight=MAX_IN_FLIGHT,
+        max_in_flight=max(20, ceil(demand / size * (BACKLOG_S + 2 * round_trip_s))),
         wire_bytes=size,
         wire_receivers=max(sender.tree.values()),
         start_within_s=1.0,

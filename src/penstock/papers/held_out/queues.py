@@ -97,7 +97,8 @@ def draw(seed: int, random: Random) -> Case:
 
 def _consumers(rates: dict[str, float], *, exchanged: bool) -> list[QueueConsumer]:
     """In the middle of the production everybody takes the rate of the next one, if exchanged."""
-    next_rates = dict(zip(rates, [*list(rates.values())[1:], next(iter(rates.values()))], strict=True))
+    first, *others = rates.values()
+    next_rates = dict(zip(rates, (*others, first), strict=True))
     middle_s = START_S + PRODUCTION_S / 2
     return [
         QueueConsumer(

@@ -60,8 +60,9 @@ def _instants(result: RunResult, flow: CaseFlow) -> list[Instants]:
 
 def _of_pubend(history: GuaranteedHistory, subscriber: str, pubend: str) -> Instants:
     received = history.subscribers[subscriber]
-    at = np.array(received.received_at, np.int64)
+    at: Instants = np.array(received.received_at, np.int64)
     if pubend not in received.pubends:
         return at[:0]
-    chosen = np.array(received.pubend_places, np.int64) == received.pubends.index(pubend)
-    return at[chosen]
+    places = np.array(received.pubend_places, np.int64)
+    chosen: Instants = at[places == received.pubends.index(pubend)]
+    return chosen

@@ -143,9 +143,7 @@ def _coverage(case: Case, result: RunResult) -> tuple[float, str]:
     phase = case.phases[0]
     receivers = measure(
         result,
-        Measurement(
-            metric="receivers", aggregate="mean", from_s=phase.from_s, to_s=phase.to_s
-        ),
+        Measurement(metric="receivers", aggregate="mean", from_s=phase.from_s, to_s=phase.to_s),
     )
     return min(1.0, receivers / COVERAGE), f"receivers {100 * receivers:.1f} %"
 
