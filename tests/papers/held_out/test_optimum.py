@@ -1,4 +1,4 @@
-"""The optimum: feasible, fair in the sense that it claims, and the same by both where they agree."""
+"""The optimum: feasible, fair as it claims, and the same by both kinds where they agree."""
 
 from __future__ import annotations
 

@@ -34,10 +34,11 @@ SOURCES: Final = (1, 8)
 RECEIVERS: Final = (1, 3)
 MESSAGE_BYTES: Final = (280.0, 1150.0)
 """A datagram of 1400 bytes has room for it and its tags; an empty message takes about 250."""
-WANTED_SHARE: Final = (0.3, 1.0)
+TURNS: Final = 5
+"""Of so many messages in a row two or more are wanted; in turn, so that demands have no noise."""
 LOAD: Final = (0.3, 3.0)
 LEAST_MSGS_PER_S: Final = 4.0
-MOST_STEPS_PER_S: Final = 6000.0
+MOST_STEPS_PER_S: Final = 3500.0
 """Messages a second times links: what a simulation can afford."""
 STEP_SHARE: Final = 0.3
 ACCESS: Final = Access(latency_ms=1.0, jitter_ms=4.0)
@@ -78,18 +79,18 @@ def _draw(seed: int, random: Random) -> Case | None:
     flows = []
     for name in names:
         receivers = tuple(f"{name}-{broker}" for broker in wanting[name])
+        wanted = random.randint(2, TURNS)
         clients += [
             DatagramSubscriber(
                 service=SERVICE,
                 role="subscriber",
                 name=f"{name}-{broker}",
                 broker=broker,
-                selector=f"of = '{name}' AND kind = 'wanted'",
+                selector=f"of = '{name}' AND turn < {wanted}",
             )
             for broker in wanting[name]
         ]
-        part = round(random.uniform(*WANTED_SHARE), 2)
-        clients.append(_publisher(name, homes[name], size, demands[name], part))
+        clients.append(_publisher(name, homes[name], size, demands[name] * TURNS / wanted))
         uses = {link: 1.0 for link in trees[name] if link in capacities}
         flows.append(CaseFlow(name, SERVICE, uses, demands[name], size, receivers=receivers))
     return Case(
@@ -109,14 +110,14 @@ def _draw(seed: int, random: Random) -> Case | None:
     )
 
 
-def _publisher(name: str, home: str, size: int, demand: float, part: float) -> DatagramPublisher:
+def _publisher(name: str, home: str, size: int, offered: float) -> DatagramPublisher:
     return DatagramPublisher(
         service=SERVICE,
         role="publisher",
         name=name,
         broker=home,
         access=ACCESS,
-        attributes={"of": name, "kind": f"share:{part:g},wanted,other"},
+        attributes={"of": name, "turn": f"cycle:0..{TURNS}"},
         message_bytes=size,
-        rate_msgs_per_s=demand / size / part,
+        rate_msgs_per_s=offered / size,
     )
