@@ -32,8 +32,8 @@ GROUP: Final = "group"
 
 PEERS: Final = (20, 200)
 SENDERS: Final = (1, 20)
-BUFFERS_OF_ALL: Final = 2500
-"""Events in all buffers together: what a simulation can afford."""
+COPIES_IN_A_ROUND: Final = 9000
+"""Peers times buffer times fanout: what a simulation can afford."""
 BUFFER: Final = (15.0, 120.0)
 SPREAD: Final = 0.5
 PERIODS_S: Final = (1.0, 2.0, 5.0)
@@ -62,12 +62,14 @@ def _first_rates(period_s: float) -> dict[str, float]:
 
 def draw(seed: int, random: Random) -> Case:
     """The case of a seed."""
-    peers = round(log_uniform(random, *PEERS))
+    fanout = random.choice(FANOUTS)
+    affordable = COPIES_IN_A_ROUND / fanout
+    peers = round(log_uniform(random, PEERS[0], min(PEERS[1], affordable / BUFFER[0])))
     senders = random.randint(SENDERS[0], min(SENDERS[1], peers))
-    mean = round(log_uniform(random, BUFFER[0], min(BUFFER[1], max(16, BUFFERS_OF_ALL / peers))))
+    mean = round(log_uniform(random, BUFFER[0], min(BUFFER[1], affordable / peers)))
     spread = random.choice((0.0, SPREAD))
     buffers = [max(10, round(mean * random.uniform(1 - spread, 1 + spread))) for _ in range(peers)]
-    period_s, fanout = random.choice(PERIODS_S), random.choice(FANOUTS)
+    period_s = random.choice(PERIODS_S)
     loss = random.choice((0.0, 0.0, 0.02))
     capacity = ideal_rate(sum(buffers) / peers, period_s, fanout) * (1 - loss)
     clients, flows = [], []
