@@ -36,6 +36,9 @@ MESSAGE_BYTES: Final = (280.0, 1150.0)
 """A datagram of 1400 bytes has room for it and its tags; an empty message takes about 250."""
 TURNS: Final = 5
 """Of so many messages in a row two or more are wanted; in turn, so that demands have no noise."""
+RANGED_SHARE: Final = 0.5
+"""The share of cases whose selectors ask for a range, which a publication record cannot tell from
+other values; the others list the values."""
 LOAD: Final = (0.3, 3.0)
 LEAST_MSGS_PER_S: Final = 4.0
 MOST_STEPS_PER_S: Final = 3500.0
@@ -75,6 +78,7 @@ def _draw(seed: int, random: Random) -> Case | None:
     if low > high:
         return None
     size = round(log_uniform(random, low, high))
+    ranged = random.random() < RANGED_SHARE
     clients: list[DatagramPublisher | DatagramSubscriber] = []
     flows = []
     for name in names:
@@ -86,7 +90,7 @@ def _draw(seed: int, random: Random) -> Case | None:
                 role="subscriber",
                 name=f"{name}-{broker}",
                 broker=broker,
-                selector=f"of = '{name}' AND turn < {wanted}",
+                selector=_selector(name, wanted, ranged=ranged),
             )
             for broker in wanting[name]
         ]
@@ -108,6 +112,11 @@ def _draw(seed: int, random: Random) -> Case | None:
         tuple(flows),
         plan.phases,
     )
+
+
+def _selector(name: str, wanted: int, *, ranged: bool) -> str:
+    values = ", ".join(map(str, range(wanted)))
+    return f"of = '{name}' AND " + (f"turn < {wanted}" if ranged else f"turn IN ({values})")
 
 
 def _publisher(name: str, home: str, size: int, offered: float) -> DatagramPublisher:
