@@ -39,7 +39,7 @@ def test_the_table_and_the_worst_cases(capsys: pytest.CaptureFixture[str]) -> No
     assert "3 held-out cases from seed 50000" in printed
     assert "misses median, worst" in printed
     assert "Worst cases of the improved law" in printed
-    assert f"  {FIRST} guaranteed: p0 gets 0.50 of 1 (wants 2) in phase 1" in printed
+    assert f"  {FIRST} guaranteed, 0.500: p0 gets 0.50 of 1 (wants 2) in phase 1" in printed
 
 
 def test_one_case_is_explained(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from penstock.cli.errors import MISUSED, UserError
 from penstock.cli.laboratory.drawing import HINT
 from penstock.cli.laboratory.progress import runs_bar
 from penstock.lab.scenario.write import to_toml
-from penstock.papers.held_out.case import LAWS
+from penstock.papers.held_out.case import LAWS, NAMES
 from penstock.papers.held_out.explanation import explained
 from penstock.papers.held_out.generator import DRAWS, case_of, seeds_from
 from penstock.papers.held_out.runner import run_cases
@@ -73,6 +73,6 @@ def _print(scores: list[CaseScore], first_seed: int) -> None:
     wide.print(render(rows_of(scores), f"{count} held-out cases from seed {first_seed}"))
     for law in LAWS:
         own = [each for each in scores if each.law == law]
-        print(f"Worst cases of the {law} law (penstock papers --held-out --case SEED):")
+        print(f"Worst cases of the {NAMES[law]} law (penstock papers --case SEED explains one):")
         for each in worst_cases(own):
-            print(f"  {each.seed} {each.kind}: {happened(each)}")
+            print(f"  {each.seed} {each.kind}, {each.utilisation:.3f}: {happened(each)}")

@@ -21,6 +21,8 @@ from penstock.papers.held_out.optimum import SharedFlow, alpha_fair, max_min
 
 Law: TypeAlias = Literal["paper", "improved"]
 LAWS: Final[tuple[Law, ...]] = ("paper", "improved")
+NAMES: Final[Mapping[Law, str]] = {"paper": "paper's", "improved": "improved"}
+"""For people."""
 
 LAW_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "guaranteed": ("guaranteed", "congestion", "law"),

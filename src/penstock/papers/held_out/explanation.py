@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from penstock.papers.held_out.attribution import NEARLY
-from penstock.papers.held_out.case import Case, Phase
+from penstock.papers.held_out.case import NAMES, Case, Phase
 from penstock.papers.held_out.optimum import link_use
 from penstock.papers.held_out.score import CaseScore
 from penstock.papers.held_out.table import happened
@@ -31,7 +31,7 @@ def _lines(case: Case, scores: Sequence[CaseScore]) -> Iterator[str]:
         yield from _phase_lines(case, place, phase, scores)
     for score in scores:
         worst = "" if score.worst is None else f", worst flow {score.worst:.3f}"
-        yield f"{score.law} law: {score.utilisation:.3f} of the optimum{worst}"
+        yield f"{NAMES[score.law]} law: {score.utilisation:.3f} of the optimum{worst}"
         yield f"  {happened(score)}"
         named = score.attribution
         if named.named:
