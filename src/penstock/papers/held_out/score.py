@@ -99,7 +99,7 @@ def score(case: Case, law: Law, result: RunResult) -> CaseScore:
         law,
         utilisation,
         worst,
-        tuple(each.name for each in flows if each.part < STARVING),
+        tuple(dict.fromkeys(each.name for each in flows if each.part < STARVING)),
         sum(each.variation * each.optimum for each in flows) / total,
         attribution(case, result),
         result.judgement.violations,
