@@ -12,6 +12,7 @@ from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.source.holds import Holds
 from penstock.services.guaranteed.source.pubend import Pubend
 from penstock.services.guaranteed.why import Explanation, explain
+from penstock.services.guaranteed.why_text import why_text
 
 START = 100 * SECOND
 
@@ -90,3 +91,17 @@ def test_a_recovery_is_told_as_one() -> None:
     )
 
     assert explained(made, START + SECOND).recovering
+
+
+def test_a_broker_without_a_processor_says_so_and_blames_no_link() -> None:
+    document = msgspec.json.decode(explain(pubend(), "pb", START + SECOND, SECOND // 2))
+    assert document["processor_busy"]
+    text = why_text(document)
+    assert text.startswith("p: nothing is congested; it publishes 100 msg/s")
+    assert "this broker was up to 0.5 s late in the last seconds: its processor is busy" in text
+
+
+def test_a_broker_that_is_woken_in_time_does_not_speak_of_its_processor() -> None:
+    text = why_text(msgspec.json.decode(explain(pubend(), "pb", START + SECOND, SECOND // 50)))
+    assert "nothing slows it down" in text
+    assert "processor" not in text

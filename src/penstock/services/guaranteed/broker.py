@@ -20,6 +20,7 @@ from penstock.core.tokens import Tokens
 from penstock.core.trace import TraceRecord
 from penstock.core.trees import Tree
 from penstock.core.why import Asker
+from penstock.mechanisms.lateness import Lateness
 from penstock.services.guaranteed.dispatch import Handlers, joined
 from penstock.services.guaranteed.edge.cursors import CURSORS
 from penstock.services.guaranteed.edge.durable import EDGE
@@ -74,6 +75,7 @@ class GuaranteedBroker(Service):
         self._flow_bytes = flow_bytes
         self._broker = broker
         self._tokens = tokens
+        self._lateness = Lateness()
         self._next_hops: Mapping[str, LinkName] = {}
         self._source = HostedPubends(
             broker, pubends, parameters, tokens, saved=saved, logs=logs, now=now
@@ -286,6 +288,7 @@ class GuaranteedBroker(Service):
     def deadline(self, now: Instant) -> list[Effect]:
         """Whatever is due."""
         out: list[Effect] = []
+        self._lateness.woken(self.next_deadline(), now)
         relay = self._relays.own
         for pubend in self._source.due(now):
             query = pubend.query_due(now)
@@ -328,7 +331,7 @@ class GuaranteedBroker(Service):
 
     def why(self, name: str, asker: Asker, now: Instant) -> list[Effect] | None:
         """Explain a pubend, or the subscriptions of a name."""
-        document = self._questions.explained(name, now)
+        document = self._questions.explained(name, now, self._lateness.worst(now))
         return None if document is None else [asker.told(document)]
 
     def known_names(self) -> dict[str, list[str]]:

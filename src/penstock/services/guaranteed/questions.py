@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.core.clock import Instant
+from penstock.core.clock import Duration, Instant
 from penstock.core.machine import Effect, LinkName
 from penstock.core.open_request import OpenRequest
 from penstock.services.guaranteed.dispatch import Handlers
@@ -24,11 +24,11 @@ class Questions:
         self._edge = edge
         self.handlers: Handlers = {DescribeStreams: self.describe_streams}
 
-    def explained(self, name: str, now: Instant) -> bytes | None:
+    def explained(self, name: str, now: Instant, late_ns: Duration) -> bytes | None:
         """What slows a pubend down, or why subscriptions of a name are behind, as JSON."""
         pubend = self._pubends.get(name)
         if pubend is not None:
-            return explain(pubend, self._broker, now)
+            return explain(pubend, self._broker, now, late_ns)
         readers = [each for each in self._edge.subscriptions() if each.name == name]
         if readers:
             return explain_subscription(readers, self._broker, self._edge.horizons(), now)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from penstock.core.clock import Instant, in_seconds
+from penstock.core.clock import Duration, Instant, in_seconds
+from penstock.mechanisms.lateness import BUSY_NS
 from penstock.services.guaranteed.source.pubend import Pubend
 from penstock.services.guaranteed.source.publisher_control import Change
 
@@ -36,10 +37,14 @@ class Explanation(msgspec.Struct, frozen=True):
     changes: list[Change]
     problems: list[str] = []
     rule_code: str = ""
+    late_s: float = 0.0
+    """How much too late this broker was woken in the last seconds, at most."""
+    processor_busy: bool = False
+    """Whether that is more than a scheduler explains: the broker lacks a processor."""
 
 
-def explain(pubend: Pubend, broker: str, now: Instant) -> bytes:
-    """The explanation as JSON."""
+def explain(pubend: Pubend, broker: str, now: Instant, late_ns: Duration = 0) -> bytes:
+    """The explanation as JSON; ``late_ns`` is how late the broker was woken of late."""
     control = pubend.control
     rule, cause = control.rule, control.cause
     explanation = Explanation(
@@ -61,5 +66,7 @@ def explain(pubend: Pubend, broker: str, now: Instant) -> bytes:
         changes=list(control.changes),
         problems=pubend.problems(now),
         rule_code=rule.code,
+        late_s=in_seconds(late_ns),
+        processor_busy=late_ns >= BUSY_NS,
     )
     return msgspec.json.encode(explanation)

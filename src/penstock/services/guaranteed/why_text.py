@@ -14,9 +14,14 @@ def _pubend_text(document: dict[str, Any]) -> str:
     name, observed = document["pubend"], document["observed_msgs_per_s"]
     log = f"  log:        {document['log_bytes']} bytes; {document['log_held_by']}"
     problems = [f"  problem:    {problem}" for problem in document.get("problems", ())]
+    if document.get("processor_busy"):
+        problems.insert(0, _busy(document["late_s"]))
     if not document["throttled"]:
-        nothing = f"{name}: nothing slows it down; it publishes {observed:.0f} msg/s"
-        return "\n".join([nothing, log, *problems])
+        verdict = (
+            "nothing is congested" if document.get("processor_busy") else "nothing slows it down"
+        )
+        nothing = f"{name}: {verdict}; it publishes {observed:.0f} msg/s"
+        return "\n".join([nothing, *problems, log])
     lines = [
         f"{name}: may publish {document['allowed_msgs_per_s']:.1f} msg/s and publishes "
         f"{observed:.1f}, limited for {document['for_s']:.0f} s",
@@ -27,6 +32,13 @@ def _pubend_text(document: dict[str, Any]) -> str:
     if document["bottleneck_link"]:
         lines.append(f"  bottleneck: link {document['bottleneck_link']}")
     return "\n".join([*lines, log, *problems])
+
+
+def _busy(late_s: float) -> str:
+    return (
+        f"  processor:  this broker was up to {late_s:.1f} s late in the last seconds: its "
+        "processor is busy"
+    )
 
 
 def _subscription_text(document: dict[str, Any]) -> str:
