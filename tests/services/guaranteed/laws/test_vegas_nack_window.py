@@ -33,7 +33,7 @@ class Link:
         for _ in range(times):
             measured = self.round_trip()
             self._now += measured
-            answer = NackAnswer(UNIT, 0, False, measured, self._now, measured)
+            answer = NackAnswer(self.window.size_ns, 0, False, measured, self._now, measured)
             self.window.answered(answer)
         return self.window.size_ns
 
@@ -103,7 +103,9 @@ def opened(largest_bytes: int = 1 << 30) -> VegasNackWindow:
     )
     for number in range(1, 20):
         at = number * SECOND
-        window.answered(NackAnswer(UNIT, 100_000, False, MILLISECOND, at, MILLISECOND))
+        span = window.size_ns
+        count_bytes = 100_000 * span // UNIT
+        window.answered(NackAnswer(span, count_bytes, False, MILLISECOND, at, MILLISECOND))
     return window
 
 
@@ -133,3 +135,13 @@ def test_a_repetition_before_the_round_trip_is_known_proves_nothing() -> None:
 def test_in_a_dense_stream_it_is_no_wider_than_what_can_be_received() -> None:
     """A unit of 100,000 bytes: two million are two seconds of the stream."""
     assert opened(2_000_000).size_ns == 20 * UNIT
+
+
+def test_a_window_that_is_not_used_does_not_open() -> None:
+    window = VegasNackWindow(
+        CongestionParameters(), unit=UNIT, largest=LARGEST, largest_bytes=1 << 30
+    )
+    for number in range(1, 20):
+        at = number * SECOND
+        window.answered(NackAnswer(4 * UNIT, 0, False, MILLISECOND, at, MILLISECOND))
+    assert window.size_ns == 16 * UNIT

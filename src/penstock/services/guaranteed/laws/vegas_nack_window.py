@@ -9,7 +9,9 @@ way before the first is answered.  This window measures how much waits on the wa
 2. Once in a round trip the window becomes what is on its way, and ``1 / nack_increase`` units that
    may wait (the rule of FAST TCP): as many as the paper's window holds on a network without delay,
    so a short congested link carries the same load.  It opens and closes by one unit at most, as in
-   the paper, and doubles while nothing waits.
+   the paper, and doubles while nothing waits and answers bring what it allows.  A window that is
+   not used does not open: answers from a relay's memory come at once, and the first that does not
+   would find a window far too wide.
 3. The round trip is that of the slowest answer since the last decision: a window that has just
    doubled must not double again before its own answers are there.
 4. While less than a unit waits, the network is not the limit of this recovery.
@@ -135,6 +137,8 @@ class VegasNackWindow:
             self._doubles_below = self._size // 2
             return self._doubles_below
         if not self.waits_for_the_network:
+            if 2 * self._answered_span < self._size:
+                return self._size
             doubled = min(2 * self._size, self._doubles_below)
             return max(doubled, self._size + self._unit)
         fitting = self._size - self._waiting + self._may_wait
