@@ -150,7 +150,7 @@ def test_no_flow_is_superfluous_whatever_is_reported(
 ) -> None:
     table = table_of(*requests)
     for flow in table.flows:
-        assert flow.quota_msgs_per_s >= 1.0
+        assert flow.quota_msgs_per_s >= DatagramParameters().quota_floor_msgs_per_s
         for other in table.flows:
             if other is not flow and other.receiver != flow.receiver:
                 superfluous = other.quota_msgs_per_s < flow.quota_msgs_per_s and covers(

@@ -8,7 +8,6 @@ from penstock.content.bloom.encoding import encode_filter, encode_message
 from penstock.content.selectors.parser import parse
 from penstock.core.clock import MILLISECOND, SECOND, Instant
 from penstock.services.datagram.laws.equation import allowed_rate
-from penstock.services.datagram.laws.improved import DelayFirstLaw
 from penstock.services.datagram.messages import FlowTag
 from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.datagram.subscriber.publication_record import write_record
@@ -150,13 +149,19 @@ def test_a_decision_is_due_once_in_a_round_trip_and_only_if_something_came() -> 
     assert again - due >= 50 * MILLISECOND
 
 
-def test_when_the_papers_law_takes_over_it_begins_at_the_present_rate() -> None:
+def test_the_improved_law_asks_for_numbers_before_it_knows_the_round_trip() -> None:
+    made = SubscriberSession("s@far", 0, DatagramParameters(law="improved"), NOW)
+    now = receive(made, range(1, 8))
+    assert made.decision_due_at() is not None
+    (request,) = made.decide(ONE, now)
+    assert request.quota_msgs_per_s >= 2 * request.reception_msgs_per_s
+
+
+def test_a_flow_that_does_not_use_its_quota_is_not_reported_for_ever() -> None:
     made = session(law="improved")
-    now = receive(made, [1, 2, 4, 5, 6, 8], tagged=True)
-    # Losses that repeat, a few seconds apart, come from traffic that does not react to delay.
-    now = receive(made, [9, 11], tagged=True, begin=now + 2 * SECOND)
-    assert isinstance(made.law, DelayFirstLaw)
-    assert not made.law.delay.in_force(now)
-    now = receive(made, range(12, 40), tagged=True, begin=now)
-    made.decide(ONE, now)
-    assert made.allowed_msgs_per_s == pytest.approx(100.0, rel=0.15)
+    now = receive(made, range(1, 300), tagged=True)
+    reports = []
+    for start in range(300, 420, 10):
+        reports.append(made.decide(ONE, now))
+        now = receive(made, range(start, start + 10), tagged=True, begin=now)
+    assert reports[-1] == ()

@@ -1,7 +1,8 @@
 """The law ``improved``: the queueing delay limits the rate before messages are lost.
 
-While the delay law is in force, the lower of its rate (``delay_law``) and the equation's counts.
-While other traffic keeps the queue long, the delay law steps back and the equation alone decides.
+While the delay law (``delay_law``) is in force it decides alone: its rate is a part of what is
+received, so that losses end whatever the round trip.  While a rival keeps the queue long, the
+equation alone decides.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ class DelayFirstLaw:
     """The delay law and the equation, for one session."""
 
     controls_rates = True
+    joins_early = True
+    needs_round_trip = False
 
     def __init__(self) -> None:
         self.delay = DelayLaw()
@@ -46,7 +49,6 @@ class DelayFirstLaw:
             # from the present rate.
             losses.begin_anew(1 / loss_event_rate_for(reception_msgs_per_s, round_trip_ns))
         self._delay_decides = delay_decides
-        allowed = allowed_rate(losses.loss_event_rate(), round_trip_ns)
-        if not delay_decides:
-            return allowed
-        return min(allowed, self.delay.allowed_rate(reception_msgs_per_s, now))
+        if delay_decides:
+            return self.delay.allowed_rate(now, round_trip_ns)
+        return allowed_rate(losses.loss_event_rate(), round_trip_ns)

@@ -23,6 +23,15 @@ class FlowLaw(Protocol):
     def controls_rates(self) -> bool:
         """Whether subscribers measure and report, and publishers obey reports."""
 
+    @property
+    def needs_round_trip(self) -> bool:
+        """Whether nothing can be decided before the round trip is known.  The answer to an echo
+        passes the congested queue and may be lost several times."""
+
+    @property
+    def joins_early(self) -> bool:
+        """Whether a session has its flow numbered at once, and leaves it when it is not limited."""
+
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
         """Take in the delays, by the two clocks, of messages that arrived together."""
 
@@ -39,4 +48,7 @@ class FlowLaw(Protocol):
         losses: LossHistory,
         now: Instant,
     ) -> float:
-        """Messages a second that the session may receive from now on; infinite is no limit."""
+        """Messages a second that the session may receive from now on; infinite is no limit.
+
+        A round trip of 0 is not known yet.
+        """

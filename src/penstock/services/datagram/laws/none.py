@@ -13,6 +13,8 @@ class NoControl:
     """Allows any rate."""
 
     controls_rates = False
+    joins_early = False
+    needs_round_trip = False
 
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
         pass

@@ -13,6 +13,8 @@ class EquationLaw:
     """Losses alone decide."""
 
     controls_rates = True
+    joins_early = False
+    needs_round_trip = True
 
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
         pass

@@ -9,6 +9,13 @@ Once in a round trip, and not more often than ``report_interval_ns``:
 4. The report names the filters whose quota is below their reception rate, and those that this
    subscriber limits.  (Lines 6 to 10 of the paper's listing belong after the loop.)
 
+A law may ask for more (``joins_early``):
+
+5. In its first ``JOINING_NS`` a session asks for a quota that limits nothing, so that its flow is
+   numbered and shows every loss.  Otherwise a hundred thin flows that begin at once would not see
+   that half of their messages are lost: publication records do not show it.
+6. A flow that does not use its quota is not reported any more, and the publisher forgets it.
+
 A message may match several filters: R and t count messages, so the quotas are scaled up by as much
 as the filters overlap.  If nothing came since the last report there is nothing to say: the flow of
 a publisher that is idle is not throttled for being idle.
@@ -23,7 +30,7 @@ import msgspec
 
 from penstock.content.bloom.encoding import FilterEncoding
 from penstock.content.selectors.selector import Selector
-from penstock.core.clock import Duration, Instant
+from penstock.core.clock import SECOND, Duration, Instant
 from penstock.mechanisms.rate_meter import AdaptiveRateMeter
 from penstock.mechanisms.round_trip import TwoClockRoundTrip
 from penstock.services.datagram.laws.choice import chosen_law
@@ -37,6 +44,18 @@ from penstock.services.datagram.subscriber.publication_record import (
     RecordReading,
     read_record,
 )
+
+JOINING_NS: Final[Duration] = SECOND
+"""Twenty reports; the first that arrives numbers the flow."""
+
+JOINING_QUOTA: Final = 2.0
+"""Twice what is received: as much as was sent if half of it was lost, and no limit to any other."""
+
+LEAST_JOINING_MSGS_PER_S: Final = 2.0
+"""A flow of which hardly anything has arrived yet is not held back."""
+
+UNUSED: Final = 1.4
+"""A flow that uses less than 1 / 1.4 of its quota is not limited by it; reports allow 1.5."""
 
 NO_TAGS: Final[Mapping[int, FlowTag]] = {}
 
@@ -53,11 +72,12 @@ class Filter(msgspec.Struct, frozen=True):
 class FilterState:
     """One filter's line in the session's table (Figure 3)."""
 
-    __slots__ = ("last_sequence", "limiting", "meter", "quota_msgs_per_s")
+    __slots__ = ("last_sequence", "limiting", "meter", "quota_msgs_per_s", "reported_msgs_per_s")
 
     def __init__(self, now: Instant) -> None:
         self.meter = AdaptiveRateMeter(now)
         self.quota_msgs_per_s = 0.0
+        self.reported_msgs_per_s = 0.0
         self.limiting = False
         self.last_sequence = 0
 
@@ -83,6 +103,7 @@ class SubscriberSession:
         self._meter = AdaptiveRateMeter(now)
         self._last_sequence = 0
         """Publications are numbered from one; nothing was received yet."""
+        self._began = now
         self._decided_at = now
         self._decide_at: Instant | None = None
 
@@ -117,10 +138,16 @@ class SubscriberSession:
             self.losses.arrived(reading.weight)
             if publication.sequence > self._last_sequence:
                 self._last_sequence = publication.sequence
-            if self._decide_at is None and self.round_trip.smoothed_ns is not None:
-                interval = max(self._parameters.report_interval_ns, self.round_trip.smoothed_ns)
-                self._decide_at = max(now, self._decided_at + interval)
+            if self._decide_at is None:
+                self._plan_decision(now)
         self.law.arrived(one_ways, now)
+
+    def _plan_decision(self, now: Instant) -> None:
+        round_trip = self.round_trip.smoothed_ns
+        if round_trip is None and self.law.needs_round_trip:
+            return
+        interval = max(self._parameters.report_interval_ns, round_trip or 0)
+        self._decide_at = max(now, self._decided_at + interval)
 
     def _own_tags(self, publication: Publication) -> Mapping[int, FlowTag]:
         """The tags of the flows that this subscriber limits, by its own number for the filter."""
@@ -168,7 +195,7 @@ class SubscriberSession:
 
     def _lost(self, messages: int, now: Instant) -> None:
         self.lost_messages += messages
-        if self._event(now):
+        if self.round_trip.smoothed_ns is None or self._event(now):
             self.law.loss_event(now)
 
     def _event(self, now: Instant) -> bool:
@@ -193,8 +220,7 @@ class SubscriberSession:
 
     def decide(self, filters: Mapping[int, Filter], now: Instant) -> tuple[FlowRequest, ...]:
         """Algorithm 1; what to ask of the publisher, if anything."""
-        round_trip = self.round_trip.smoothed_ns
-        assert round_trip is not None, "a decision is due only when the round trip is known"
+        round_trip = self.round_trip.smoothed_ns or 0
         self._decided_at = now
         self._decide_at = None
         states = {key: each for key, each in self._states.items() if key in filters}
@@ -207,11 +233,24 @@ class SubscriberSession:
             self._decrease(self.allowed_msgs_per_s * overlap, states, rates, filters)
         else:
             self._increase((self.allowed_msgs_per_s - total) * overlap, states, rates)
-        return tuple(
-            FlowRequest(key, filters[key].selector.text, state.quota_msgs_per_s, rates[key])
-            for key, state in states.items()
-            if state.limiting or state.quota_msgs_per_s < rates[key]
-        )
+        joining = self.law.joins_early and now - self._began < JOINING_NS
+        requests: list[FlowRequest] = []
+        for key, state in states.items():
+            quota = self._quota_to_report(state, rates[key], joining=joining)
+            if quota is not None:
+                state.reported_msgs_per_s = quota
+                requests.append(FlowRequest(key, filters[key].selector.text, quota, rates[key]))
+        return tuple(requests)
+
+    def _quota_to_report(self, state: FilterState, rate: float, *, joining: bool) -> float | None:
+        """Rules 4, 5 and 6; None if there is nothing to report."""
+        quota = state.quota_msgs_per_s
+        if quota < rate:
+            return quota
+        if state.limiting:
+            unused = state.reported_msgs_per_s >= UNUSED * rate
+            return None if self.law.joins_early and unused else quota
+        return max(LEAST_JOINING_MSGS_PER_S, JOINING_QUOTA * rate) if joining else None
 
     def _decrease(
         self,
