@@ -155,13 +155,3 @@ def test_the_improved_law_asks_for_numbers_before_it_knows_the_round_trip() -> N
     assert made.decision_due_at() is not None
     (request,) = made.decide(ONE, now)
     assert request.quota_msgs_per_s >= 2 * request.reception_msgs_per_s
-
-
-def test_a_flow_that_does_not_use_its_quota_is_not_reported_for_ever() -> None:
-    made = session(law="improved")
-    now = receive(made, range(1, 300), tagged=True)
-    reports = []
-    for start in range(300, 420, 10):
-        reports.append(made.decide(ONE, now))
-        now = receive(made, range(start, start + 10), tagged=True, begin=now)
-    assert reports[-1] == ()

@@ -30,7 +30,7 @@ class FlowLaw(Protocol):
 
     @property
     def joins_early(self) -> bool:
-        """Whether a session has its flow numbered at once, and leaves it when it is not limited."""
+        """Whether a session has its flow numbered at once."""
 
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
         """Take in the delays, by the two clocks, of messages that arrived together."""

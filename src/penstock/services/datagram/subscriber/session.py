@@ -14,7 +14,6 @@ A law may ask for more (``joins_early``):
 5. In its first ``JOINING_NS`` a session asks for a quota that limits nothing, so that its flow is
    numbered and shows every loss.  Otherwise a hundred thin flows that begin at once would not see
    that half of their messages are lost: publication records do not show it.
-6. A flow that does not use its quota is not reported any more, and the publisher forgets it.
 
 A message may match several filters: R and t count messages, so the quotas are scaled up by as much
 as the filters overlap.  If nothing came since the last report there is nothing to say: the flow of
@@ -54,9 +53,6 @@ JOINING_QUOTA: Final = 2.0
 LEAST_JOINING_MSGS_PER_S: Final = 2.0
 """A flow of which hardly anything has arrived yet is not held back."""
 
-UNUSED: Final = 1.4
-"""A flow that uses less than 1 / 1.4 of its quota is not limited by it; reports allow 1.5."""
-
 NO_TAGS: Final[Mapping[int, FlowTag]] = {}
 
 
@@ -72,12 +68,11 @@ class Filter(msgspec.Struct, frozen=True):
 class FilterState:
     """One filter's line in the session's table (Figure 3)."""
 
-    __slots__ = ("last_sequence", "limiting", "meter", "quota_msgs_per_s", "reported_msgs_per_s")
+    __slots__ = ("last_sequence", "limiting", "meter", "quota_msgs_per_s")
 
     def __init__(self, now: Instant) -> None:
         self.meter = AdaptiveRateMeter(now)
         self.quota_msgs_per_s = 0.0
-        self.reported_msgs_per_s = 0.0
         self.limiting = False
         self.last_sequence = 0
 
@@ -238,18 +233,16 @@ class SubscriberSession:
         for key, state in states.items():
             quota = self._quota_to_report(state, rates[key], joining=joining)
             if quota is not None:
-                state.reported_msgs_per_s = quota
                 requests.append(FlowRequest(key, filters[key].selector.text, quota, rates[key]))
         return tuple(requests)
 
     def _quota_to_report(self, state: FilterState, rate: float, *, joining: bool) -> float | None:
-        """Rules 4, 5 and 6; None if there is nothing to report."""
+        """Rules 4 and 5; None if there is nothing to report."""
         quota = state.quota_msgs_per_s
         if quota < rate:
             return quota
         if state.limiting:
-            unused = state.reported_msgs_per_s >= UNUSED * rate
-            return None if self.law.joins_early and unused else quota
+            return quota
         return max(LEAST_JOINING_MSGS_PER_S, JOINING_QUOTA * rate) if joining else None
 
     def _decrease(
