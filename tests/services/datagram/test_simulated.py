@@ -99,6 +99,30 @@ def test_unequal_flows_come_to_equal_shares() -> None:
     assert lost_part(result) < 0.02
 
 
+@pytest.mark.parametrize("law", ["paper", "improved"])
+@pytest.mark.parametrize("selector", ["turn < 4", "turn IN (0, 1, 2, 3)"])
+def test_receivers_of_a_range_do_not_starve_each_other(law: str, selector: str) -> None:
+    subscriber = {"service": "datagram", "role": "subscriber", "selector": selector}
+    publisher = {"service": "datagram", "role": "publisher", "name": "p", "broker": "near"}
+    workload = {"rate_msgs_per_s": 300.0, "attributes": {"turn": "cycle:0..10"}}
+    brokers = ("near", "far", "further")
+    clients = [{**subscriber, "name": f"s-{each}", "broker": each} for each in brokers]
+    scenario = parse_scenario(
+        {
+            "name": "test",
+            "duration_s": 8.0,
+            "parameters": {"datagram": {"law": law}},
+            "brokers": [{"name": each} for each in brokers],
+            "links": [{"between": ["near", "far"]}, {"between": ["far", "further"]}],
+            "clients": [*clients, {**publisher, **workload}],
+        }
+    )
+    result = run(SimRun(scenario, 1))
+    for each in brokers:
+        rate = Measurement(metric="delivered_rate", subject=f"s-{each}", from_s=3.0, to_s=8.0)
+        assert measure(result, rate) == pytest.approx(120.0, rel=0.05)
+
+
 def test_a_run_depends_on_its_seed_alone() -> None:
     once, again, other = (
         simulate((300.0, 0.8), law="improved", duration_s=4.0, seed=seed) for seed in (1, 1, 2)

@@ -45,6 +45,9 @@ DatagramBytes: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=LONGEST_DATA
 DatagramText: TypeAlias = Annotated[str, msgspec.Meta(max_length=LONGEST_DATAGRAM_VALUE)]
 Integer: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
+SelectorHash: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
+"""The CRC-32 of a selector's text (``selectors.hash_of``)."""
+
 Attribute: TypeAlias = DatagramText | Integer | AnyFloat | bool
 """What an attribute may hold; binary values belong into the payload."""
 
@@ -152,7 +155,8 @@ class FlowTag(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     ``receiver`` is the flow's limiting receiver and ``filter_id`` its own number for the filter.
     ``sequence`` counts the publications that carry this flow's tag, so that its receiver sees every
-    loss.  ``feedback_delay_ns`` is how long the receiver's last report took by the two clocks (the
+    loss; ``selector_hash`` lets the other receivers with the same selector see theirs.
+    ``feedback_delay_ns`` is how long the receiver's last report took by the two clocks (the
     paper's δ): added to what this publication takes, it gives the round trip, in which the clocks'
     difference cancels.
     """
@@ -161,6 +165,7 @@ class FlowTag(msgspec.Struct, frozen=True, array_like=True, gc=False):
     filter_id: Sequence
     sequence: Sequence
     feedback_delay_ns: ClockDifference
+    selector_hash: SelectorHash = 0
 
 
 class Publication(UdpMessage, frozen=True):

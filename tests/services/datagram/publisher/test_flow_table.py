@@ -124,13 +124,13 @@ def test_a_stale_flow_is_handed_over_to_somebody_who_reports() -> None:
     assert flows(table) == [("t", WIDE, 12.0)]
 
 
-def test_a_flow_that_is_handed_over_is_numbered_anew() -> None:
+def test_the_numbers_of_a_flow_that_is_handed_over_go_on() -> None:
     table = table_of(("s", WIDE, 10.0))
     flow = table.flows[0]
     assert [flow.tag().sequence, flow.tag().sequence] == [1, 2]
     table.feedback(feedback(WIDE, 4.0, sender="t", filter_id=7), NOW)
     tag = flow.tag()
-    assert (tag.receiver, tag.filter_id, tag.sequence) == ("t", 7, 1)
+    assert (tag.receiver, tag.filter_id, tag.sequence) == ("t", 7, 3)
 
 
 REQUESTS = st.lists(

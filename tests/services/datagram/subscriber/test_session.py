@@ -10,6 +10,7 @@ from penstock.core.clock import MILLISECOND, SECOND, Instant
 from penstock.services.datagram.laws.equation import allowed_rate
 from penstock.services.datagram.messages import FlowTag
 from penstock.services.datagram.parameters import DatagramParameters
+from penstock.services.datagram.selectors import hash_of
 from penstock.services.datagram.subscriber.publication_record import write_record
 from penstock.services.datagram.subscriber.session import Filter, SubscriberSession
 
@@ -18,7 +19,7 @@ from ..conftest import NOW, SUBSCRIBER, publication
 
 def filter_of(number: int, selector: str, priority: float = 1.0) -> Filter:
     parsed = parse(selector)
-    return Filter(number, parsed, encode_filter(parsed), priority)
+    return Filter(number, parsed, encode_filter(parsed), priority, hash_of(parsed))
 
 
 ONE = {1: filter_of(1, "kind = 'wanted'")}
@@ -155,3 +156,54 @@ def test_the_improved_law_asks_for_numbers_before_it_knows_the_round_trip() -> N
     assert made.decision_due_at() is not None
     (request,) = made.decide(ONE, now)
     assert request.quota_msgs_per_s >= 2 * request.reception_msgs_per_s
+
+
+RANGE = {1: filter_of(1, "turn < 4")}
+
+
+def of_another(sequence: int, selector: str) -> tuple[FlowTag, ...]:
+    """The tag of a flow that another receiver limits."""
+    return (FlowTag("other@far", 9, sequence, 0, hash_of(parse(selector))),)
+
+
+def receive_of_another(made: SubscriberSession, numbers: list[int], selector: str) -> Instant:
+    now = NOW
+    for number in numbers:
+        now += 10 * MILLISECOND
+        # Three messages in four are not wanted, and all of them are in the record.
+        record = write_record([encode_message({"turn": 7})] * 2)
+        flows = of_another(number, selector)
+        sent = publication(4 * number, sent_at=now, flows=flows, record=record)
+        made.received([(sent, [1])], RANGE, now)
+    return now
+
+
+def test_numbers_serve_every_receiver_of_the_selector() -> None:
+    made = session()
+    receive_of_another(made, [1, 2, 5, 6], "turn < 4")
+    assert made.lost_messages == 2
+
+
+def test_unwanted_messages_are_no_losses_of_a_range() -> None:
+    made = session()
+    receive_of_another(made, [1, 2, 3, 4], "turn < 5")
+    assert made.lost_messages == 0
+
+
+@pytest.mark.parametrize("law", ["paper", "improved"])
+def test_a_range_asks_for_numbers_until_its_flow_has_some(law: str) -> None:
+    made = session(law=law)
+    now = receive_of_another(made, [1, 2, 3, 4], "turn < 5")
+    (request,) = made.decide(RANGE, now)
+    assert request.quota_msgs_per_s >= 2 * request.reception_msgs_per_s
+    numbered = session(law="paper")
+    now = receive_of_another(numbered, [1, 2, 3, 4], "turn < 4")
+    assert numbered.decide(RANGE, now) == ()
+
+
+def test_a_range_asks_for_numbers_once_in_a_second() -> None:
+    made = session()
+    now = receive_of_another(made, [1, 2, 3, 4], "turn < 5")
+    assert made.decide(RANGE, now) != ()
+    assert made.decide(RANGE, now + SECOND - 1) == ()
+    assert made.decide(RANGE, now + SECOND) != ()

@@ -48,7 +48,7 @@ there take."""
 ATTRIBUTE_BYTES: Final = 12
 """What an attribute takes beside its name and a text: two heads and a number."""
 
-TAG_BYTES: Final = 32
+TAG_BYTES: Final = 37
 """What a flow's tag takes beside its receiver's address."""
 
 ROOM_FOR_TAGS_BYTES: Final = 160

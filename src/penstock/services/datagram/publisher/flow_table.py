@@ -86,6 +86,7 @@ class Flow:
         "key",
         "report",
         "selector",
+        "selector_hash",
         "sequence",
         "since",
         "successors",
@@ -97,6 +98,7 @@ class Flow:
     def __init__(self, key: int, read: ReadSelector, report: FlowReport, quota: float) -> None:
         self.key = key
         self.selector: Selector = read.selector
+        self.selector_hash = read.hash
         self.encoding: FilterEncoding = read.encoding
         self.report = report
         self.since = report.at
@@ -134,12 +136,20 @@ class Flow:
         """The mark of the next publication of this flow."""
         self.sequence += 1
         report = self.report
-        return FlowTag(report.receiver, report.request.filter_id, self.sequence, report.delay_ns)
+        return FlowTag(
+            report.receiver,
+            report.request.filter_id,
+            self.sequence,
+            report.delay_ns,
+            self.selector_hash,
+        )
 
     def limited_by(self, report: FlowReport, quota: float) -> None:
-        """Somebody limits the flow now, perhaps somebody else than before."""
+        """Somebody limits the flow now, perhaps somebody else than before.
+
+        Its numbers go on: every receiver of the selector reads them.
+        """
         if report.receiver != self.receiver:
-            self.sequence = 0
             self.successors.pop(report.receiver, None)
         self.report = report
         self.touched_at = report.at

@@ -15,6 +15,14 @@ A law may ask for more (``joins_early``):
    numbered and shows every loss.  Otherwise a hundred thin flows that begin at once would not see
    that half of their messages are lost: publication records do not show it.
 
+Numbers of flows (detection ``flow``):
+
+6. A publication's tag tells the losses of the flow to its limiting receiver, and to every other
+   receiver whose filter has the same selector.  Other receivers read the publication record.
+7. Records do not tell the losses of a filter whose encoding is not exact, such as a range.  Its
+   subscriber asks, once in ``JOINING_NS``, for a quota that limits nothing until its flow is
+   numbered, under every law.
+
 A message may match several filters: R and t count messages, so the quotas are scaled up by as much
 as the filters overlap.  If nothing came since the last report there is nothing to say: the flow of
 a publisher that is idle is not throttled for being idle.
@@ -54,6 +62,7 @@ LEAST_JOINING_MSGS_PER_S: Final = 2.0
 """A flow of which hardly anything has arrived yet is not held back."""
 
 NO_TAGS: Final[Mapping[int, FlowTag]] = {}
+NO_NUMBERS: Final[Mapping[int, int]] = {}
 
 
 class Filter(msgspec.Struct, frozen=True):
@@ -63,18 +72,22 @@ class Filter(msgspec.Struct, frozen=True):
     selector: Selector
     encoding: FilterEncoding
     priority: float = 1.0
+    selector_hash: int = -1
+    """``selectors.hash_of``; no tag has the default."""
 
 
 class FilterState:
     """One filter's line in the session's table (Figure 3)."""
 
-    __slots__ = ("last_sequence", "limiting", "meter", "quota_msgs_per_s")
+    __slots__ = ("last_sequence", "limiting", "meter", "numbered_at", "quota_msgs_per_s")
 
     def __init__(self, now: Instant) -> None:
         self.meter = AdaptiveRateMeter(now)
         self.quota_msgs_per_s = 0.0
         self.limiting = False
         self.last_sequence = 0
+        self.numbered_at: Instant = now - JOINING_NS
+        """When the filter's flow last had a number, or a number was last asked for."""
 
 
 class SubscriberSession:
@@ -127,7 +140,8 @@ class SubscriberSession:
             if not self.round_trip.publication(publication.sent_at, now, delay):
                 self._clock_was_set(one_ways, now)
             one_ways.append(now - publication.sent_at)
-            reading = self._read(publication, tags, filters, now)
+            numbers = self._numbers(publication, tags, filter_ids, filters)
+            reading = self._read(publication, numbers, filters, now)
             if reading.lost_messages:
                 self._lost(reading.lost_messages, now)
             self.losses.arrived(reading.weight)
@@ -148,6 +162,24 @@ class SubscriberSession:
         """The tags of the flows that this subscriber limits, by its own number for the filter."""
         return {tag.filter_id: tag for tag in publication.flows if tag.receiver == self._address}
 
+    def _numbers(
+        self,
+        publication: Publication,
+        own: Mapping[int, FlowTag],
+        filter_ids: Sequence[int],
+        filters: Mapping[int, Filter],
+    ) -> Mapping[int, int]:
+        """The numbers of the flows of this subscriber's selectors, by filter (rule 6)."""
+        if not publication.flows or self._parameters.detection != "flow":
+            return NO_NUMBERS
+        numbers = {filter_id: tag.sequence for filter_id, tag in own.items()}
+        shared = {tag.selector_hash: tag.sequence for tag in publication.flows}
+        for filter_id in filter_ids:
+            known = filters.get(filter_id)
+            if known is not None and known.selector_hash in shared:
+                numbers[filter_id] = shared[known.selector_hash]
+        return numbers
+
     def _clock_was_set(self, one_ways: list[Duration], now: Instant) -> None:
         """Discard the delays measured so far, in this batch too: they are by another clock."""
         self.law.arrived(one_ways, now)
@@ -157,13 +189,13 @@ class SubscriberSession:
     def _read(
         self,
         publication: Publication,
-        tags: Mapping[int, FlowTag],
+        numbers: Mapping[int, int],
         filters: Mapping[int, Filter],
         now: Instant,
     ) -> RecordReading:
         """What was lost before this publication."""
-        if tags and self._parameters.detection == "flow":
-            return self._gap_in_flows(tags, now)
+        if numbers:
+            return self._gap_in_flows(numbers, now)
         last = self._last_sequence
         if not last or publication.sequence <= last + 1:
             return NOTHING_LOST
@@ -175,17 +207,18 @@ class SubscriberSession:
             self._meter.per_second(now) / rate if rate > 0 else 1.0,
         )
 
-    def _gap_in_flows(self, tags: Mapping[int, FlowTag], now: Instant) -> RecordReading:
+    def _gap_in_flows(self, numbers: Mapping[int, int], now: Instant) -> RecordReading:
         lost = 0
-        for filter_id, tag in tags.items():
+        for filter_id, number in numbers.items():
             state = self._states.get(filter_id)
             if state is None:
                 state = self._states[filter_id] = FilterState(now)
-            if state.last_sequence and tag.sequence > state.last_sequence:
-                lost = max(lost, tag.sequence - state.last_sequence - 1)
+            state.numbered_at = now
+            if state.last_sequence and number > state.last_sequence:
+                lost = max(lost, number - state.last_sequence - 1)
             # A flow that is set up anew counts from one again.
-            if tag.sequence > state.last_sequence or tag.sequence == 1:
-                state.last_sequence = tag.sequence
+            if number > state.last_sequence or number == 1:
+                state.last_sequence = number
         return RecordReading(lost, 1.0) if lost else NOTHING_LOST
 
     def _lost(self, messages: int, now: Instant) -> None:
@@ -231,13 +264,23 @@ class SubscriberSession:
         joining = self.law.joins_early and now - self._began < JOINING_NS
         requests: list[FlowRequest] = []
         for key, state in states.items():
-            quota = self._quota_to_report(state, rates[key], joining=joining)
+            asks = joining or self._asks_for_numbers(state, filters[key], now)
+            quota = self._quota_to_report(state, rates[key], joining=asks)
             if quota is not None:
                 requests.append(FlowRequest(key, filters[key].selector.text, quota, rates[key]))
         return tuple(requests)
 
+    def _asks_for_numbers(self, state: FilterState, wanted: Filter, now: Instant) -> bool:
+        """Rule 7."""
+        if wanted.encoding.exact or self._parameters.detection != "flow":
+            return False
+        if now - state.numbered_at < JOINING_NS:
+            return False
+        state.numbered_at = now
+        return True
+
     def _quota_to_report(self, state: FilterState, rate: float, *, joining: bool) -> float | None:
-        """Rules 4 and 5; None if there is nothing to report."""
+        """Rules 4, 5 and 7; None if there is nothing to report."""
         quota = state.quota_msgs_per_s
         if quota < rate:
             return quota
