@@ -113,7 +113,10 @@ def test_receivers_of_a_range_do_not_starve_each_other(law: str, selector: str) 
             "duration_s": 8.0,
             "parameters": {"datagram": {"law": law}},
             "brokers": [{"name": each} for each in brokers],
-            "links": [{"between": ["near", "far"]}, {"between": ["far", "further"]}],
+            "links": [
+                {"between": ["near", "far"], "latency_ms": 20.0},
+                {"between": ["far", "further"]},
+            ],
             "clients": [*clients, {**publisher, **workload}],
         }
     )

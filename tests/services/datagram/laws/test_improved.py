@@ -67,3 +67,11 @@ def test_a_clock_that_was_set_does_not_look_like_a_queue() -> None:
     now = received(law, 10 * MILLISECOND, NOW)
     law.clock_was_set()
     assert asked(law, received(law, 5 * SECOND, now)) > 100.0
+
+
+def test_what_rises_is_not_below_what_is_received() -> None:
+    law, now = DelayFirstLaw(), 64 * SECOND
+    for _ in range(60):
+        now += 10 * MILLISECOND
+        law.arrived([0], now)
+    assert law.allowed_rate(400.0, 0, LossHistory(), now) >= 400.0

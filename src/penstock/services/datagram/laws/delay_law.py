@@ -110,6 +110,7 @@ class DelayLaw:
         "_reception",
         "_rivals",
         "queue",
+        "rises",
     )
 
     def __init__(self) -> None:
@@ -121,6 +122,8 @@ class DelayLaw:
         self._rivals = Rivals()
         self._growth = FIRST_PROBE
         self._decided_at: Instant = 0
+        self.rises = True
+        """Whether the last decision found room for more."""
 
     def clock_was_set(self) -> None:
         """Delays before this mean nothing any more."""
@@ -141,6 +144,10 @@ class DelayLaw:
         """Whether the delay decides at present."""
         return not self._rivals.present(now)
 
+    def decides_by(self, now: Instant) -> Instant | None:
+        """When the next decision is due at the latest; None if there is no haste."""
+        return self._drain.ends_at(now)
+
     def allowed_rate(self, now: Instant, round_trip_ns: Duration = 0) -> float:
         """The next rate; infinite before a rate was measured."""
         measured = self._reception.per_second(now)
@@ -159,12 +166,14 @@ class DelayLaw:
         if not drain.going_on and drain.due(queue.empty_at, doubted=queue.doubted, now=now):
             queue.doubted = False
             drain.begin(measured, now)
+        self.rises = False
         if drain.going_on:
             self._granted.forget()
             back = queue.queueing_ns > wanted
             return drain.rate(queue_is_back=back, round_trip_ns=round_trip_ns, now=now)
         factor = self._factor(wanted, now)
-        if factor > 1:
+        self.rises = factor > 1
+        if self.rises:
             measured = max(measured, self._present_rate(measured, round_trip_ns))
         return max(self._rivals.least_rate(high=high), measured * factor)
 

@@ -6,6 +6,7 @@
    hosts agree to some milliseconds, so that all who share a queue drain it together: one flow of a
    hundred cannot.  (Where clocks disagree, each drains by itself, and few flows still do.)
 2. A thin flow drains for up to half a second: it must see one message of the empty queue.
+   Where the round trip is longer than the drain, the receiver decides at the end of the drain.
 3. After that the rate is again what it was before.  It is held until the reception rate is measured
    without the drain, or until the queue is as long as it should be.
 """
@@ -49,6 +50,10 @@ class Drain:
     def going_on(self) -> bool:
         """Whether the rate is that of a drain, or is held after one."""
         return self._rate > 0
+
+    def ends_at(self, now: Instant) -> Instant | None:
+        """When the rate rises again; None if it is not halved."""
+        return self._until if self._rate > 0 and now < self._until else None
 
     def due(self, empty_at: Instant | None, *, doubted: bool, now: Instant) -> bool:
         """Whether to begin (rule 1); asked at every decision."""

@@ -3,6 +3,10 @@
 While the delay law (``delay_law``) is in force it decides alone: its rate is a part of what is
 received, so that losses end whatever the round trip.  While a rival keeps the queue long, the
 equation alone decides.
+
+A decision that lets the rate rise is never below what the session receives.  The delay law measures
+over few messages, so that another receiver's drain, which halves the rate of the flow for a moment,
+would otherwise look like a limit here, and the drains of several receivers would add up.
 """
 
 from __future__ import annotations
@@ -35,6 +39,9 @@ class DelayFirstLaw:
     def loss_event(self, now: Instant) -> None:
         self.delay.loss_event(now)
 
+    def decides_by(self, now: Instant) -> Instant | None:
+        return self.delay.decides_by(now)
+
     def allowed_rate(
         self,
         reception_msgs_per_s: float,
@@ -50,5 +57,6 @@ class DelayFirstLaw:
             losses.begin_anew(1 / loss_event_rate_for(reception_msgs_per_s, round_trip_ns))
         self._delay_decides = delay_decides
         if delay_decides:
-            return self.delay.allowed_rate(now, round_trip_ns)
+            allowed = self.delay.allowed_rate(now, round_trip_ns)
+            return max(allowed, reception_msgs_per_s) if self.delay.rises else allowed
         return allowed_rate(losses.loss_event_rate(), round_trip_ns)

@@ -41,6 +41,9 @@ class FlowLaw(Protocol):
     def loss_event(self, now: Instant) -> None:
         """Take in that a loss event began."""
 
+    def decides_by(self, now: Instant) -> Instant | None:
+        """When the law must be asked at the latest; None leaves it to the round trip."""
+
     def allowed_rate(
         self,
         reception_msgs_per_s: float,

@@ -25,6 +25,9 @@ class EquationLaw:
     def loss_event(self, now: Instant) -> None:
         pass
 
+    def decides_by(self, now: Instant) -> Instant | None:
+        return None
+
     def allowed_rate(
         self,
         reception_msgs_per_s: float,

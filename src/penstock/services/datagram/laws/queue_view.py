@@ -10,6 +10,10 @@
 3. Delays are kept as they were measured, and the shortest is subtracted when they are asked for.
    Who came when the queue was full learns the shortest delay later, and knows the room then too.
 4. A loss while the queue looks short means that the shortest delay is not known: ``doubted``.
+5. The jitter J of the path (``jitter``) is no queue.  The least of n delays is above the shortest
+   one by 3 J / (n + 1), if jitter is drawn uniformly; where messages stay in order each waits for
+   the slowest before it, and a dense flow is above it by J or more.  The larger of both is
+   subtracted.  A message that is within J of the shortest delay has found the queue empty.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
+from penstock.services.datagram.laws.jitter import PathJitter
+from penstock.services.datagram.laws.least import Least
 
 BASE_WINDOW_NS: Final[Duration] = 60 * SECOND
 """The shortest delay is taken over this and what has passed of the next: clocks that drift apart by
@@ -37,33 +43,12 @@ LEAST_ROOM_NS: Final[Duration] = MILLISECOND
 EMPTY_PART: Final = 1 / 50
 """Of the room: less than a message of a queue of 45."""
 
+JITTER_WIDTH: Final = 3
+"""Two delays that are drawn uniformly differ by a third of the width on average."""
+
 DENSE: Final = 16
 """Messages in the first moments of a session.  Messages of a dense flow stay in order, so that each
 waits for the slowest before it; the first one does not, and its delay is never seen again."""
-
-
-class Least:
-    """The least of recent values, over the present block of time and the one before."""
-
-    __slots__ = ("_before", "_begun", "_block_ns", "_current")
-
-    def __init__(self, block_ns: Duration) -> None:
-        """Nothing was seen."""
-        self._block_ns = block_ns
-        self._before: int | None = None
-        self._current: int | None = None
-        self._begun: Instant = 0
-
-    def reset(self) -> None:
-        """Nothing before counts."""
-        self._before = self._current = None
-
-    def of(self, value: int, now: Instant) -> int:
-        """The least, this value included."""
-        if self._current is None or now - self._begun > self._block_ns:
-            self._before, self._current, self._begun = self._current, value, now
-        self._current = min(self._current, value)
-        return self._current if self._before is None else min(self._before, self._current)
 
 
 class QueueView:
@@ -72,6 +57,7 @@ class QueueView:
     __slots__ = (
         "_base",
         "_first_at",
+        "_jitter",
         "_longest",
         "_loss_follows",
         "_messages",
@@ -96,6 +82,7 @@ class QueueView:
         self._base = Least(BASE_WINDOW_NS)
         self._standing = Least(STANDING_NS)
         self._longest = Least(BASE_WINDOW_NS)
+        self._jitter = PathJitter(BASE_WINDOW_NS)
         self._room_known_at: Instant | None = None
         self._loss_follows = False
         self._first_at: Instant | None = None
@@ -106,6 +93,7 @@ class QueueView:
         self._base.reset()
         self._standing.reset()
         self._longest.reset()
+        self._jitter.clock_was_set()
 
     def lost(self, now: Instant) -> None:
         """A loss event; the message that showed it has passed the full queue and arrives next."""
@@ -113,15 +101,11 @@ class QueueView:
         self.lost_at = now
 
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
-        """Messages that came at once took so long, by the two clocks.
-
-        The first and the quickest say it all: within one instant the least delays only fall, so the
-        first gives the fullest queue and the quickest the standing one.
-        """
+        """Messages that came at once took so long, by the two clocks."""
         self._begin(len(one_ways_ns), now)
-        self._look(one_ways_ns[0], now)
-        if len(one_ways_ns) > 1:
-            self._look(min(one_ways_ns), now)
+        for one_way in one_ways_ns:
+            self._jitter.arrived(one_way, now)
+            self._look(one_way, now)
         if self._loss_follows:
             self._loss_follows = False
             self._room_known_at = now
@@ -141,9 +125,11 @@ class QueueView:
     def _look(self, one_way_ns: Duration, now: Instant) -> None:
         base = self._base.of(one_way_ns, now)
         standing = self._standing.of(one_way_ns, now)
-        self.queueing_ns = max(0, standing - base)
+        jitter = self._jitter.least_ns
+        by_chance = max(JITTER_WIDTH * jitter // (self._standing.count + 1), jitter)
+        self.queueing_ns = max(0, standing - base - by_chance)
         self.fullest_ns = -self._longest.of(-standing, now) - base
-        empty = one_way_ns - base < EMPTY_PART * self.room_ns(now)
+        empty = one_way_ns - base < EMPTY_PART * self.room_ns(now) + jitter
         if empty or self.empty_at is None:
             self.empty_at = now
 

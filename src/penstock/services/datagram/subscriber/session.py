@@ -156,7 +156,9 @@ class SubscriberSession:
         if round_trip is None and self.law.needs_round_trip:
             return
         interval = max(self._parameters.report_interval_ns, round_trip or 0)
-        self._decide_at = max(now, self._decided_at + interval)
+        at = self._decided_at + interval
+        latest = self.law.decides_by(self._decided_at)
+        self._decide_at = max(now, at if latest is None else min(at, latest))
 
     def _own_tags(self, publication: Publication) -> Mapping[int, FlowTag]:
         """The tags of the flows that this subscriber limits, by its own number for the filter."""
