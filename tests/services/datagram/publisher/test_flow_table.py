@@ -63,7 +63,7 @@ def test_a_raise_is_accepted_only_after_looking_for_covers_again() -> None:
 
 def test_what_waits_in_a_flow_that_goes_waits_in_its_heir() -> None:
     table = table_of(("t", NARROW, 20.0))
-    table.flows[0].waiting.extend(["first", "second"])
+    table.flows[0].wait(["first", "second"])
     table.feedback(feedback(WIDE, 10.0, sender="s"), NOW)
     assert list(table.flows[0].waiting) == ["first", "second"]
 

@@ -187,8 +187,8 @@ class PublishingControl:
             self.refused_messages += 1
             raise QueueFull(slowest)
         self._arrivals += 1
-        slowest.waiting.append(
-            WaitingPublication(token, self._arrivals, attributes, payload, read, expires_at)
+        slowest.wait(
+            (WaitingPublication(token, self._arrivals, attributes, payload, read, expires_at),)
         )
         self._wakes_at_known = False
         return None

@@ -23,7 +23,8 @@ the floor, one receiver has a bounded number of flows, and so has the table.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Iterable
 from math import isfinite
 from typing import Any, Final
 
@@ -45,6 +46,7 @@ from penstock.services.datagram.messages import (
     FlowTag,
 )
 from penstock.services.datagram.parameters import DatagramParameters
+from penstock.services.datagram.publisher.cover_index import CoverIndex
 from penstock.services.datagram.selectors import ReadSelector, read_selector
 
 DEPTH_NS: Final[Duration] = 50 * MILLISECOND
@@ -64,6 +66,10 @@ SCREENED_FLOWS: Final = 8
 
 STALE_MESSAGES: Final = 4
 """A receiver whose flow has sent so many messages and that has reported none is silent."""
+
+
+NOBODY: Final[deque[Any]] = deque(maxlen=0)
+"""What waits in a flow that holds nothing back: most flows never need a queue of their own."""
 
 
 class FlowReport(msgspec.Struct, frozen=True):
@@ -108,7 +114,7 @@ class Flow:
             quota, tokens=1.0, least_capacity=LEAST_TOKENS, depth_ns=DEPTH_NS, now=report.at
         )
         self.sequence = 0
-        self.waiting: deque[Any] = deque()
+        self.waiting: deque[Any] = NOBODY
         self.successors: dict[ClientAddress, FlowReport] = {}
         self.held_back = False
 
@@ -144,6 +150,12 @@ class Flow:
             self.selector_hash,
         )
 
+    def wait(self, some: Iterable[Any]) -> None:
+        """Publications wait in this flow from now on."""
+        if self.waiting is NOBODY:
+            self.waiting = deque()
+        self.waiting.extend(some)
+
     def limited_by(self, report: FlowReport, quota: float) -> None:
         """Somebody limits the flow now, perhaps somebody else than before.
 
@@ -167,6 +179,9 @@ class FlowTable:
         self._index = SelectorIndex()
         self._matching = AttributeCache(self._match)
         self._by_key: dict[int, Flow] = {}
+        self._by_text: dict[str, Flow] = {}
+        self._flows_of: Counter[ClientAddress] = Counter()
+        self._covers: CoverIndex[Flow] = CoverIndex()
         self._last_key = 0
 
     def matching(self, bits: int, attributes: dict[str, Attribute]) -> list[Flow]:
@@ -209,20 +224,15 @@ class FlowTable:
     def _request(self, report: FlowReport, read: ReadSelector) -> None:
         selector = read.selector
         quota = max(self._parameters.quota_floor_msgs_per_s, report.request.quota_msgs_per_s)
-        own = next(
-            (
-                flow
-                for flow in self.flows
-                if flow.receiver == report.receiver and flow.selector.text == selector.text
-            ),
-            None,
-        )
+        own = self._by_text.get(selector.text)
+        if own is not None and own.receiver != report.receiver:
+            own = None
         cover = self._cover(read, quota, own)
         if own is not None:
             if quota > own.quota_msgs_per_s and cover is not None:
                 self._remove(own, cover)
             else:
-                own.limited_by(report, quota)
+                self._limit(own, report, quota)
             return
         if cover is not None:
             _remember(cover, report)
@@ -231,47 +241,67 @@ class FlowTable:
 
     def _cover(self, read: ReadSelector, quota: float, except_flow: Flow | None) -> Flow | None:
         """A flow that limits everything that the selector selects as much, or more."""
-        for flow in self.flows:
+        for flow in self._covers.may_cover(read.encoding):
             if flow is not except_flow and flow.quota_msgs_per_s <= quota and flow.covers(read):
                 return flow
         return None
 
     def _add(self, report: FlowReport, read: ReadSelector, quota: float) -> None:
         selector, encoding = read.selector, read.encoding
-        same = [flow for flow in self.flows if flow.selector.text == selector.text]
-        if same:
+        added = self._by_text.get(selector.text)
+        if added is not None:
             # Another receiver of the same filter is worse off: the flow is its now.
-            same[0].limited_by(report, quota)
-            added = same[0]
+            self._limit(added, report, quota)
+        elif self._is_full(report.receiver):
+            self.refused_requests += 1
+            return
         else:
-            receivers_flows = sum(flow.receiver == report.receiver for flow in self.flows)
-            if (
-                len(self.flows) >= self._parameters.max_flows
-                or receivers_flows >= self._parameters.max_flows_of_receiver
-            ):
-                self.refused_requests += 1
-                return
             self._last_key += 1
             added = Flow(self._last_key, read, report, quota)
             self.flows.append(added)
             self._by_key[added.key] = added
+            self._by_text[selector.text] = added
+            self._flows_of[report.receiver] += 1
+            self._covers.add(added)
             self._index.add(added.key, selector)
             self._matching.forget()
-        for flow in [each for each in self.flows if each is not added]:
+        for flow in self._covers.may_be_covered(encoding):
             if (
-                flow.quota_msgs_per_s >= quota
+                flow is not added
+                and flow.quota_msgs_per_s >= quota
                 and encoding.may_cover(flow.encoding)
                 and covers(selector, flow.selector)
             ):
                 self._remove(flow, added)
 
+    def _is_full(self, receiver: ClientAddress) -> bool:
+        return (
+            len(self.flows) >= self._parameters.max_flows
+            or self._flows_of[receiver] >= self._parameters.max_flows_of_receiver
+        )
+
+    def _limit(self, flow: Flow, report: FlowReport, quota: float) -> None:
+        """The flow is limited by this report, and counts for its receiver."""
+        self._count_out(flow.receiver)
+        self._flows_of[report.receiver] += 1
+        flow.limited_by(report, quota)
+
+    def _count_out(self, receiver: ClientAddress) -> None:
+        self._flows_of[receiver] -= 1
+        if not self._flows_of[receiver]:
+            del self._flows_of[receiver]
+
     def _remove(self, flow: Flow, heir: Flow | None) -> None:
         self.flows.remove(flow)
         del self._by_key[flow.key]
+        del self._by_text[flow.selector.text]
+        self._count_out(flow.receiver)
+        self._covers.remove(flow)
         self._index.remove(flow.key)
         self._matching.forget()
         if heir is not None:
-            heir.waiting.extend(flow.waiting)
+            if flow.waiting:
+                heir.wait(flow.waiting)
             for report in (*flow.successors.values(), flow.report):
                 _remember(heir, report)
 
@@ -306,7 +336,7 @@ class FlowTable:
     def _hand_over(self, flow: Flow, report: FlowReport) -> None:
         read = read_selector(report.request.selector)
         if flow in self.flows and read.selector.text == flow.selector.text:
-            flow.limited_by(report, min(flow.quota_msgs_per_s, report.request.quota_msgs_per_s))
+            self._limit(flow, report, min(flow.quota_msgs_per_s, report.request.quota_msgs_per_s))
         else:
             quota = max(self._parameters.quota_floor_msgs_per_s, report.request.quota_msgs_per_s)
             self._add(report, read, quota)
