@@ -5,6 +5,7 @@ Clients are addressed as ``name@broker``, the broker being the one that they are
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Annotated, ClassVar, Final, TypeAlias
 
 import msgspec
@@ -195,8 +196,20 @@ class FlowRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reception_msgs_per_s: Rate
 
 
+class DecidedBy(IntEnum):
+    """What a subscriber's latest decision was based on, as a code that takes one byte."""
+
+    NO_LIMIT = 0
+    EQUATION = 1
+    DELAY = 2
+    DRAIN = 3
+
+
 class Feedback(UdpMessage, frozen=True):
-    """A subscriber's report to a publisher; loss and round trip only serve ``why`` answers."""
+    """A subscriber's report to a publisher.
+
+    Loss, round trip and ``decided_by`` only serve ``why`` answers.
+    """
 
     to: Address
     sender: Address
@@ -204,6 +217,7 @@ class Feedback(UdpMessage, frozen=True):
     loss_event_rate: Rate
     round_trip_ns: DurationLimited
     requests: Annotated[tuple[FlowRequest, ...], msgspec.Meta(max_length=MOST_FLOWS)]
+    decided_by: DecidedBy = DecidedBy.NO_LIMIT
 
 
 class EchoRequest(UdpMessage, frozen=True):

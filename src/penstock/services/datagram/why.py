@@ -24,6 +24,8 @@ class FlowExplanation(msgspec.Struct, frozen=True):
     controlled_for_s: float
     last_report_s_ago: float
     waiting_messages: int
+    decided_by: str
+    """The rule of the limiting receiver's latest decision: a key of ``DECISIONS``."""
 
 
 class PublisherExplanation(msgspec.Struct, frozen=True):
@@ -51,6 +53,14 @@ RULES: Final[dict[Law, str]] = {
     "beside a sender that ignores the delay, what a TCP connection would have there",
 }
 
+DECISIONS: Final = {
+    "no_limit": "the receiver has room for more",
+    "equation": "the rate of a TCP connection at this loss and round trip",
+    "delay": "the queueing delay is longer than wanted",
+    "drain": "the queue is being drained to learn the shortest delay",
+}
+"""What each ``DecidedBy`` means, for people."""
+
 NOT_CONGESTED: Final = "nothing is congested: no flow holds messages back"
 
 
@@ -68,6 +78,7 @@ def explain(control: PublishingControl, now: Instant) -> PublisherExplanation:
             controlled_for_s=in_seconds(now - flow.since),
             last_report_s_ago=in_seconds(now - flow.report.at),
             waiting_messages=len(flow.waiting),
+            decided_by=flow.report.decided_by.name.lower(),
         )
         for flow in sorted(control.table.flows, key=lambda each: each.quota_msgs_per_s)
     )

@@ -8,7 +8,7 @@ from penstock.content.bloom.encoding import encode_filter, encode_message
 from penstock.content.selectors.parser import parse
 from penstock.core.clock import MILLISECOND, SECOND, Instant
 from penstock.services.datagram.laws.equation import allowed_rate
-from penstock.services.datagram.messages import FlowTag
+from penstock.services.datagram.messages import DecidedBy, FlowTag
 from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.datagram.selectors import hash_of
 from penstock.services.datagram.subscriber.publication_record import write_record
@@ -118,6 +118,7 @@ def test_the_improved_law_gives_way_to_a_standing_queue() -> None:
         made.received([(late, [1])], ONE, now)
     (request,) = made.decide(ONE, now)
     assert request.quota_msgs_per_s < request.reception_msgs_per_s
+    assert made.decided_by is DecidedBy.DELAY
     assert made.lost_messages == 0
 
 

@@ -43,16 +43,21 @@ from penstock.services.datagram.laws.reception import ReceptionRate
 from penstock.services.datagram.laws.rivals import HIGH, Rivals
 
 FEW: Final = 9.0
-"""Messages in the room of a flow at the knee: a fifth of the broker's queue of 45."""
+"""Messages in the room of a flow at the knee: a fifth of the broker's queue of 45.  Where thick and
+thin flows divide is a choice: below five flows a queue of a few messages each is short, and paths
+over several queues matter more than many flows."""
 
 TARGET_PART: Final = 1 / 22
-"""Of the room, for one flow alone: two messages of 45, as many as a token bucket sends at once."""
+"""Of the room, for one flow alone: two messages of 45, as many as a token bucket sends at once, so
+that its own bursts keep the link busy.  In a queue of another length it is another number."""
 
 LEAST_TARGET_NS: Final[Duration] = MILLISECOND
 """Timers are not finer; where the room is small, a quarter of the room."""
 
 KNEE_PART: Final = 1 / 8
-"""Of the room: a hundred flows, √20 beyond the knee, want six tenths of the room."""
+"""Of the room: a hundred flows, √20 beyond the knee, want six tenths of the room.  A hundred is the
+largest number of equal flows that the law was made for (flash crowd, Figure 12); at three hundred
+the room is full and losses limit instead."""
 
 LEAST_KNEE_NS: Final[Duration] = 3 * MILLISECOND // 2
 """A growth of 0.3 % in a decision at the knee: small rooms would equal out shares in minutes."""
@@ -63,8 +68,9 @@ half a window of the standing delay, and a round trip."""
 
 MOST_SHRINKING: Final = 0.5
 MOST_GROWTH: Final = 0.08
-"""In one decision, while there is a queue: a room of 45 messages holds what five decisions of all
-flows too many bring."""
+"""In one decision, while there is a queue.  Five decisions, which pass before an excess is seen and
+answered at a round trip of 0.2 s, bring 1.08⁵ - 1 = 47 % too much, and in 50 ms each at the rate that
+fills a room of 90 ms this is a quarter of the room.  At longer round trips losses can result."""
 
 PROBE: Final = 0.2
 """Growth in one decision where there is no queue."""
@@ -143,6 +149,11 @@ class DelayLaw:
     def in_force(self, now: Instant) -> bool:
         """Whether the delay decides at present."""
         return not self._rivals.present(now)
+
+    @property
+    def drains(self) -> bool:
+        """Whether the last decision is part of a drain."""
+        return self._drain.going_on
 
     def decides_by(self, now: Instant) -> Instant | None:
         """When the next decision is due at the latest; None if there is no haste."""

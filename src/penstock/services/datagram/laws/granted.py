@@ -21,6 +21,8 @@ REMEMBERED: Final = 64
 """Quotas: more than decisions in the window of any rate that is measured by four messages."""
 
 MOST_PART: Final = 1.1
+"""More than all of what was granted cannot arrive.  Four intervals of a paced flow scatter by about a
+tenth at 4 ms of jitter and 25 messages a second; the value was not varied."""
 
 
 class GrantedRates:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from penstock.core.clock import Duration, Instant
 from penstock.services.datagram.laws.delay_law import DelayLaw
 from penstock.services.datagram.laws.equation import allowed_rate, loss_event_rate_for
+from penstock.services.datagram.messages import DecidedBy
 from penstock.services.datagram.subscriber.loss_history import LossHistory
 
 
@@ -29,6 +30,12 @@ class DelayFirstLaw:
     def __init__(self) -> None:
         self.delay = DelayLaw()
         self._delay_decides = True
+
+    @property
+    def decided_by(self) -> DecidedBy:
+        if not self._delay_decides:
+            return DecidedBy.EQUATION
+        return DecidedBy.DRAIN if self.delay.drains else DecidedBy.DELAY
 
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
         self.delay.arrived(one_ways_ns, now)

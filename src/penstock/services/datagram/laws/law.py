@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from penstock.core.clock import Duration, Instant
+from penstock.services.datagram.messages import DecidedBy
 from penstock.services.datagram.subscriber.loss_history import LossHistory
 
 
@@ -31,6 +32,10 @@ class FlowLaw(Protocol):
     @property
     def joins_early(self) -> bool:
         """Whether a session has its flow numbered at once."""
+
+    @property
+    def decided_by(self) -> DecidedBy:
+        """The rule of the latest decision, if that was a limit."""
 
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
         """Take in the delays, by the two clocks, of messages that arrived together."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import inf
 
 from penstock.core.clock import Duration, Instant
+from penstock.services.datagram.messages import DecidedBy
 from penstock.services.datagram.subscriber.loss_history import LossHistory
 
 
@@ -15,6 +16,8 @@ class NoControl:
     controls_rates = False
     joins_early = False
     needs_round_trip = False
+
+    decided_by = DecidedBy.NO_LIMIT
 
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
         pass

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from penstock.core.clock import Duration, Instant
 from penstock.services.datagram.laws.equation import allowed_rate
+from penstock.services.datagram.messages import DecidedBy
 from penstock.services.datagram.subscriber.loss_history import LossHistory
 
 
@@ -15,6 +16,8 @@ class EquationLaw:
     controls_rates = True
     joins_early = False
     needs_round_trip = True
+
+    decided_by = DecidedBy.EQUATION
 
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
         pass

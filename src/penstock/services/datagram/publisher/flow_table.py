@@ -41,6 +41,7 @@ from penstock.services.datagram.attribute_cache import AttributeCache
 from penstock.services.datagram.messages import (
     Attribute,
     ClientAddress,
+    DecidedBy,
     Feedback,
     FlowRequest,
     FlowTag,
@@ -81,6 +82,7 @@ class FlowReport(msgspec.Struct, frozen=True):
     delay_ns: Duration
     loss_event_rate: float
     round_trip_ns: Duration
+    decided_by: DecidedBy
 
 
 class Flow:
@@ -218,6 +220,7 @@ class FlowTable:
                 delay,
                 feedback.loss_event_rate,
                 feedback.round_trip_ns,
+                feedback.decided_by,
             )
             self._request(report, read)
 

@@ -181,7 +181,8 @@ class SubscribingControl:
         round_trip = session.round_trip.smoothed_ns or 0
         rate = session.loss_event_rate
         return [
-            Feedback(source, self.address, now, rate, round_trip, tuple(each)) for each in reports
+            Feedback(source, self.address, now, rate, round_trip, tuple(each), session.decided_by)
+            for each in reports
         ]
 
     def _arm(self, source: ClientAddress, session: SubscriberSession) -> None:

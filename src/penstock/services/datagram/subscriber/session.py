@@ -43,7 +43,13 @@ from penstock.mechanisms.round_trip import TwoClockRoundTrip
 from penstock.services.datagram.laws.choice import chosen_law
 from penstock.services.datagram.laws.equation import loss_event_rate_for
 from penstock.services.datagram.laws.max_min import max_min_shares
-from penstock.services.datagram.messages import ClientAddress, FlowRequest, FlowTag, Publication
+from penstock.services.datagram.messages import (
+    ClientAddress,
+    DecidedBy,
+    FlowRequest,
+    FlowTag,
+    Publication,
+)
 from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.datagram.subscriber.loss_history import LossHistory
 from penstock.services.datagram.subscriber.publication_record import (
@@ -105,6 +111,7 @@ class SubscriberSession:
         self.lost_messages = 0
         self.heard_at = now
         self.allowed_msgs_per_s = 0.0
+        self.decided_by = DecidedBy.NO_LIMIT
         self._address = address
         self._parameters = parameters
         self._states: dict[int, FilterState] = {}
@@ -258,8 +265,10 @@ class SubscriberSession:
         rates = {key: state.meter.per_second(now) for key, state in states.items()}
         total = self._meter.per_second(now)
         self.allowed_msgs_per_s = self.law.allowed_rate(total, round_trip, self.losses, now)
+        limits = self.allowed_msgs_per_s < total
+        self.decided_by = self.law.decided_by if limits else DecidedBy.NO_LIMIT
         overlap = sum(rates.values()) / total if total > 0 else 1.0
-        if self.allowed_msgs_per_s < total:
+        if limits:
             self._decrease(self.allowed_msgs_per_s * overlap, states, rates, filters)
         else:
             self._increase((self.allowed_msgs_per_s - total) * overlap, states, rates)
