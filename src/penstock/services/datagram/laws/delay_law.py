@@ -68,9 +68,9 @@ half a window of the standing delay, and a round trip."""
 
 MOST_SHRINKING: Final = 0.5
 MOST_GROWTH: Final = 0.08
-"""In one decision, while there is a queue.  Five decisions, which pass before an excess is seen and
-answered at a round trip of 0.2 s, bring 1.08⁵ - 1 = 47 % too much, and in 50 ms each at the rate that
-fills a room of 90 ms this is a quarter of the room.  At longer round trips losses can result."""
+"""In one decision, while there is a queue.  Five decisions of 50 ms, which pass before an excess is
+seen and answered at a round trip of 0.2 s, end 47 % too high and bring 67 ms of queue: three
+quarters of a room of 90 ms.  At longer round trips losses can result."""
 
 PROBE: Final = 0.2
 """Growth in one decision where there is no queue."""

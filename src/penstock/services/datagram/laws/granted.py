@@ -21,8 +21,8 @@ REMEMBERED: Final = 64
 """Quotas: more than decisions in the window of any rate that is measured by four messages."""
 
 MOST_PART: Final = 1.1
-"""More than all of what was granted cannot arrive.  Four intervals of a paced flow scatter by about a
-tenth at 4 ms of jitter and 25 messages a second; the value was not varied."""
+"""More than all of what was granted cannot arrive, apart from scatter.  The value is a guess of the
+scatter of four paced intervals and was not varied."""
 
 
 class GrantedRates:
