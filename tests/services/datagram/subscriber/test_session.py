@@ -208,3 +208,25 @@ def test_a_range_asks_for_numbers_once_in_a_second() -> None:
     assert made.decide(RANGE, now) != ()
     assert made.decide(RANGE, now + SECOND - 1) == ()
     assert made.decide(RANGE, now + SECOND) != ()
+
+
+def reports_of(law: str, gap_ns: int) -> int:
+    """How many of forty decisions of a limiting receiver on an empty link are reported."""
+    made, now, number, reports = session(law=law), NOW, 0, 0
+    for _ in range(40):
+        for _ in range(5):
+            now += gap_ns
+            number += 1
+            sent = publication(number, sent_at=now, flows=tag(number))
+            made.received([(sent, [1])], ONE, now)
+        reports += bool(made.decide(ONE, now))
+    return reports
+
+
+def test_a_report_without_news_is_left_out() -> None:
+    assert reports_of("paper", 10 * MILLISECOND) == 40
+    assert reports_of("improved", 10 * MILLISECOND) <= 20
+
+
+def test_a_limiting_receiver_reports_before_its_flow_becomes_stale() -> None:
+    assert reports_of("improved", 100 * MILLISECOND) == 40

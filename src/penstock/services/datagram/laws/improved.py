@@ -24,6 +24,7 @@ class DelayFirstLaw:
     """The delay law and the equation, for one session."""
 
     controls_rates = True
+    reports_changes = True
     joins_early = True
     needs_round_trip = False
 

@@ -37,6 +37,10 @@ class FlowLaw(Protocol):
     def decided_by(self) -> DecidedBy:
         """The rule of the latest decision, if that was a limit."""
 
+    @property
+    def reports_changes(self) -> bool:
+        """Whether a limiting receiver leaves out reports that would change little."""
+
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
         """Take in the delays, by the two clocks, of messages that arrived together."""
 

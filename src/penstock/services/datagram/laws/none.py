@@ -14,6 +14,7 @@ class NoControl:
     """Allows any rate."""
 
     controls_rates = False
+    reports_changes = False
     joins_early = False
     needs_round_trip = False
 

@@ -14,6 +14,7 @@ class EquationLaw:
     """Losses alone decide."""
 
     controls_rates = True
+    reports_changes = False
     joins_early = False
     needs_round_trip = True
 

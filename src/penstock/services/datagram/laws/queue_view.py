@@ -34,9 +34,9 @@ STANDING_NS: Final[Duration] = 25 * MILLISECOND
 burst to drain, and quick enough when a link loses half of its capacity."""
 
 ROOM_NS: Final[Duration] = 90 * MILLISECOND
-"""Nine tenths of the broker's queue of 45 messages of 280 bytes at 1 Mbps, the paper's link.  It is a convention, as a flow cannot know the queue of a link before a loss: on slower links the
-law uses less of the queue than it could, on faster ones flows differ until they have lost
-something."""
+"""Nine tenths of the broker's queue of 45 messages of 280 bytes at 1 Mbps, the paper's link.  It is
+a convention, as a flow cannot know the queue of a link before a loss: on slower links the law uses
+less of the queue than it could, on faster ones flows differ until they have lost something."""
 
 LEAST_ROOM_NS: Final[Duration] = MILLISECOND
 """The timers of a process are not finer."""

@@ -23,6 +23,12 @@ Numbers of flows (detection ``flow``):
    subscriber asks, once in ``JOINING_NS``, for a quota that limits nothing until its flow is
    numbered, under every law.
 
+A law may ask for fewer reports (``reports_changes``):
+
+8. The limiting receiver leaves out a report if its quota differs by less than ``SMALL_CHANGE`` from
+   the one that it reported last, or if both are so far above what it receives that neither limits.
+   It reports at least ``REPORTS_BEFORE_STALE`` times before its flow would become stale.
+
 A message may match several filters: R and t count messages, so the quotas are scaled up by as much
 as the filters overlap.  If nothing came since the last report there is nothing to say: the flow of
 a publisher that is idle is not throttled for being idle.
@@ -67,6 +73,16 @@ JOINING_QUOTA: Final = 2.0
 LEAST_JOINING_MSGS_PER_S: Final = 2.0
 """A flow of which hardly anything has arrived yet is not held back."""
 
+SMALL_CHANGE: Final = 0.02
+"""A fiftieth of the rate: less than what two flows of a queue differ by."""
+
+NOT_BINDING: Final = 1.2
+"""A quota so far above what is received limits only a flow that grows by a fifth, and then it
+is reported at the next decision."""
+
+REPORTS_BEFORE_STALE: Final = 4
+"""Three of them may be lost."""
+
 NO_TAGS: Final[Mapping[int, FlowTag]] = {}
 NO_NUMBERS: Final[Mapping[int, int]] = {}
 
@@ -85,13 +101,23 @@ class Filter(msgspec.Struct, frozen=True):
 class FilterState:
     """One filter's line in the session's table (Figure 3)."""
 
-    __slots__ = ("last_sequence", "limiting", "meter", "numbered_at", "quota_msgs_per_s")
+    __slots__ = (
+        "last_sequence",
+        "limiting",
+        "meter",
+        "numbered_at",
+        "quota_msgs_per_s",
+        "reported_at",
+        "reported_msgs_per_s",
+    )
 
     def __init__(self, now: Instant) -> None:
         self.meter = AdaptiveRateMeter(now)
         self.quota_msgs_per_s = 0.0
         self.limiting = False
         self.last_sequence = 0
+        self.reported_at: Instant = now
+        self.reported_msgs_per_s = 0.0
         self.numbered_at: Instant = now - JOINING_NS
         """When the filter's flow last had a number, or a number was last asked for."""
 
@@ -277,9 +303,21 @@ class SubscriberSession:
         for key, state in states.items():
             asks = joining or self._asks_for_numbers(state, filters[key], now)
             quota = self._quota_to_report(state, rates[key], joining=asks)
-            if quota is not None:
+            if quota is not None and self._is_news(state, quota, rates[key], now):
+                state.reported_at, state.reported_msgs_per_s = now, quota
                 requests.append(FlowRequest(key, filters[key].selector.text, quota, rates[key]))
         return tuple(requests)
+
+    def _is_news(self, state: FilterState, quota: float, rate: float, now: Instant) -> bool:
+        """Rule 8."""
+        if not state.limiting or not self.law.reports_changes:
+            return True
+        if now - state.reported_at >= self._parameters.stale_after_ns // REPORTS_BEFORE_STALE:
+            return True
+        reported = state.reported_msgs_per_s
+        if min(quota, reported) >= NOT_BINDING * rate:
+            return False
+        return abs(quota - reported) >= SMALL_CHANGE * reported
 
     def _asks_for_numbers(self, state: FilterState, wanted: Filter, now: Instant) -> bool:
         """Rule 7."""
