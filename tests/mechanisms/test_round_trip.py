@@ -198,3 +198,13 @@ def test_at_a_loss_the_round_trip_of_the_next_message_counts_if_it_is_longer() -
     assert trip.at_loss_ns == 130 * MILLISECOND
     trip.publication(NOW, NOW + 20 * MILLISECOND, 0)
     assert trip.at_loss_ns == trip.smoothed_ns
+
+
+def test_an_answer_counts_after_its_request_was_repeated() -> None:
+    trip = TwoClockRoundTrip(30 * SECOND)
+    trip.asked(SECOND)
+    trip.asked(2 * SECOND)
+    trip.echoed(SECOND, 2 * SECOND, 2 * SECOND + SECOND // 2)
+    assert trip.smoothed_ns == 3 * SECOND // 2
+    trip.echoed(SECOND, 2 * SECOND, 4 * SECOND)
+    assert trip.smoothed_ns == 3 * SECOND // 2

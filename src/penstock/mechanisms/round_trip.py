@@ -24,7 +24,9 @@ Section III-B 4).
    Every other receiver adds to the round trip of the echo by how much the one-way delay has grown
    since.
 6. Samples are smoothed with a weight of 0.98 for the past; with 0.9 the control oscillates.
-7. The echo is repeated, because clocks drift apart.
+7. The echo is repeated, because clocks drift apart.  An answer names its request, so that a late
+   answer counts after the request was repeated: a round trip longer than ``RETRY_NS`` would never
+   be measured otherwise.
 8. A sample that is not positive, or far from the estimate, means that a clock was set or that the
    route has changed.  It is not used.  An echo is requested, at most once in ``RETRY_NS``, and its
    answer replaces the estimate.
@@ -34,6 +36,7 @@ Section III-B 4).
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final
 
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
@@ -54,6 +57,9 @@ RETRY_NS: Final[Duration] = SECOND
 
 LONGEST_NS: Final[Duration] = 10 * SECOND
 """A longer round trip means that a clock was set."""
+
+UNANSWERED_KEPT: Final = LONGEST_NS // RETRY_NS
+"""Requests that can still be answered in time."""
 
 FAR_NS: Final[Duration] = 500 * MILLISECOND
 """How far a sample may lie from the estimate, in addition to twice the estimate itself."""
@@ -134,6 +140,7 @@ class TwoClockRoundTrip:
         "_echo_ns",
         "_echoed_at",
         "_one_way_at_echo_ns",
+        "_unanswered",
         "latest_ns",
         "smoothed_ns",
     )
@@ -145,6 +152,7 @@ class TwoClockRoundTrip:
         self._echo_ns: Duration = 0
         self._one_way_at_echo_ns: Duration = 0
         self._asked_at: Instant | None = None
+        self._unanswered: deque[Instant] = deque(maxlen=UNANSWERED_KEPT)
         self._echoed_at: Instant | None = None
         self._doubted = False
 
@@ -164,12 +172,15 @@ class TwoClockRoundTrip:
     def asked(self, now: Instant) -> None:
         """An echo was requested."""
         self._asked_at = now
+        self._unanswered.append(now)
 
     def echoed(self, asked_at: Instant, answered_at: Instant, now: Instant) -> None:
         """Take in an echo: ``asked_at`` is by our clock, ``answered_at`` by the sender's."""
         measured = now - asked_at
-        if asked_at != self._asked_at or not 0 < measured <= LONGEST_NS:
+        if asked_at not in self._unanswered or not 0 < measured <= LONGEST_NS:
             return
+        while self._unanswered and self._unanswered[0] <= asked_at:
+            self._unanswered.popleft()
         self._echo_ns = measured
         self._one_way_at_echo_ns = now - answered_at
         self._echoed_at = now

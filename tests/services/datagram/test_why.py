@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import get_args
 
+import msgspec
 import pytest
 
 from penstock.core.clock import SECOND
+from penstock.services.datagram.messages import DecidedBy
 from penstock.services.datagram.parameters import DatagramParameters, Law
 from penstock.services.datagram.publisher.control import PublishingControl
-from penstock.services.datagram.why import RULES, explain
+from penstock.services.datagram.why import DECISIONS, NOT_CONGESTED, RULES, explain
 
 from .conftest import NOW, PUBLISHER, SUBSCRIBER, feedback
 
@@ -49,4 +51,14 @@ def test_flows_are_listed_with_their_limiting_receiver_the_slowest_first() -> No
 def test_the_law_is_a_code_and_its_rule_a_sentence(law: Law) -> None:
     told = explain(publisher(law), NOW)
     assert told.law == law
-    assert told.rule == RULES[law]
+    assert told.rule == (RULES[law] if law == "none" else NOT_CONGESTED)
+
+
+@pytest.mark.parametrize("code", DecidedBy)
+def test_a_flow_names_the_rule_of_its_latest_decision(code: DecidedBy) -> None:
+    control = publisher("improved")
+    report = feedback("kind = 'a'", 20.0)
+    control.feedback(msgspec.structs.replace(report, decided_by=code), NOW)
+    (flow,) = explain(control, NOW).flows
+    assert flow.decided_by == code.name.lower()
+    assert flow.decided_by in DECISIONS

@@ -13,6 +13,9 @@
 5. A selector with alternatives (OR, IN) is a list of such encodings, of which one must match.  At
    most ``MAX_ALTERNATIVES`` are made; beyond that, constraints with several values are left out,
    which makes the encoding match more and never less.
+6. An encoding is ``exact`` if nothing that the selector asks for was left out: then only false
+   positives match without being selected.  An encoding of a range, a pattern or a comparison of
+   attributes is not: every message that differs in such a constraint alone matches it.
 
 With m bits, k hashes, n attributes in the message and c equalities in the filter, a message that
 has none of the values matches with probability (1 - (1 - 1/m)^(kn))^(kc): at the paper's 256 bits
@@ -77,6 +80,8 @@ class FilterEncoding(msgspec.Struct, frozen=True, gc=False):
     """A selector's alternatives, each as the bits that a matching message must have."""
 
     alternatives: tuple[int, ...]
+    exact: bool = True
+    """Whether the selector asks for nothing else (rule 6)."""
 
     def matches(self, message: int) -> bool:
         """Whether an encoded message may match."""
@@ -117,14 +122,15 @@ def encode_filter(selector: Selector, shape: BloomShape = PAPER_SHAPE) -> Filter
     """The encoding of a selector."""
     boxes = normal_form(selector)
     room = max(1, MAX_ALTERNATIVES // max(1, len(boxes)))
+    exact = all(_is_exact(box, shape, room) for box in boxes)
     found = dict.fromkeys(each for box in boxes for each in _box_bits(box, shape, room))
     if len(found) > MAX_ALTERNATIVES:
         # Only what all alternatives ask for is asked; none would be left out otherwise.
         common = -1
         for each in found:
             common &= each
-        return FilterEncoding((common,))
-    return FilterEncoding(tuple(found))
+        return FilterEncoding((common,), exact=False)
+    return FilterEncoding(tuple(found), exact)
 
 
 def match_batch(filters: Sequence[FilterEncoding], encoded: Array) -> Mask:
@@ -178,6 +184,19 @@ def _box_bits(box: Box, shape: BloomShape, room: int) -> list[int]:
         choices = [_value_bits(name, value, shape) | presence for value in values]
         found = [each | choice for each in found for choice in choices]
     return found
+
+
+def _is_exact(box: Box, shape: BloomShape, room: int) -> bool:
+    """Whether the encodings of a conjunction hold all that it asks for."""
+    if box.residuals:
+        return False
+    choices = 1
+    for name, wanted in box.constraints:
+        values = finite_values(wanted)
+        if values is None or any(not _value_bits(name, value, shape) for value in values):
+            return False
+        choices *= len(values)
+    return choices <= room
 
 
 def _value_bits(name: str, value: AttributeValue, shape: BloomShape) -> int:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from penstock.lab.experiments.experiment import Computation, Experiment, Source
-from penstock.papers.content_aware import records
+from penstock.papers.content_aware import publisher_cost, records
 
 POLICIES: Final = {
     "none": {"law": "none"},
@@ -37,6 +37,9 @@ SCENARIOS: Final = {
     "thin TCP": ("tcp-thin", ALL, BARRED, 5),
     "disjoint": ("disjoint", COMPARED, COMPARED, 1),
     "large": ("large", ALL, COMPARED, 8),
+    "many": ("many", BARRED, BARRED, 3),
+    "flash crowd": ("flash-crowd", BARRED, BARRED, 6),
+    "parking lot": ("parking-lot", BARRED, BARRED, 3),
 }
 """The file, the policies that run, those that run with every seed, and the effort."""
 
@@ -68,6 +71,7 @@ def _experiments() -> dict[str, Source]:
     named: dict[str, Source] = {
         "record estimates": Computation(records.estimate),
         "record estimates, one seed": Computation(records.estimate, most_seeds=1),
+        "publisher cost": Computation(publisher_cost.measured, most_seeds=1),
     }
     for name, (file, policies, every_seed, effort) in SCENARIOS.items():
         for policy in POLICIES:

@@ -137,3 +137,22 @@ def lost_part(result: RunResult, subject: str, from_s: float) -> float:
         for metric in ("lost", "wanted")
     )
     return lost / max(1.0, wanted)
+
+
+def jain_index(result: RunResult, prefixes: tuple[str, ...], count: int, from_s: float) -> float:
+    """Jain's index of the rates of subscribers that are named by a prefix and a number."""
+    rates = [
+        measure(
+            result,
+            Measurement(
+                metric="delivered_rate",
+                subject=f"{prefix}{number}",
+                from_s=from_s,
+                to_s=result.scenario.duration_s,
+            ),
+        )
+        for prefix in prefixes
+        for number in range(count)
+    ]
+    squares = len(rates) * sum(rate * rate for rate in rates)
+    return sum(rates) ** 2 / squares if squares else 0.0

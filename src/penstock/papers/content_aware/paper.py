@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.lab.experiments.paper import Paper
+from penstock.papers.content_aware.beyond_rows import BEYOND
 from penstock.papers.content_aware.experiments import EXPERIMENTS
 from penstock.papers.content_aware.figures import FIGURES
 from penstock.papers.content_aware.live_rows import LIVE_ROWS
@@ -14,6 +15,6 @@ PAPER: Final = Paper(
     "datagram",
     "End-to-End Congestion Control for Content-Based Networks",
     EXPERIMENTS,
-    (*ROWS, *LIVE_ROWS),
+    (*ROWS, *BEYOND, *LIVE_ROWS),
     FIGURES,
 )

@@ -5,6 +5,7 @@ Clients are addressed as ``name@broker``, the broker being the one that they are
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Annotated, ClassVar, Final, TypeAlias
 
 import msgspec
@@ -44,6 +45,9 @@ MOST_FLOWS: Final = 1 << 14
 DatagramBytes: TypeAlias = Annotated[bytes, msgspec.Meta(max_length=LONGEST_DATAGRAM_VALUE)]
 DatagramText: TypeAlias = Annotated[str, msgspec.Meta(max_length=LONGEST_DATAGRAM_VALUE)]
 Integer: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+SelectorHash: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
+"""The CRC-32 of a selector's text (``selectors.hash_of``)."""
 
 Attribute: TypeAlias = DatagramText | Integer | AnyFloat | bool
 """What an attribute may hold; binary values belong into the payload."""
@@ -152,7 +156,8 @@ class FlowTag(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     ``receiver`` is the flow's limiting receiver and ``filter_id`` its own number for the filter.
     ``sequence`` counts the publications that carry this flow's tag, so that its receiver sees every
-    loss.  ``feedback_delay_ns`` is how long the receiver's last report took by the two clocks (the
+    loss; ``selector_hash`` lets the other receivers with the same selector see theirs.
+    ``feedback_delay_ns`` is how long the receiver's last report took by the two clocks (the
     paper's δ): added to what this publication takes, it gives the round trip, in which the clocks'
     difference cancels.
     """
@@ -161,6 +166,7 @@ class FlowTag(msgspec.Struct, frozen=True, array_like=True, gc=False):
     filter_id: Sequence
     sequence: Sequence
     feedback_delay_ns: ClockDifference
+    selector_hash: SelectorHash = 0
 
 
 class Publication(UdpMessage, frozen=True):
@@ -190,8 +196,20 @@ class FlowRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reception_msgs_per_s: Rate
 
 
+class DecidedBy(IntEnum):
+    """What a subscriber's latest decision was based on, as a code that takes one byte."""
+
+    NO_LIMIT = 0
+    EQUATION = 1
+    DELAY = 2
+    DRAIN = 3
+
+
 class Feedback(UdpMessage, frozen=True):
-    """A subscriber's report to a publisher; loss and round trip only serve ``why`` answers."""
+    """A subscriber's report to a publisher.
+
+    Loss, round trip and ``decided_by`` only serve ``why`` answers.
+    """
 
     to: Address
     sender: Address
@@ -199,6 +217,7 @@ class Feedback(UdpMessage, frozen=True):
     loss_event_rate: Rate
     round_trip_ns: DurationLimited
     requests: Annotated[tuple[FlowRequest, ...], msgspec.Meta(max_length=MOST_FLOWS)]
+    decided_by: DecidedBy = DecidedBy.NO_LIMIT
 
 
 class EchoRequest(UdpMessage, frozen=True):

@@ -44,7 +44,7 @@ class DatagramParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     stale_after_ns: PositiveInt = 2 * SECOND
     """A flow whose limiting receiver is silent for so long is handed over or loosened."""
 
-    quota_floor_msgs_per_s: Positive = 1.0
+    quota_floor_msgs_per_s: Positive = 0.1
     """No report holds a flow below this: what a forged or broken report can do has a bound."""
 
     queue_messages: PositiveInt = 50

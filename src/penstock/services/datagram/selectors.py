@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import Final
+from zlib import crc32
 
 import msgspec
 
@@ -27,6 +28,13 @@ class ReadSelector(msgspec.Struct, frozen=True):
 
     selector: Selector
     encoding: FilterEncoding
+    hash: int
+    """By which receivers of the same selector know each other's flow."""
+
+
+def hash_of(selector: Selector) -> int:
+    """The CRC-32 of the text: the same in every process, unlike Python's hash."""
+    return crc32(selector.text.encode())
 
 
 @lru_cache(maxsize=KEPT_SELECTORS)
@@ -38,4 +46,4 @@ def read_selector(text: str) -> ReadSelector:
             f"datagrams and takes at most {MAX_SELECTOR_BYTES}: make it simpler, or subscribe twice"
         )
     selector = parse(text)
-    return ReadSelector(selector, encode_filter(selector))
+    return ReadSelector(selector, encode_filter(selector), hash_of(selector))

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from penstock.core.clock import Instant, in_seconds
+from penstock.services.datagram.laws.choice import chosen_law
 from penstock.services.datagram.parameters import Law
 from penstock.services.datagram.publisher.control import PublishingControl
 
@@ -23,6 +24,8 @@ class FlowExplanation(msgspec.Struct, frozen=True):
     controlled_for_s: float
     last_report_s_ago: float
     waiting_messages: int
+    decided_by: str
+    """The rule of the limiting receiver's latest decision: a key of ``DECISIONS``."""
 
 
 class PublisherExplanation(msgspec.Struct, frozen=True):
@@ -46,9 +49,19 @@ RULES: Final[dict[Law, str]] = {
     "none": "nothing is controlled",
     "paper": "each flow gets the rate that a TCP connection would have at the loss and round trip "
     "of its limiting receiver (content-aware paper, equation 1)",
-    "improved": "each flow gets what keeps the queue on the way to its limiting receiver short, "
-    "and never more than a TCP connection would have at its loss and round trip",
+    "improved": "each flow gets what keeps the queue on the way to its limiting receiver short; "
+    "beside a sender that ignores the delay, what a TCP connection would have there",
 }
+
+DECISIONS: Final = {
+    "no_limit": "the receiver has room for more",
+    "equation": "the rate of a TCP connection at this loss and round trip",
+    "delay": "the queueing delay is longer than wanted",
+    "drain": "the queue is being drained to learn the shortest delay",
+}
+"""What each ``DecidedBy`` means, for people."""
+
+NOT_CONGESTED: Final = "nothing is congested: no flow holds messages back"
 
 
 def explain(control: PublishingControl, now: Instant) -> PublisherExplanation:
@@ -65,9 +78,12 @@ def explain(control: PublishingControl, now: Instant) -> PublisherExplanation:
             controlled_for_s=in_seconds(now - flow.since),
             last_report_s_ago=in_seconds(now - flow.report.at),
             waiting_messages=len(flow.waiting),
+            decided_by=flow.report.decided_by.name.lower(),
         )
         for flow in sorted(control.table.flows, key=lambda each: each.quota_msgs_per_s)
     )
+    held_back = any(flow.held_back or flow.waiting for flow in control.table.flows)
+    quiet = chosen_law(parameters).controls_rates and not held_back
     return PublisherExplanation(
         service="datagram",
         publisher=control.address,
@@ -79,6 +95,6 @@ def explain(control: PublishingControl, now: Instant) -> PublisherExplanation:
         refused_messages=control.refused_messages,
         expired_messages=control.expired_messages,
         feedback_messages=control.feedback_messages,
-        rule=RULES[parameters.law],
+        rule=NOT_CONGESTED if quiet else RULES[parameters.law],
         flows=flows,
     )

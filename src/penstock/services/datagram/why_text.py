@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.services.datagram.why import DECISIONS
+
 
 def why_text(document: dict[str, Any]) -> str:
     """The explanation of a publisher's flows, as text."""
@@ -24,5 +26,6 @@ def _flow_text(flow: dict[str, Any]) -> str:
         f"{flow['limiting_receiver']}, which receives {flow['reception_msgs_per_s']:.1f} at a loss "
         f"event rate of {flow['loss_event_rate']:.2g} and a round trip of "
         f"{1000 * flow['round_trip_s']:.0f} ms; {flow['waiting_messages']} messages waiting, "
-        f"controlled for {flow['controlled_for_s']:.0f} s"
+        f"controlled for {flow['controlled_for_s']:.0f} s; latest decision: "
+        f"{DECISIONS[flow['decided_by']]}"
     )

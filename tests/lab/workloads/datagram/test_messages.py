@@ -12,7 +12,7 @@ from penstock.services.datagram.messages import FlowTag, Publication
 from penstock.services.datagram.parameters import DatagramParameters, Law
 
 SENT_AT = 1_790_000_000_123_456_789
-TAG = FlowTag("subscriber-1@far", 1, 100_000, 10_000_000)
+TAG = FlowTag("subscriber-1@far", 1, 100_000, 10_000_000, 2**31)
 
 
 def source(message_bytes: int = 0, law: Law = "improved", **attributes: str) -> DatagramSource:

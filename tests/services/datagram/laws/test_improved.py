@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.core.clock import MILLISECOND, SECOND, Instant
-from penstock.services.datagram.laws.delay_law import PROBE
-from penstock.services.datagram.laws.equation import allowed_rate
+from penstock.services.datagram.laws.delay_law import MOST_RISE
 from penstock.services.datagram.laws.improved import DelayFirstLaw
 from penstock.services.datagram.subscriber.loss_history import LossHistory
 
@@ -15,51 +14,64 @@ from ..conftest import NOW
 ROUND_TRIP_NS = 100 * MILLISECOND
 
 
-def repeated_losses(law: DelayFirstLaw) -> Instant:
-    """Losses a few seconds apart, as other traffic causes them; returns the time of the last."""
-    law.loss_event(NOW)
-    law.loss_event(NOW + 3 * SECOND)
-    return NOW + 3 * SECOND
+def received(law: DelayFirstLaw, delay_ns: int, start: Instant, messages: int = 30) -> Instant:
+    """A hundred messages a second with this delay; returns the time of the last."""
+    now = start
+    for _ in range(messages):
+        now += 10 * MILLISECOND
+        law.arrived([delay_ns], now)
+    return now
+
+
+def asked(law: DelayFirstLaw, now: Instant) -> float:
+    return law.allowed_rate(100.0, ROUND_TRIP_NS, LossHistory(), now)
 
 
 def test_without_a_queue_and_without_losses_the_rate_is_probed() -> None:
     law = DelayFirstLaw()
-    law.arrived([10 * MILLISECOND], NOW)
-    assert law.allowed_rate(100.0, ROUND_TRIP_NS, LossHistory(), NOW) == PROBE * 100.0
+    now = received(law, 10 * MILLISECOND, NOW)
+    assert 100.0 < asked(law, now) <= MOST_RISE * 100.0
 
 
 def test_a_queue_lowers_the_rate_before_anything_is_lost() -> None:
     law = DelayFirstLaw()
-    law.arrived([10 * MILLISECOND], NOW)
-    later = NOW + SECOND
-    for number in range(4):
-        law.arrived([110 * MILLISECOND], later + number * 30 * MILLISECOND)
-    assert law.allowed_rate(100.0, ROUND_TRIP_NS, LossHistory(), later + SECOND // 5) < 100.0
+    now = received(law, 110 * MILLISECOND, received(law, 10 * MILLISECOND, NOW))
+    assert asked(law, now) < 100.0
 
 
-def test_the_equation_limits_beside_the_delay() -> None:
+def test_the_equation_does_not_limit_while_the_delay_decides() -> None:
     law, losses = DelayFirstLaw(), LossHistory()
-    law.arrived([10 * MILLISECOND], NOW)
-    losses.lost(NOW, ROUND_TRIP_NS, 20.0)
-    expected = allowed_rate(1 / 20, ROUND_TRIP_NS)
-    assert expected < 100.0
-    assert law.allowed_rate(100.0, ROUND_TRIP_NS, losses, NOW) == expected
+    now = received(law, 10 * MILLISECOND, NOW)
+    losses.lost(now, ROUND_TRIP_NS, 5.0)
+    assert law.allowed_rate(100.0, ROUND_TRIP_NS, losses, now) > 100.0
 
 
-def test_where_others_fill_the_queue_the_equation_starts_from_the_present_rate() -> None:
+def test_beside_a_rival_the_equation_starts_from_the_present_rate() -> None:
     law, losses = DelayFirstLaw(), LossHistory()
     losses.lost(NOW, ROUND_TRIP_NS, 5.0)
-    now = repeated_losses(law)
+    now = received(law, 0, NOW)
+    law.allowed_rate(0.0, ROUND_TRIP_NS, losses, now)
+    for _ in range(200):
+        for _ in range(2):
+            now += 25 * MILLISECOND
+            law.arrived([150 * MILLISECOND], now)
+        law.allowed_rate(40.0, ROUND_TRIP_NS, losses, now)
     assert not law.delay.in_force(now)
-    assert law.allowed_rate(80.0, ROUND_TRIP_NS, losses, now) == pytest.approx(80.0, rel=0.01)
-    losses.lost(now + SECOND, ROUND_TRIP_NS, 1.0)
-    after = law.allowed_rate(80.0, ROUND_TRIP_NS, losses, now + SECOND)
-    assert after < 79.0, "later losses count: the history starts again only once"
+    fresh = DelayFirstLaw()
+    fresh.delay = law.delay
+    assert fresh.allowed_rate(40.0, ROUND_TRIP_NS, losses, now) == pytest.approx(40.0, rel=0.01)
 
 
 def test_a_clock_that_was_set_does_not_look_like_a_queue() -> None:
     law = DelayFirstLaw()
-    law.arrived([10 * MILLISECOND], NOW)
+    now = received(law, 10 * MILLISECOND, NOW)
     law.clock_was_set()
-    law.arrived([5 * SECOND], NOW + SECOND)
-    assert law.allowed_rate(100.0, ROUND_TRIP_NS, LossHistory(), NOW + SECOND) == PROBE * 100.0
+    assert asked(law, received(law, 5 * SECOND, now)) > 100.0
+
+
+def test_what_rises_is_not_below_what_is_received() -> None:
+    law, now = DelayFirstLaw(), 64 * SECOND
+    for _ in range(60):
+        now += 10 * MILLISECOND
+        law.arrived([0], now)
+    assert law.allowed_rate(400.0, 0, LossHistory(), now) >= 400.0

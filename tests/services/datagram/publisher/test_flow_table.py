@@ -63,7 +63,7 @@ def test_a_raise_is_accepted_only_after_looking_for_covers_again() -> None:
 
 def test_what_waits_in_a_flow_that_goes_waits_in_its_heir() -> None:
     table = table_of(("t", NARROW, 20.0))
-    table.flows[0].waiting.extend(["first", "second"])
+    table.flows[0].wait(["first", "second"])
     table.feedback(feedback(WIDE, 10.0, sender="s"), NOW)
     assert list(table.flows[0].waiting) == ["first", "second"]
 
@@ -124,13 +124,13 @@ def test_a_stale_flow_is_handed_over_to_somebody_who_reports() -> None:
     assert flows(table) == [("t", WIDE, 12.0)]
 
 
-def test_a_flow_that_is_handed_over_is_numbered_anew() -> None:
+def test_the_numbers_of_a_flow_that_is_handed_over_go_on() -> None:
     table = table_of(("s", WIDE, 10.0))
     flow = table.flows[0]
     assert [flow.tag().sequence, flow.tag().sequence] == [1, 2]
     table.feedback(feedback(WIDE, 4.0, sender="t", filter_id=7), NOW)
     tag = flow.tag()
-    assert (tag.receiver, tag.filter_id, tag.sequence) == ("t", 7, 1)
+    assert (tag.receiver, tag.filter_id, tag.sequence) == ("t", 7, 3)
 
 
 REQUESTS = st.lists(
@@ -150,7 +150,7 @@ def test_no_flow_is_superfluous_whatever_is_reported(
 ) -> None:
     table = table_of(*requests)
     for flow in table.flows:
-        assert flow.quota_msgs_per_s >= 1.0
+        assert flow.quota_msgs_per_s >= DatagramParameters().quota_floor_msgs_per_s
         for other in table.flows:
             if other is not flow and other.receiver != flow.receiver:
                 superfluous = other.quota_msgs_per_s < flow.quota_msgs_per_s and covers(

@@ -48,3 +48,18 @@ def test_any_matching_part_gives_a_probability(part: float) -> None:
 
 def test_a_garbled_record_is_read_as_far_as_it_goes() -> None:
     assert read_record(b"\xff" * 40, 2, FILTERS, 0.0).lost_messages == 1
+
+
+RANGE = (encode_filter(parse("turn < 4")),)
+TURNS = (encode_message({"turn": 7}), encode_message({"turn": 3}))
+
+
+def test_a_record_tells_nothing_about_a_range() -> None:
+    reading = read_record(write_record(TURNS), 2, RANGE, 0.5)
+    assert reading.lost_messages == 0
+    assert reading.weight == pytest.approx(0.5**2)
+
+
+def test_a_loss_of_an_exact_filter_shows_beside_a_range() -> None:
+    reading = read_record(write_record((WANTED,)), 1, (*RANGE, *FILTERS), 0.5)
+    assert (reading.lost_messages, reading.weight) == (1, 1.0)

@@ -8,9 +8,9 @@ from penstock.content.bloom.encoding import encode_filter, encode_message
 from penstock.content.selectors.parser import parse
 from penstock.core.clock import MILLISECOND, SECOND, Instant
 from penstock.services.datagram.laws.equation import allowed_rate
-from penstock.services.datagram.laws.improved import DelayFirstLaw
-from penstock.services.datagram.messages import FlowTag
+from penstock.services.datagram.messages import DecidedBy, FlowTag
 from penstock.services.datagram.parameters import DatagramParameters
+from penstock.services.datagram.selectors import hash_of
 from penstock.services.datagram.subscriber.publication_record import write_record
 from penstock.services.datagram.subscriber.session import Filter, SubscriberSession
 
@@ -19,7 +19,7 @@ from ..conftest import NOW, SUBSCRIBER, publication
 
 def filter_of(number: int, selector: str, priority: float = 1.0) -> Filter:
     parsed = parse(selector)
-    return Filter(number, parsed, encode_filter(parsed), priority)
+    return Filter(number, parsed, encode_filter(parsed), priority, hash_of(parsed))
 
 
 ONE = {1: filter_of(1, "kind = 'wanted'")}
@@ -118,6 +118,7 @@ def test_the_improved_law_gives_way_to_a_standing_queue() -> None:
         made.received([(late, [1])], ONE, now)
     (request,) = made.decide(ONE, now)
     assert request.quota_msgs_per_s < request.reception_msgs_per_s
+    assert made.decided_by is DecidedBy.DELAY
     assert made.lost_messages == 0
 
 
@@ -150,13 +151,82 @@ def test_a_decision_is_due_once_in_a_round_trip_and_only_if_something_came() -> 
     assert again - due >= 50 * MILLISECOND
 
 
-def test_when_the_papers_law_takes_over_it_begins_at_the_present_rate() -> None:
-    made = session(law="improved")
-    now = receive(made, [1, 2, 4, 5, 6, 8], tagged=True)
-    # Losses that repeat, a few seconds apart, come from traffic that does not react to delay.
-    now = receive(made, [9, 11], tagged=True, begin=now + 2 * SECOND)
-    assert isinstance(made.law, DelayFirstLaw)
-    assert not made.law.delay.in_force(now)
-    now = receive(made, range(12, 40), tagged=True, begin=now)
-    made.decide(ONE, now)
-    assert made.allowed_msgs_per_s == pytest.approx(100.0, rel=0.15)
+def test_the_improved_law_asks_for_numbers_before_it_knows_the_round_trip() -> None:
+    made = SubscriberSession("s@far", 0, DatagramParameters(law="improved"), NOW)
+    now = receive(made, range(1, 8))
+    assert made.decision_due_at() is not None
+    (request,) = made.decide(ONE, now)
+    assert request.quota_msgs_per_s >= 2 * request.reception_msgs_per_s
+
+
+RANGE = {1: filter_of(1, "turn < 4")}
+
+
+def of_another(sequence: int, selector: str) -> tuple[FlowTag, ...]:
+    """The tag of a flow that another receiver limits."""
+    return (FlowTag("other@far", 9, sequence, 0, hash_of(parse(selector))),)
+
+
+def receive_of_another(made: SubscriberSession, numbers: list[int], selector: str) -> Instant:
+    now = NOW
+    for number in numbers:
+        now += 10 * MILLISECOND
+        # Three messages in four are not wanted, and all of them are in the record.
+        record = write_record([encode_message({"turn": 7})] * 2)
+        flows = of_another(number, selector)
+        sent = publication(4 * number, sent_at=now, flows=flows, record=record)
+        made.received([(sent, [1])], RANGE, now)
+    return now
+
+
+def test_numbers_serve_every_receiver_of_the_selector() -> None:
+    made = session()
+    receive_of_another(made, [1, 2, 5, 6], "turn < 4")
+    assert made.lost_messages == 2
+
+
+def test_unwanted_messages_are_no_losses_of_a_range() -> None:
+    made = session()
+    receive_of_another(made, [1, 2, 3, 4], "turn < 5")
+    assert made.lost_messages == 0
+
+
+@pytest.mark.parametrize("law", ["paper", "improved"])
+def test_a_range_asks_for_numbers_until_its_flow_has_some(law: str) -> None:
+    made = session(law=law)
+    now = receive_of_another(made, [1, 2, 3, 4], "turn < 5")
+    (request,) = made.decide(RANGE, now)
+    assert request.quota_msgs_per_s >= 2 * request.reception_msgs_per_s
+    numbered = session(law="paper")
+    now = receive_of_another(numbered, [1, 2, 3, 4], "turn < 4")
+    assert numbered.decide(RANGE, now) == ()
+
+
+def test_a_range_asks_for_numbers_once_in_a_second() -> None:
+    made = session()
+    now = receive_of_another(made, [1, 2, 3, 4], "turn < 5")
+    assert made.decide(RANGE, now) != ()
+    assert made.decide(RANGE, now + SECOND - 1) == ()
+    assert made.decide(RANGE, now + SECOND) != ()
+
+
+def reports_of(law: str, gap_ns: int) -> int:
+    """How many of forty decisions of a limiting receiver on an empty link are reported."""
+    made, now, number, reports = session(law=law), NOW, 0, 0
+    for _ in range(40):
+        for _ in range(5):
+            now += gap_ns
+            number += 1
+            sent = publication(number, sent_at=now, flows=tag(number))
+            made.received([(sent, [1])], ONE, now)
+        reports += bool(made.decide(ONE, now))
+    return reports
+
+
+def test_a_report_without_news_is_left_out() -> None:
+    assert reports_of("paper", 10 * MILLISECOND) == 40
+    assert reports_of("improved", 10 * MILLISECOND) <= 20
+
+
+def test_a_limiting_receiver_reports_before_its_flow_becomes_stale() -> None:
+    assert reports_of("improved", 100 * MILLISECOND) == 40

@@ -25,6 +25,7 @@ from penstock.services.datagram.subscriber.publication_record import ENCODING_BY
 USUAL_INSTANT: Final[Instant] = 1_700_000_000 * SECOND
 USUAL_SEQUENCE: Final = 100_000
 USUAL_DELAY_NS: Final = 10_000_000
+USUAL_HASH: Final = 2**31
 USUAL_RATE_MSGS_PER_S: Final = 1000.0
 """Numbers of realistic size, for computing the length of a message on the wire."""
 
@@ -94,7 +95,7 @@ class DatagramSource:
 
     def _length_without_payload(self, attributes: dict[str, Attribute]) -> int:
         """The length of a datagram with one message."""
-        tag = FlowTag(self._address, 1, USUAL_SEQUENCE, USUAL_DELAY_NS)
+        tag = FlowTag(self._address, 1, USUAL_SEQUENCE, USUAL_DELAY_NS, USUAL_HASH)
         sample = Publication(
             self._address,
             USUAL_INSTANT,

@@ -1,7 +1,12 @@
 """The law ``improved``: the queueing delay limits the rate before messages are lost.
 
-While the delay law is in force, the lower of its rate (``delay_law``) and the equation's counts.
-While other traffic keeps the queue long, the delay law steps back and the equation alone decides.
+While the delay law (``delay_law``) is in force it decides alone: its rate is a part of what is
+received, so that losses end whatever the round trip.  While a rival keeps the queue long, the
+equation alone decides.
+
+A decision that lets the rate rise is never below what the session receives.  The delay law measures
+over few messages, so that another receiver's drain, which halves the rate of the flow for a moment,
+would otherwise look like a limit here, and the drains of several receivers would add up.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from collections.abc import Sequence
 from penstock.core.clock import Duration, Instant
 from penstock.services.datagram.laws.delay_law import DelayLaw
 from penstock.services.datagram.laws.equation import allowed_rate, loss_event_rate_for
+from penstock.services.datagram.messages import DecidedBy
 from penstock.services.datagram.subscriber.loss_history import LossHistory
 
 
@@ -18,10 +24,19 @@ class DelayFirstLaw:
     """The delay law and the equation, for one session."""
 
     controls_rates = True
+    reports_changes = True
+    joins_early = True
+    needs_round_trip = False
 
     def __init__(self) -> None:
         self.delay = DelayLaw()
         self._delay_decides = True
+
+    @property
+    def decided_by(self) -> DecidedBy:
+        if not self._delay_decides:
+            return DecidedBy.EQUATION
+        return DecidedBy.DRAIN if self.delay.drains else DecidedBy.DELAY
 
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
         self.delay.arrived(one_ways_ns, now)
@@ -31,6 +46,9 @@ class DelayFirstLaw:
 
     def loss_event(self, now: Instant) -> None:
         self.delay.loss_event(now)
+
+    def decides_by(self, now: Instant) -> Instant | None:
+        return self.delay.decides_by(now)
 
     def allowed_rate(
         self,
@@ -46,7 +64,7 @@ class DelayFirstLaw:
             # from the present rate.
             losses.begin_anew(1 / loss_event_rate_for(reception_msgs_per_s, round_trip_ns))
         self._delay_decides = delay_decides
-        allowed = allowed_rate(losses.loss_event_rate(), round_trip_ns)
-        if not delay_decides:
-            return allowed
-        return min(allowed, self.delay.allowed_rate(reception_msgs_per_s, now))
+        if delay_decides:
+            allowed = self.delay.allowed_rate(now, round_trip_ns)
+            return max(allowed, reception_msgs_per_s) if self.delay.rises else allowed
+        return allowed_rate(losses.loss_event_rate(), round_trip_ns)

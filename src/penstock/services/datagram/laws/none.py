@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import inf
 
 from penstock.core.clock import Duration, Instant
+from penstock.services.datagram.messages import DecidedBy
 from penstock.services.datagram.subscriber.loss_history import LossHistory
 
 
@@ -13,6 +14,11 @@ class NoControl:
     """Allows any rate."""
 
     controls_rates = False
+    reports_changes = False
+    joins_early = False
+    needs_round_trip = False
+
+    decided_by = DecidedBy.NO_LIMIT
 
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
         pass
@@ -22,6 +28,9 @@ class NoControl:
 
     def loss_event(self, now: Instant) -> None:
         pass
+
+    def decides_by(self, now: Instant) -> Instant | None:
+        return None
 
     def allowed_rate(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from penstock.core.clock import Duration, Instant
 from penstock.services.datagram.laws.equation import allowed_rate
+from penstock.services.datagram.messages import DecidedBy
 from penstock.services.datagram.subscriber.loss_history import LossHistory
 
 
@@ -13,6 +14,11 @@ class EquationLaw:
     """Losses alone decide."""
 
     controls_rates = True
+    reports_changes = False
+    joins_early = False
+    needs_round_trip = True
+
+    decided_by = DecidedBy.EQUATION
 
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
         pass
@@ -22,6 +28,9 @@ class EquationLaw:
 
     def loss_event(self, now: Instant) -> None:
         pass
+
+    def decides_by(self, now: Instant) -> Instant | None:
+        return None
 
     def allowed_rate(
         self,

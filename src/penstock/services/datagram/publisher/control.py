@@ -48,7 +48,7 @@ there take."""
 ATTRIBUTE_BYTES: Final = 12
 """What an attribute takes beside its name and a text: two heads and a number."""
 
-TAG_BYTES: Final = 32
+TAG_BYTES: Final = 37
 """What a flow's tag takes beside its receiver's address."""
 
 ROOM_FOR_TAGS_BYTES: Final = 160
@@ -187,8 +187,8 @@ class PublishingControl:
             self.refused_messages += 1
             raise QueueFull(slowest)
         self._arrivals += 1
-        slowest.waiting.append(
-            WaitingPublication(token, self._arrivals, attributes, payload, read, expires_at)
+        slowest.wait(
+            (WaitingPublication(token, self._arrivals, attributes, payload, read, expires_at),)
         )
         self._wakes_at_known = False
         return None

@@ -12,7 +12,8 @@ paper looks at the flows in turn and may act before it has found the one that s 
 
 What waits in a flow that goes waits in its successor.
 
-4. A flow whose limiting receiver has been silent for ``stale_after_ns`` is handed over to the
+4. A flow whose limiting receiver has been silent for ``stale_after_ns``, and for the time of
+   ``STALE_MESSAGES`` messages at its quota, is handed over to the
    remembered request of somebody who has reported meanwhile.  If there is none its quota rises by a
    quarter, each time; when it held nothing back during the whole period, it goes.
 
@@ -22,7 +23,8 @@ the floor, one receiver has a bounded number of flows, and so has the table.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Iterable
 from math import isfinite
 from typing import Any, Final
 
@@ -33,17 +35,19 @@ from penstock.content.matching.covering import covers
 from penstock.content.matching.index import SelectorIndex
 from penstock.content.selectors.error import SelectorError
 from penstock.content.selectors.selector import Selector
-from penstock.core.clock import MILLISECOND, Duration, Instant
+from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
 from penstock.mechanisms.token_bucket import TokenBucket
 from penstock.services.datagram.attribute_cache import AttributeCache
 from penstock.services.datagram.messages import (
     Attribute,
     ClientAddress,
+    DecidedBy,
     Feedback,
     FlowRequest,
     FlowTag,
 )
 from penstock.services.datagram.parameters import DatagramParameters
+from penstock.services.datagram.publisher.cover_index import CoverIndex
 from penstock.services.datagram.selectors import ReadSelector, read_selector
 
 DEPTH_NS: Final[Duration] = 50 * MILLISECOND
@@ -58,6 +62,17 @@ SUCCESSORS_KEPT: Final = 8
 """AttributeCache requests of one flow; the newest are the likely successors."""
 
 
+SCREENED_FLOWS: Final = 8
+"""Encodings that are compared in the time of one look into the cache of the index."""
+
+STALE_MESSAGES: Final = 4
+"""A receiver whose flow has sent so many messages and that has reported none is silent."""
+
+
+NOBODY: Final[deque[Any]] = deque(maxlen=0)
+"""What waits in a flow that holds nothing back: most flows never need a queue of their own."""
+
+
 class FlowReport(msgspec.Struct, frozen=True):
     """One request, and what its subscriber says of the network."""
 
@@ -67,6 +82,7 @@ class FlowReport(msgspec.Struct, frozen=True):
     delay_ns: Duration
     loss_event_rate: float
     round_trip_ns: Duration
+    decided_by: DecidedBy
 
 
 class Flow:
@@ -78,6 +94,7 @@ class Flow:
         "key",
         "report",
         "selector",
+        "selector_hash",
         "sequence",
         "since",
         "successors",
@@ -89,6 +106,7 @@ class Flow:
     def __init__(self, key: int, read: ReadSelector, report: FlowReport, quota: float) -> None:
         self.key = key
         self.selector: Selector = read.selector
+        self.selector_hash = read.hash
         self.encoding: FilterEncoding = read.encoding
         self.report = report
         self.since = report.at
@@ -98,7 +116,7 @@ class Flow:
             quota, tokens=1.0, least_capacity=LEAST_TOKENS, depth_ns=DEPTH_NS, now=report.at
         )
         self.sequence = 0
-        self.waiting: deque[Any] = deque()
+        self.waiting: deque[Any] = NOBODY
         self.successors: dict[ClientAddress, FlowReport] = {}
         self.held_back = False
 
@@ -126,12 +144,26 @@ class Flow:
         """The mark of the next publication of this flow."""
         self.sequence += 1
         report = self.report
-        return FlowTag(report.receiver, report.request.filter_id, self.sequence, report.delay_ns)
+        return FlowTag(
+            report.receiver,
+            report.request.filter_id,
+            self.sequence,
+            report.delay_ns,
+            self.selector_hash,
+        )
+
+    def wait(self, some: Iterable[Any]) -> None:
+        """Publications wait in this flow from now on."""
+        if self.waiting is NOBODY:
+            self.waiting = deque()
+        self.waiting.extend(some)
 
     def limited_by(self, report: FlowReport, quota: float) -> None:
-        """Somebody limits the flow now, perhaps somebody else than before."""
+        """Somebody limits the flow now, perhaps somebody else than before.
+
+        Its numbers go on: every receiver of the selector reads them.
+        """
         if report.receiver != self.receiver:
-            self.sequence = 0
             self.successors.pop(report.receiver, None)
         self.report = report
         self.touched_at = report.at
@@ -149,10 +181,18 @@ class FlowTable:
         self._index = SelectorIndex()
         self._matching = AttributeCache(self._match)
         self._by_key: dict[int, Flow] = {}
+        self._by_text: dict[str, Flow] = {}
+        self._flows_of: Counter[ClientAddress] = Counter()
+        self._covers: CoverIndex[Flow] = CoverIndex()
         self._last_key = 0
 
     def matching(self, bits: int, attributes: dict[str, Attribute]) -> list[Flow]:
-        """The flows that a message is part of; ``bits`` is its encoding, which screens it."""
+        """The flows that a message is part of; ``bits`` is its encoding, which screens it.
+
+        With many flows the index is quicker than the screen.
+        """
+        if len(self.flows) > SCREENED_FLOWS:
+            return self._matching.of(attributes)
         for flow in self.flows:
             if flow.encoding.matches(bits):
                 return self._matching.of(attributes)
@@ -180,26 +220,22 @@ class FlowTable:
                 delay,
                 feedback.loss_event_rate,
                 feedback.round_trip_ns,
+                feedback.decided_by,
             )
             self._request(report, read)
 
     def _request(self, report: FlowReport, read: ReadSelector) -> None:
         selector = read.selector
         quota = max(self._parameters.quota_floor_msgs_per_s, report.request.quota_msgs_per_s)
-        own = next(
-            (
-                flow
-                for flow in self.flows
-                if flow.receiver == report.receiver and flow.selector.text == selector.text
-            ),
-            None,
-        )
+        own = self._by_text.get(selector.text)
+        if own is not None and own.receiver != report.receiver:
+            own = None
         cover = self._cover(read, quota, own)
         if own is not None:
             if quota > own.quota_msgs_per_s and cover is not None:
                 self._remove(own, cover)
             else:
-                own.limited_by(report, quota)
+                self._limit(own, report, quota)
             return
         if cover is not None:
             _remember(cover, report)
@@ -208,47 +244,67 @@ class FlowTable:
 
     def _cover(self, read: ReadSelector, quota: float, except_flow: Flow | None) -> Flow | None:
         """A flow that limits everything that the selector selects as much, or more."""
-        for flow in self.flows:
+        for flow in self._covers.may_cover(read.encoding):
             if flow is not except_flow and flow.quota_msgs_per_s <= quota and flow.covers(read):
                 return flow
         return None
 
     def _add(self, report: FlowReport, read: ReadSelector, quota: float) -> None:
         selector, encoding = read.selector, read.encoding
-        same = [flow for flow in self.flows if flow.selector.text == selector.text]
-        if same:
+        added = self._by_text.get(selector.text)
+        if added is not None:
             # Another receiver of the same filter is worse off: the flow is its now.
-            same[0].limited_by(report, quota)
-            added = same[0]
+            self._limit(added, report, quota)
+        elif self._is_full(report.receiver):
+            self.refused_requests += 1
+            return
         else:
-            receivers_flows = sum(flow.receiver == report.receiver for flow in self.flows)
-            if (
-                len(self.flows) >= self._parameters.max_flows
-                or receivers_flows >= self._parameters.max_flows_of_receiver
-            ):
-                self.refused_requests += 1
-                return
             self._last_key += 1
             added = Flow(self._last_key, read, report, quota)
             self.flows.append(added)
             self._by_key[added.key] = added
+            self._by_text[selector.text] = added
+            self._flows_of[report.receiver] += 1
+            self._covers.add(added)
             self._index.add(added.key, selector)
             self._matching.forget()
-        for flow in [each for each in self.flows if each is not added]:
+        for flow in self._covers.may_be_covered(encoding):
             if (
-                flow.quota_msgs_per_s >= quota
+                flow is not added
+                and flow.quota_msgs_per_s >= quota
                 and encoding.may_cover(flow.encoding)
                 and covers(selector, flow.selector)
             ):
                 self._remove(flow, added)
 
+    def _is_full(self, receiver: ClientAddress) -> bool:
+        return (
+            len(self.flows) >= self._parameters.max_flows
+            or self._flows_of[receiver] >= self._parameters.max_flows_of_receiver
+        )
+
+    def _limit(self, flow: Flow, report: FlowReport, quota: float) -> None:
+        """The flow is limited by this report, and counts for its receiver."""
+        self._count_out(flow.receiver)
+        self._flows_of[report.receiver] += 1
+        flow.limited_by(report, quota)
+
+    def _count_out(self, receiver: ClientAddress) -> None:
+        self._flows_of[receiver] -= 1
+        if not self._flows_of[receiver]:
+            del self._flows_of[receiver]
+
     def _remove(self, flow: Flow, heir: Flow | None) -> None:
         self.flows.remove(flow)
         del self._by_key[flow.key]
+        del self._by_text[flow.selector.text]
+        self._count_out(flow.receiver)
+        self._covers.remove(flow)
         self._index.remove(flow.key)
         self._matching.forget()
         if heir is not None:
-            heir.waiting.extend(flow.waiting)
+            if flow.waiting:
+                heir.wait(flow.waiting)
             for report in (*flow.successors.values(), flow.report):
                 _remember(heir, report)
 
@@ -258,12 +314,17 @@ class FlowTable:
         """When the next flow becomes stale."""
         if not self.flows:
             return None
-        return min(flow.touched_at for flow in self.flows) + self._parameters.stale_after_ns
+        return min(self._stale_at(flow) for flow in self.flows)
+
+    def _stale_at(self, flow: Flow) -> Instant:
+        """A receiver reports when a message arrives, so that a thin flow is given more time."""
+        of_messages = round(STALE_MESSAGES * SECOND / flow.quota_msgs_per_s)
+        return flow.touched_at + max(self._parameters.stale_after_ns, of_messages)
 
     def loosen_stale(self, now: Instant) -> None:
         """Rule 4."""
         limit = now - self._parameters.stale_after_ns
-        for flow in [each for each in self.flows if each.touched_at <= limit]:
+        for flow in [each for each in self.flows if self._stale_at(each) <= now]:
             fresh = [each for each in flow.successors.values() if each.at > limit]
             if not flow.held_back and not flow.waiting:
                 self._remove(flow, None)
@@ -278,7 +339,7 @@ class FlowTable:
     def _hand_over(self, flow: Flow, report: FlowReport) -> None:
         read = read_selector(report.request.selector)
         if flow in self.flows and read.selector.text == flow.selector.text:
-            flow.limited_by(report, min(flow.quota_msgs_per_s, report.request.quota_msgs_per_s))
+            self._limit(flow, report, min(flow.quota_msgs_per_s, report.request.quota_msgs_per_s))
         else:
             quota = max(self._parameters.quota_floor_msgs_per_s, report.request.quota_msgs_per_s)
             self._add(report, read, quota)

@@ -28,6 +28,7 @@ from penstock.services.datagram.messages import (
     Publication,
 )
 from penstock.services.datagram.parameters import DatagramParameters
+from penstock.services.datagram.selectors import hash_of
 from penstock.services.datagram.subscriber.repeats import Repeats
 from penstock.services.datagram.subscriber.session import Filter, SubscriberSession
 
@@ -83,7 +84,9 @@ class SubscribingControl:
 
     def add_filter(self, filter_id: int, selector: Selector, priority: float = 1.0) -> None:
         """Messages that this selector selects are wanted."""
-        self._filters[filter_id] = Filter(filter_id, selector, encode_filter(selector), priority)
+        self._filters[filter_id] = Filter(
+            filter_id, selector, encode_filter(selector), priority, hash_of(selector)
+        )
         self._index.add(filter_id, selector)
         self._matching.forget()
 
@@ -178,7 +181,8 @@ class SubscribingControl:
         round_trip = session.round_trip.smoothed_ns or 0
         rate = session.loss_event_rate
         return [
-            Feedback(source, self.address, now, rate, round_trip, tuple(each)) for each in reports
+            Feedback(source, self.address, now, rate, round_trip, tuple(each), session.decided_by)
+            for each in reports
         ]
 
     def _arm(self, source: ClientAddress, session: SubscriberSession) -> None:

@@ -7,8 +7,11 @@ that receives the numbers i and j next to each other has a gap of g = j - i - 1:
    was lost.
 2. If the record reveals no loss and covers the gap, a message arrived and nothing else happened.
 3. If it reveals none and does not cover the gap, none is assumed, and the message counts as
-   (1 - ρ)^(g - k): the probability that none of the others was wanted, ρ being the part of the
-   publisher's messages that matches.
+   (1 - ρ)^u: the probability that none of the u messages which the record does not tell about was
+   wanted, ρ being the part of the publisher's messages that matches.  u is g - k at least.
+4. A message that matches only encodings which are not exact (``bloom/encoding``, rule 6) may have
+   been lost or may never have been wanted.  The record does not tell about it: it is one of the u.
+   Such a match taken for a loss makes every unwanted message outside a range a loss.
 """
 
 from __future__ import annotations
@@ -52,10 +55,12 @@ def read_record(
         return NOTHING_LOST
     wanted = tuple(filters)
     covered = min(gap, len(record) // ENCODING_BYTES)
-    lost = 0
+    lost, untold = 0, gap - covered
     for at in range(covered):
         bits = encoding_from_bytes(record[at * ENCODING_BYTES : (at + 1) * ENCODING_BYTES])
-        lost += any(each.matches(bits) for each in wanted)
-    if lost or covered == gap:
+        matched = [each.exact for each in wanted if each.matches(bits)]
+        lost += any(matched)
+        untold += bool(matched) and not any(matched)
+    if lost or not untold:
         return RecordReading(lost, 1.0)
-    return RecordReading(0, (1.0 - min(1.0, max(0.0, matching_part))) ** (gap - covered))
+    return RecordReading(0, (1.0 - min(1.0, max(0.0, matching_part))) ** untold)
