@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from penstock.cli.errors import MISUSED, UserError, told_in_one_line
 from penstock.cli.laboratory.drawing import need_matplotlib
+from penstock.cli.laboratory.held_out import held_out as run_held_out
+from penstock.cli.laboratory.progress import runs_bar
 from penstock.core.configuration import suggestion
 from penstock.lab.experiments.paper import Selection, installed_services, paper_of
-from penstock.lab.experiments.runner import RunsDone, run_paper
+from penstock.lab.experiments.runner import run_paper
 from penstock.lab.experiments.table import PaperRow, render
 from penstock.lab.scenario.error import ScenarioError
 
@@ -28,13 +27,20 @@ def papers(
     seeds: int = 5,
     out: Path = Path("out/papers"),
     json: bool = False,
+    held_out: bool = False,
+    cases: int = 200,
+    first_seed: int = 1000,
+    case: int | None = None,
+    write: Path | None = None,
+    workers: int = 2,
 ) -> None:
     """Run the papers' experiments; print the published results beside our measurements.
 
     Parameters
     ----------
     service
-        Only this service: guaranteed, multicast, datagram, gossip or queues (default: all).
+        Only this service: guaranteed, multicast, datagram, gossip or queues (default: all); of
+        held-out cases also mixture.
     run
         Only one experiment, by its name, or the rows of the table whose run begins with this.
     world
@@ -45,7 +51,30 @@ def papers(
         Directory for the figures.
     json
         Print the rows as JSON.
+    held_out
+        Run random cases instead, and print how far each law is from the optimum of each case.
+    cases
+        How many held-out cases.
+    first_seed
+        The seed of the first held-out case; the others follow.
+    case
+        Run and explain the held-out case of this seed alone.
+    write
+        Also write every held-out case to this directory as scenario files for penstock run.
+    workers
+        How many held-out cases run at the same time.
     """
+    if held_out or case is not None:
+        run_held_out(
+            service=service,
+            cases=cases,
+            first_seed=first_seed,
+            case=case,
+            write=write,
+            workers=workers,
+            json=json,
+        )
+        return
     services = installed_services()
     if service and service not in services:
         known = ", ".join(services)
@@ -80,7 +109,7 @@ def _parts(services: list[str], run: str, world: str) -> dict[str, Selection]:
 
 
 def _run(service: str, part: Selection, seeds: int, out: Path) -> list[PaperRow]:
-    with _bar(service) as (tell, say), told_in_one_line(ScenarioError):
+    with runs_bar(service) as (tell, say), told_in_one_line(ScenarioError):
         return run_paper(
             paper_of(service),
             part,
@@ -89,18 +118,3 @@ def _run(service: str, part: Selection, seeds: int, out: Path) -> list[PaperRow]
             progress=tell,
             left_out=lambda why: say(f"{service}: {why}"),
         )
-
-
-@contextmanager
-def _bar(service: str) -> Iterator[tuple[RunsDone, Callable[[str], None]]]:
-    """A progress bar on standard error, and how to print a line beside it."""
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    text = TextColumn("{task.description}")
-    console = Console(stderr=True)
-    with Progress(text, *columns, console=console, transient=True) as progress:
-        task = progress.add_task(service, total=None)
-
-        def tell(done: int, total: int, current: str) -> None:
-            progress.update(task, completed=done, total=total, description=f"{service}: {current}")
-
-        yield tell, console.print

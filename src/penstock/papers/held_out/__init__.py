@@ -1,0 +1,1 @@
+"""Random cases that no law was tuned on, measured against an optimum that is computed by itself."""
