@@ -13,7 +13,10 @@ lets every sender obey the poorest buffer although what counts is the room in al
    copies that the theory needs for that share, divided by the copies that the peer counted when
    those events arrived, are the *yield* of a copy; the target is what the theory needs for the
    share that was asked for, divided by the yield.  Share and copies are of the same events, so a
-   change of load in between is not mistaken for a change of yield.
+   change of load in between is not mistaken for a change of yield.  Counts vary from round to
+   round, most of all in a small group of senders, and ten copies cover hardly more than five: what
+   is averaged beside the share is therefore the share that the theory expects of each round's
+   copies, not the copies.
 3. **Equal shares.**  Gossip also averages the allowed rates of the senders that are held back,
    and each of these moves towards it: senders that began unequally become equal, and the noise of
    one sender's measurements is shared.  Who wants less than is allowed has no part in this, or a
@@ -67,6 +70,11 @@ what perfectly balanced targets could give."""
 
 TELLING_SHARES: Final = (0.5, 0.99)
 """Shares that tell the yield: near 1 a small error of the share is a large one of the copies."""
+
+LEAST_COPIES: Final = 1.5
+SHARE_STEPS: Final = 16
+"""With 1.5 copies an event reaches 58 %, fewer tell nothing; each step of the iteration that finds
+the share leaves at most 0.63 of the error, 0.2 of it where a group works."""
 
 VOICES_WEIGHT: Final = 0.6
 """What all that is heard in a round counts beside what is known."""
@@ -133,6 +141,15 @@ def copies_needed(share: Numbers) -> Numbers:
     """The copies for each new event that cover this share: c = −ln(1 − π) / π."""
     needed: Numbers = -np.log1p(-np.asarray(share)) / share
     return needed
+
+
+def share_reached(copies: Numbers) -> Numbers:
+    """The share that so many copies for each new event cover: π = 1 − exp(−c·π)."""
+    copies = np.maximum(copies, LEAST_COPIES)
+    share: Numbers = np.ones_like(copies)
+    for _ in range(SHARE_STEPS):
+        share = 1 - np.exp(-copies * share)
+    return share
 
 
 def observed_yield(copy_yield: Numbers, *, share: Numbers, copies_then: Numbers) -> Numbers:
