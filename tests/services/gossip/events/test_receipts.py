@@ -41,12 +41,12 @@ def test_rounds_with_many_copies_do_not_make_a_copy_look_weak() -> None:
     receipts = ReceiptEstimate(0.96, 3.35)
     first = 0
     for place in range(400):
-        copies = (2.5, 12.0)[place // 10 % 2]
+        copies = (2.5, 12.0)[place % 2]
         missed = round(100 * (1 - float(share_reached(copies))))
         receipts.arrived(event_id(1, first + number) for number in range(missed, 100))
         first += 100
         receipts.next_round(copies)
-    assert float(copies_needed(receipts.share)) == pytest.approx(receipts.copies_then, rel=0.03)
+    assert float(copies_needed(receipts.share)) == pytest.approx(receipts.copies_then, rel=0.08)
 
 
 def test_a_late_arrival_fills_its_gap() -> None:

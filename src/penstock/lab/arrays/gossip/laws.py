@@ -165,7 +165,7 @@ class CopiesArrays:
                 target=copies_target(self._yield[rows], parameters),
                 average_tokens=average_tokens,
                 used_rate_msgs_per_s=measures.used_rate_msgs_per_s[rows],
-                mean_rate_msgs_per_s=self._mean_rate.value[rows],
+                mean_rate_msgs_per_s=self._mean_rate.others(rows, rates),
                 parameters=parameters,
             )
         )

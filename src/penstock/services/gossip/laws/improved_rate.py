@@ -20,7 +20,10 @@ lets every sender obey the poorest buffer although what counts is the room in al
 3. **Equal shares.**  Gossip also averages the allowed rates of the senders that are held back,
    and each of these moves towards it: senders that began unequally become equal, and the noise of
    one sender's measurements is shared.  Who wants less than is allowed has no part in this, or a
-   few that want much would be drawn down to the many that want little.
+   few that want much would be drawn down to the many that want little.  A sender compares itself
+   with what it hears from others: its own rate is most of its own mean where senders are few.
+   What it hears is some rounds old, so while copies are clearly spare nobody is drawn down, and
+   while there are clearly too few nobody is drawn up.
 4. **Unused rates follow their use.**  A sender that leaves its tokens unused is not held back by
    its rate, so changing that changes nothing that could be measured: a law that goes on correcting
    it winds up.  But c was counted while the senders used what they used, so use times c / target
@@ -94,6 +97,9 @@ LARGEST_RATIO: Final = 2.0
 """A gossiped value counts as at most twice and at least half of what is known, and a mean rate of
 a sender's own: what makes senders equal adds at most a fifth in a round and takes a tenth."""
 
+HELD_UP_TO: Final = 1.05
+"""Copies within this factor of their target are as many as wanted, for the noise of the count."""
+
 EQUALISING: Final = 0.2
 """How far a sender's rate moves towards the mean in a round."""
 
@@ -123,6 +129,8 @@ def improved_rate(
     off = np.clip(copies / target, 1 / LARGEST_CORRECTION, LARGEST_CORRECTION)
     lower, upper = rate_msgs_per_s / LARGEST_RATIO, rate_msgs_per_s * LARGEST_RATIO
     mean = np.minimum(np.maximum(mean_rate_msgs_per_s, lower), upper)
+    mean = np.where(off > HELD_UP_TO, np.maximum(mean, rate_msgs_per_s), mean)
+    mean = np.where(off < 1 / HELD_UP_TO, np.minimum(mean, rate_msgs_per_s), mean)
     shared = rate_msgs_per_s + EQUALISING * (mean - rate_msgs_per_s)
     steered = shared * off**RATE_POWER
     carried = used_rate_msgs_per_s * np.minimum(off, SPARE)
