@@ -111,6 +111,10 @@ class LabService:
     def check(self, scenario: Scenario) -> None:
         """Check what the types do not express, with single tables; raises ``ScenarioError``."""
 
+    def implied_keys(self, scenario: Scenario) -> Keys:
+        """Keys of BROKER.toml that follow from the clients, where the file does not set them."""
+        return {}
+
     def history(self, scenario: Scenario) -> History:
         """The empty history of a run."""
         raise NotImplementedError

@@ -13,7 +13,7 @@ from penstock.core.configuration import field_types, read_table, with_names
 from penstock.core.service import ServiceTable
 from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.model import Broker, Scenario
-from penstock.lab.service import overlaid
+from penstock.lab.service import lab_services, overlaid
 from penstock.overlay.node import NodeConfig
 from penstock.services.registry import broker_services
 
@@ -29,10 +29,13 @@ def service_keys() -> dict[str, Any]:
 
 
 def broker_keys(scenario: Scenario, broker: Broker) -> dict[str, Any]:
-    """The keys of one broker: its own go before those for all brokers."""
+    """The keys of one broker: its own go before those for all, and these before implied ones."""
     known = service_keys()
+    implied: dict[str, Any] = {}
+    for service in lab_services().values():
+        implied = overlaid(implied, service.implied_keys(scenario))
     common = {key: value for key, value in scenario.parameters.items() if key in known}
-    return overlaid(common, broker.keys)
+    return overlaid(overlaid(implied, common), broker.keys)
 
 
 def broker_tables(

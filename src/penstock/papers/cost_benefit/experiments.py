@@ -34,13 +34,14 @@ MANY_DURATION_S: Final = 300
 CHECKED: Final = 20
 """Senders of scenario 4 that also run with the broker machines, 42 of them."""
 
-LONG_WEIGHT: Final = 5.0
-"""Under the improved law as much as the five links of the long path: its price is then theirs."""
+LONG_WEIGHT: Final = 125.0
+"""Five links make the price five times that of one, and a rate falls with the third power of its
+price (a = 1/3): under the improved law this weight makes up for it."""
 
 BENEFITS: Final[Mapping[str, Mapping[str, Any]]] = {
     "throughput": {},
     "concave (√R)": {"parameters.multicast.benefit": "concave"},
-    "A to F weighted 5": {
+    "A to F weighted 125": {
         "clients.AF.weight": LONG_WEIGHT,
         "parameters.multicast.highest_weight": LONG_WEIGHT,
     },

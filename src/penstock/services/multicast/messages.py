@@ -155,7 +155,8 @@ class OpenGroupSender(ClientRequest, frozen=True):
 
     producer: Name
     weight: Rate = 1.0
-    """The factor of its benefit; the broker reduces it to ``highest_weight``."""
+    """Its rate as a multiple of that of a sender of weight 1 on the same links; the broker reduces
+    it to ``highest_weight``."""
 
 
 class CloseGroupSender(ClientRequest, frozen=True):

@@ -86,8 +86,8 @@ class MulticastParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     law: Law = "improved"
     benefit: Benefit = "throughput"
     highest_weight: PositiveNumber = 1.0
-    """A sender may ask that its benefit be multiplied by up to this.  With 1 all are worth the
-    same: a weight is worth something only if not everybody can take it."""
+    """A sender may ask for up to so many times the rate of a sender of weight 1.  With 1 all are
+    worth the same: a weight is worth something only if not everybody can take it."""
 
     paper: PaperLaw = PaperLaw()
     improved: ImprovedLaw = ImprovedLaw()

@@ -35,6 +35,24 @@ def in_both(name: str, overrides: dict[str, Any], seed: int) -> tuple[RunResult,
     return arrays, machines
 
 
+@pytest.mark.parametrize("benefit", ["throughput", "concave"])
+@pytest.mark.parametrize("world", ["arrays", "sim"])
+def test_a_weight_of_ten_gets_ten_times_the_rate(world: str, benefit: str) -> None:
+    """The file names no highest weight: brokers of a scenario allow those of its senders."""
+    heavy = sender("heavy", "a", weight=10, wire_bytes=1000)
+    what = scenario(
+        member("m", "c"), GREEDY, heavy, links=LINKS, duration_s=24.0,
+        parameters={"multicast": {"benefit": benefit}},
+    )  # fmt: skip
+    result = run_in(world, what)
+    window = {"from_s": 4, "to_s": 24}
+    rates = [
+        value(result, "sent", subject=each, aggregate="rate", **window) for each in ("s", "heavy")
+    ]
+    assert rates[1] / rates[0] == pytest.approx(10, rel=0.1)
+    assert sum(rates) == pytest.approx(250, rel=0.03)
+
+
 @pytest.mark.parametrize("law", ["paper", "improved"])
 def test_arrays_and_machines_agree(law: str) -> None:
     """Same policies, same scenario; what arrays leave out must not show."""

@@ -13,6 +13,7 @@ from penstock.services.gossip.events.receipts import (
     SETTLE_ROUNDS,
     ReceiptEstimate,
 )
+from penstock.services.gossip.laws.improved_rate import copies_needed, share_reached
 from penstock.services.gossip.messages import event_id
 
 
@@ -33,6 +34,19 @@ def test_every_tenth_missing_is_a_share_of_nine_tenths() -> None:
     receipts.arrived(event_id(1, number) for number in range(5000) if number % 10)
     settle(receipts)
     assert receipts.share == pytest.approx(0.9, abs=0.005)
+
+
+def test_rounds_with_many_copies_do_not_make_a_copy_look_weak() -> None:
+    """Copies between 2.5 and 12: each round covers what the theory says, so the yield is one."""
+    receipts = ReceiptEstimate(0.96, 3.35)
+    first = 0
+    for place in range(400):
+        copies = (2.5, 12.0)[place % 2]
+        missed = round(100 * (1 - float(share_reached(copies))))
+        receipts.arrived(event_id(1, first + number) for number in range(missed, 100))
+        first += 100
+        receipts.next_round(copies)
+    assert float(copies_needed(receipts.share)) == pytest.approx(receipts.copies_then, rel=0.08)
 
 
 def test_a_late_arrival_fills_its_gap() -> None:

@@ -19,6 +19,7 @@ from penstock.services.gossip.laws.improved_rate import (
     is_held_back,
     mixed,
     observed_yield,
+    share_reached,
     with_own,
 )
 from penstock.services.gossip.parameters import AdaptationParameters
@@ -167,3 +168,8 @@ def test_a_mean_that_nobody_renews_fades_however_often_it_is_repeated() -> None:
         values[0], weights[0] = float(own), float(own_weight)
     assert values[0] == pytest.approx(10.0, rel=0.01)
     assert weights.max() <= 1.0
+
+
+@pytest.mark.parametrize("share", [0.6, 0.8, 0.95, 0.99])
+def test_the_share_reached_is_the_inverse_of_the_copies_needed(share: float) -> None:
+    assert float(share_reached(copies_needed(share))) == pytest.approx(share, abs=1e-3)

@@ -24,6 +24,12 @@ def test_rate_and_price_are_inverse(rate: float, weight: float, exponent: float)
     assert float(rate_at(price, weight, exponent)) == pytest.approx(rate, rel=1e-6)
 
 
+@given(st.floats(1e-3, 10), st.floats(0.1, 100), st.sampled_from(list(EXPONENTS.values())))
+def test_a_weight_is_a_ratio_of_rates(price: float, weight: float, exponent: float) -> None:
+    ratio = float(rate_at(price, weight, exponent)) / float(rate_at(price, 1.0, exponent))
+    assert ratio == pytest.approx(weight)
+
+
 def test_a_concave_salary_falls_with_the_rate() -> None:
     assert salary_factor(400.0, "throughput", 2.0) == 2.0
     assert float(salary_factor(400.0, "concave", 1.0)) == pytest.approx(0.5)

@@ -44,6 +44,15 @@ def test_the_improved_law_sees_capacity_where_the_paper_sees_idleness():
     assert balancer.period_ns == SECOND
 
 
+@pytest.mark.parametrize(("law", "period_s"), [("paper", 40.0), ("improved", 2.5)])
+def test_the_improved_law_stays_quick_where_little_is_produced(law, period_s):
+    balancer = balancer_of(law=law)
+    balancer.begin(0)
+    balancer.produced(100)
+    assert balancer.regulate(["a", "b"], SECOND)
+    assert balancer.period_ns == period_s * SECOND
+
+
 def test_nothing_produced_ends_the_loop():
     assert not balancer_of().regulate(["a"], SECOND)
 

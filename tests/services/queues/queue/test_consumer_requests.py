@@ -47,7 +47,7 @@ class Desk:
         assert self.requests.receive("s", Receive("c", "work", credit=10), self.told)
         self.rows.arrived(make_rows(1, 6))
         self.rows.ready.remove(4, 1, 7)
-        self.consumers.get("s", "c").deliver(1, 7)
+        self.consumers.get("s", "c").deliver(1, 7, 0)
 
     def say(self, message):
         return self.requests.handle("s", message, NOW, self.told)

@@ -16,7 +16,7 @@ def consumer_of(consumers, name, credit, selector=None, session="s"):
 def test_deliveries_use_credit_and_are_in_flight_until_they_are_released():
     consumer = QueueConsumer("s", "c", None)
     consumer.credit = 5
-    consumer.deliver(1, 4)
+    consumer.deliver(1, 4, 0)
     consumer.give(2, 9)
     assert (consumer.credit, consumer.in_flight_count, list(consumer.given)) == (2, 3, [(2, 4)])
     assert consumer.release(3, 8) == [(3, 4)]
@@ -61,7 +61,7 @@ def test_consumers_are_counted_by_session():
     consumers = Consumers()
     one = consumer_of(consumers, "one", 1)
     two = consumer_of(consumers, "two", 1, session="other")
-    one.deliver(1, 3)
+    one.deliver(1, 3, 0)
     assert consumers.in_flight_rows == 2
     assert consumers.of_session("s") == [one]
     consumers.remove(one)

@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.content.selectors.parser import parse
+from penstock.core.clock import SECOND
 from penstock.services.queues.log.append import entry_of
 from penstock.services.queues.log.entries import Entries
 from penstock.services.queues.queue.consumers import Consumers, QueueConsumer
 from penstock.services.queues.queue.dispatch import Dispatcher, runs_of
+from penstock.services.queues.queue.prepared import PreparedRows
 from penstock.services.queues.queue.ready import ReadyRows
 
 
@@ -21,7 +23,9 @@ class Desk:
     def __init__(self, *rows, memory_bytes=1 << 20):
         self.entries, self.ready, self.consumers = Entries(memory_bytes), ReadyRows(), Consumers()
         self.attempts: dict[int, int] = {}
-        self.dispatcher = Dispatcher(self.entries, self.ready, self.consumers, self.attempts)
+        self.dispatcher = Dispatcher(
+            self.entries, self.ready, PreparedRows(), self.consumers, self.attempts
+        )
         for each in rows:
             self.entries.add(entry_of(each))
             self.ready.add(each.priority, each.frame.low, each.frame.high)
@@ -34,7 +38,7 @@ class Desk:
 
     def dispatch(self):
         out = []
-        needed = self.dispatcher.dispatch(out)
+        needed = self.dispatcher.dispatch(0, out)
         got = [(each.message.consumer, [int(t) for t in each.message.frame.ticks]) for each in out]
         return got, needed, out
 
@@ -46,6 +50,32 @@ def test_rows_are_shared_equally_and_within_credit(make_rows):
     got, needed, _ = desk.dispatch()
     assert got == [("a", [1, 2, 3]), ("b", [4, 5]), ("a", [6])]
     assert needed is None
+    assert desk.ready.count == 0
+
+
+def test_consumers_get_what_they_finish_at_the_same_time(make_rows):
+    desk = Desk(make_rows(1, 100))
+    quick, slow = desk.consumer("quick", 200), desk.consumer("slow", 200)
+    desk.consumers.worked(quick, 90, SECOND)
+    desk.consumers.worked(slow, 10, SECOND)
+    desk.dispatch()
+    assert (quick.in_flight_count, slow.in_flight_count) == (90, 10)
+    assert desk.ready.count == 0
+
+
+def test_a_consumer_that_has_its_part_gets_more_when_it_has_worked(make_rows):
+    desk = Desk(make_rows(1, 100))
+    quick, slow = desk.consumer("quick", 50), desk.consumer("slow", 200)
+    desk.consumers.worked(quick, 90, SECOND)
+    desk.consumers.worked(slow, 10, SECOND)
+    desk.dispatch()
+    assert (quick.in_flight_count, slow.in_flight_count, desk.ready.count) == (50, 10, 40)
+    for low, high in list(slow.in_flight):
+        slow.release(low, high)
+    desk.dispatch()
+    assert (slow.in_flight_count, desk.ready.count) == (10, 30)
+    desk.consumers.remove(quick)
+    desk.dispatch()
     assert desk.ready.count == 0
 
 

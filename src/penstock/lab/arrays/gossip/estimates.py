@@ -29,6 +29,12 @@ class GossipedMeans:
         self._heard_sum = np.zeros_like(value)
         self._heard_weight = np.zeros_like(value)
         self._voices = np.zeros_like(value)
+        self._others = value.copy()
+        self._others_weight = np.zeros_like(value)
+
+    def others(self, rows: Integers, otherwise: Floats) -> Floats:
+        """The means of what these peers heard lately; ``otherwise`` where they heard nothing."""
+        return np.where(self._others_weight[rows] > 0, self._others[rows], otherwise)
 
     def heard(self, receivers: Integers, senders: Integers) -> None:
         """Each receiver merges the estimate of its sender; a peer may occur several times."""
@@ -45,6 +51,13 @@ class GossipedMeans:
         value, weight = mixed(
             self.value[rows],
             self.weight[rows],
+            self._heard_sum[rows],
+            self._heard_weight[rows],
+            self._voices[rows],
+        )
+        self._others[rows], self._others_weight[rows] = mixed(
+            self._others[rows],
+            self._others_weight[rows],
             self._heard_sum[rows],
             self._heard_weight[rows],
             self._voices[rows],

@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 
 from penstock.lab.arrays.gossip.estimates import GossipedMeans
 from penstock.services.gossip.events import receipts
-from penstock.services.gossip.events.receipts import JUDGED_WEIGHT
+from penstock.services.gossip.events.receipts import JUDGED_WEIGHT, MOST_EXPECTED
 from penstock.services.gossip.laws.averages import moving_average
 from penstock.services.gossip.laws.improved_rate import (
     copies_for_each_event,
+    copies_needed,
     copies_target,
     improved_rate,
     is_held_back,
     observed_yield,
+    share_reached,
 )
 from penstock.services.gossip.laws.paper_rate import paper_rate
 from penstock.services.gossip.membership.group_size import age_marks
@@ -133,8 +135,9 @@ class CopiesArrays:
     def __init__(self, parameters: AdaptationParameters, peers: int) -> None:
         self._parameters = parameters
         self._yield: Floats = np.ones(peers)
-        self._copies_then: Floats = np.full(peers, float(copies_target(1.0, parameters)))
-        self._copies_history = [self._copies_then.copy() for _ in range(receipts.SETTLE_ROUNDS)]
+        target = np.full(peers, float(copies_target(1.0, parameters)))
+        self._expected: Floats = np.asarray(share_reached(target))
+        self._expected_history = [self._expected.copy() for _ in range(receipts.SETTLE_ROUNDS)]
         self._share: Floats = np.full(peers, parameters.receipt_target)
         self._receipt = GossipedMeans(self._share.copy(), np.ones(peers))
         initial = np.full(peers, parameters.initial_rate_msgs_per_s)
@@ -153,7 +156,7 @@ class CopiesArrays:
         self._yield[rows] = observed_yield(
             self._yield[rows],
             share=self._receipt.value[rows],
-            copies_then=self._copies_then[rows],
+            copies_then=copies_needed(np.minimum(self._expected[rows], MOST_EXPECTED)),
         )
         return np.asarray(
             improved_rate(
@@ -162,7 +165,7 @@ class CopiesArrays:
                 target=copies_target(self._yield[rows], parameters),
                 average_tokens=average_tokens,
                 used_rate_msgs_per_s=measures.used_rate_msgs_per_s[rows],
-                mean_rate_msgs_per_s=self._mean_rate.value[rows],
+                mean_rate_msgs_per_s=self._mean_rate.others(rows, rates),
                 parameters=parameters,
             )
         )
@@ -178,9 +181,9 @@ class CopiesArrays:
             return
         weight, count = JUDGED_WEIGHT, float(events)
         self._share = np.asarray(moving_average(self._share, received, weight, count))
-        copies = self._copies_history[0]
-        self._copies_then = np.asarray(moving_average(self._copies_then, copies, weight, count))
+        expected = self._expected_history[0]
+        self._expected = np.asarray(moving_average(self._expected, expected, weight, count))
 
     def next_round(self, measures: GroupMeasures) -> None:
-        self._copies_history.pop(0)
-        self._copies_history.append(self._copies(measures))
+        self._expected_history.pop(0)
+        self._expected_history.append(np.asarray(share_reached(self._copies(measures))))

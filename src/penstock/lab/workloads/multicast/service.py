@@ -17,7 +17,7 @@ from penstock.lab.oracle.multicast.judge import REPEATED, RULES
 from penstock.lab.oracle.multicast.outages import outages_of
 from penstock.lab.scenario.curve import NotACurve, points_of
 from penstock.lab.scenario.error import ScenarioError
-from penstock.lab.scenario.model import Client, Scenario
+from penstock.lab.scenario.model import Client, Keys, Scenario
 from penstock.lab.service import Application, LabService, NetStage, RandomPart, Stage
 from penstock.lab.telemetry.telemetry import Telemetry
 from penstock.lab.workloads.attribute_values import InvalidAttributeSpec
@@ -93,6 +93,12 @@ class MulticastLab(LabService):
                 _check_group(f"{where}.group", client.group)
         for sender in senders.values():
             _check_sender(f"clients {sender.name!r}", sender)
+
+    def implied_keys(self, scenario: Scenario) -> Keys:
+        """Brokers allow every weight that a sender of the file has."""
+        weights = [each.weight for each in scenario.clients if isinstance(each, GroupSender)]
+        highest = max(weights, default=1.0)
+        return {"multicast": {"highest_weight": highest}} if highest > 1.0 else {}
 
     def history(self, scenario: Scenario) -> MulticastHistory:
         """The empty history of a run."""

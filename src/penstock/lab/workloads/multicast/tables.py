@@ -24,7 +24,8 @@ class GroupSender(Client, frozen=True, kw_only=True):
     groups: Groups
     """Where its messages go."""
     weight: Weight = 1.0
-    """The factor of its benefit; brokers reduce it to ``multicast.highest_weight``."""
+    """Its rate as a multiple of that of a sender of weight 1 on the same links.  Brokers reduce it
+    to ``multicast.highest_weight``, which is the largest weight of the file if it is not set."""
     must_exist: bool = False
     """Whether messages to a group without members are refused."""
     rate_msgs_per_s: Curve = 0.0

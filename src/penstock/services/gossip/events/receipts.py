@@ -6,7 +6,7 @@ Nobody tells a peer what it missed, but an origin numbers its events.
    known before are *noticed*.  Those in between are missing so far; a late arrival fills the gap.
 2. After ``SETTLE_ROUNDS`` what was noticed in a round is judged: received or missed.
 3. The share received is a moving average over the judged; beside it goes, with the same weights,
-   the average of the copies that were counted when they were noticed.
+   the average of the share that the copies counted when they were noticed should have covered.
 
 An origin's first event opens its account, so a peer that joins misses nothing before.  The number
 of origins, of gaps opened by one arrival and of numbers missing at a time are bounded: somebody who
@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from penstock.services.gossip.laws.averages import moving_average
+from penstock.services.gossip.laws.improved_rate import copies_needed, share_reached
 from penstock.services.gossip.messages import ORIGIN_BYTES, SEQUENCE_BYTES, EventId
 
 SETTLE_ROUNDS: Final = 6
@@ -28,6 +29,9 @@ SETTLE_ROUNDS: Final = 6
 ORIGINS_LIMIT: Final = 4096
 GAPS_FOR_EACH_ARRIVAL: Final = 16
 MISSING_LIMIT: Final = 8192
+
+MOST_EXPECTED: Final = 0.9999
+"""More is all: the copies for it would be infinite."""
 
 from_bytes = int.from_bytes
 
@@ -39,24 +43,30 @@ class ReceiptEstimate:
     """What one peer knows about what it missed."""
 
     __slots__ = (
-        "_copies",
+        "_expected",
+        "_expected_then",
         "_highest",
         "_missing",
         "_missing_count",
         "_noticed",
-        "copies_then",
         "share",
     )
 
     def __init__(self, initial_share: float, initial_copies: float) -> None:
         """Nothing was judged yet."""
         self.share = initial_share
-        self.copies_then = initial_copies
-        self._copies: deque[float] = deque([initial_copies] * SETTLE_ROUNDS)
+        expected = float(share_reached(initial_copies))
+        self._expected = expected
+        self._expected_then: deque[float] = deque([expected] * SETTLE_ROUNDS)
         self._highest: dict[bytes, int] = {}
         self._noticed: deque[int] = deque([0] * SETTLE_ROUNDS)
         self._missing: deque[dict[EventId, None]] = deque({} for _ in range(SETTLE_ROUNDS))
         self._missing_count = 0
+
+    @property
+    def copies_then(self) -> float:
+        """The copies that cover what the copies of the judged events should have covered."""
+        return float(copies_needed(min(self._expected, MOST_EXPECTED)))
 
     def arrived(self, identifiers: Iterable[EventId]) -> None:
         """New events came."""
@@ -95,8 +105,8 @@ class ReceiptEstimate:
 
     def next_round(self, copies: float) -> None:
         """Judge what was noticed ``SETTLE_ROUNDS`` ago; ``copies`` is the present count."""
-        copies_then = self._copies.popleft()
-        self._copies.append(copies)
+        expected = self._expected_then.popleft()
+        self._expected_then.append(float(share_reached(copies)))
         judged, missed = self._noticed.popleft(), len(self._missing.popleft())
         self._noticed.append(0)
         self._missing.append({})
@@ -104,8 +114,8 @@ class ReceiptEstimate:
         if judged:
             received = 1.0 - missed / judged
             self.share = float(moving_average(self.share, received, JUDGED_WEIGHT, judged))
-            then = moving_average(self.copies_then, copies_then, JUDGED_WEIGHT, judged)
-            self.copies_then = float(then)
+            then = moving_average(self._expected, expected, JUDGED_WEIGHT, judged)
+            self._expected = float(then)
 
     def _fill_gap(self, identifier: EventId) -> None:
         for noticed in self._missing:

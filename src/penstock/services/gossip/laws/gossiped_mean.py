@@ -2,6 +2,9 @@
 
 Every gossip carries a value and its weight.  A peer that has a value of its own puts it in every
 round; what it hears it mixes in by weight; and the weight of what is not renewed fades.
+
+Where few peers have a value, a peer's own is most of its mean: those of the others come over many
+steps, and fade.  ``others`` is the mean of what was heard alone, to compare one's own value with.
 """
 
 from __future__ import annotations
@@ -12,15 +15,30 @@ from penstock.services.gossip.laws.improved_rate import LARGEST_RATIO, mixed, wi
 class GossipedMean:
     """A mean over the peers that have a value."""
 
-    __slots__ = ("_heard_sum", "_heard_weight", "_voices", "value", "weight")
+    __slots__ = (
+        "_heard_sum",
+        "_heard_weight",
+        "_others",
+        "_others_weight",
+        "_voices",
+        "value",
+        "weight",
+    )
 
     def __init__(self, value: float, weight: float) -> None:
         """Begin with a value of some weight between 0 and 1; 0 is not knowing."""
         self.value = value
         self.weight = weight
+        self._others = value
+        self._others_weight = 0.0
         self._heard_sum = 0.0
         self._heard_weight = 0.0
         self._voices = 0
+
+    @property
+    def others(self) -> float | None:
+        """The mean of what was heard lately; None if nothing was."""
+        return self._others if self._others_weight > 0 else None
 
     def heard(self, value: float, weight: float) -> None:
         """Another peer's mean, which counts only so far as it is credible."""
@@ -38,6 +56,10 @@ class GossipedMean:
                 self.value, self.weight, self._heard_sum, self._heard_weight, self._voices
             )
             self.value, self.weight = float(value), float(weight)
+        others, others_weight = mixed(
+            self._others, self._others_weight, self._heard_sum, self._heard_weight, self._voices
+        )
+        self._others, self._others_weight = float(others), float(others_weight)
         self._heard_sum = self._heard_weight = 0.0
         self._voices = 0
         if own is not None:

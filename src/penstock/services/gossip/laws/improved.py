@@ -7,11 +7,11 @@ to round: the receipts, the two gossiped means and the yield of a copy.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from penstock.services.gossip.events.receipts import ReceiptEstimate
 from penstock.services.gossip.laws.gossiped_mean import GossipedMean
 from penstock.services.gossip.laws.improved_rate import (
+    HELD_UP_TO,
     LARGEST_CORRECTION,
     copies_target,
     improved_rate,
@@ -21,9 +21,6 @@ from penstock.services.gossip.laws.improved_rate import (
 from penstock.services.gossip.laws.law import Cause, Measures, Steering, initial_steering
 from penstock.services.gossip.messages import Event, Header
 from penstock.services.gossip.parameters import AdaptationParameters
-
-HELD_UP_TO: Final = 1.05
-"""While the copies exceed their target by less than the noise of the control, the rate is held."""
 
 
 class CopiesLaw:
@@ -62,13 +59,14 @@ class CopiesLaw:
         )
         self._copy_yield = float(copy_yield)
         self.steering = self._steering()
+        others = self._mean_rate.others
         rate = improved_rate(
             measures.rate_msgs_per_s,
             copies=copies,
             target=self.steering.copies_target,
             average_tokens=measures.average_tokens,
             used_rate_msgs_per_s=measures.used_rate_msgs_per_s,
-            mean_rate_msgs_per_s=self._mean_rate.value,
+            mean_rate_msgs_per_s=measures.rate_msgs_per_s if others is None else others,
             parameters=parameters,
         )
         return float(rate)

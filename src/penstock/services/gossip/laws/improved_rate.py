@@ -13,11 +13,17 @@ lets every sender obey the poorest buffer although what counts is the room in al
    copies that the theory needs for that share, divided by the copies that the peer counted when
    those events arrived, are the *yield* of a copy; the target is what the theory needs for the
    share that was asked for, divided by the yield.  Share and copies are of the same events, so a
-   change of load in between is not mistaken for a change of yield.
+   change of load in between is not mistaken for a change of yield.  Counts vary from round to
+   round, most of all in a small group of senders, and ten copies cover hardly more than five: what
+   is averaged beside the share is therefore the share that the theory expects of each round's
+   copies, not the copies.
 3. **Equal shares.**  Gossip also averages the allowed rates of the senders that are held back,
    and each of these moves towards it: senders that began unequally become equal, and the noise of
    one sender's measurements is shared.  Who wants less than is allowed has no part in this, or a
-   few that want much would be drawn down to the many that want little.
+   few that want much would be drawn down to the many that want little.  A sender compares itself
+   with what it hears from others: its own rate is most of its own mean where senders are few.
+   What it hears is some rounds old, so while copies are clearly spare nobody is drawn down, and
+   while there are clearly too few nobody is drawn up.
 4. **Unused rates follow their use.**  A sender that leaves its tokens unused is not held back by
    its rate, so changing that changes nothing that could be measured: a law that goes on correcting
    it winds up.  But c was counted while the senders used what they used, so use times c / target
@@ -68,6 +74,11 @@ what perfectly balanced targets could give."""
 TELLING_SHARES: Final = (0.5, 0.99)
 """Shares that tell the yield: near 1 a small error of the share is a large one of the copies."""
 
+LEAST_COPIES: Final = 1.5
+SHARE_STEPS: Final = 16
+"""With 1.5 copies an event reaches 58 %, fewer tell nothing; each step of the iteration that finds
+the share leaves at most 0.63 of the error, 0.2 of it where a group works."""
+
 VOICES_WEIGHT: Final = 0.6
 """What all that is heard in a round counts beside what is known."""
 
@@ -85,6 +96,9 @@ SMALLEST_WEIGHT: Final = 1e-6
 LARGEST_RATIO: Final = 2.0
 """A gossiped value counts as at most twice and at least half of what is known, and a mean rate of
 a sender's own: what makes senders equal adds at most a fifth in a round and takes a tenth."""
+
+HELD_UP_TO: Final = 1.05
+"""Copies within this factor of their target are as many as wanted, for the noise of the count."""
 
 EQUALISING: Final = 0.2
 """How far a sender's rate moves towards the mean in a round."""
@@ -115,6 +129,8 @@ def improved_rate(
     off = np.clip(copies / target, 1 / LARGEST_CORRECTION, LARGEST_CORRECTION)
     lower, upper = rate_msgs_per_s / LARGEST_RATIO, rate_msgs_per_s * LARGEST_RATIO
     mean = np.minimum(np.maximum(mean_rate_msgs_per_s, lower), upper)
+    mean = np.where(off > HELD_UP_TO, np.maximum(mean, rate_msgs_per_s), mean)
+    mean = np.where(off < 1 / HELD_UP_TO, np.minimum(mean, rate_msgs_per_s), mean)
     shared = rate_msgs_per_s + EQUALISING * (mean - rate_msgs_per_s)
     steered = shared * off**RATE_POWER
     carried = used_rate_msgs_per_s * np.minimum(off, SPARE)
@@ -133,6 +149,15 @@ def copies_needed(share: Numbers) -> Numbers:
     """The copies for each new event that cover this share: c = −ln(1 − π) / π."""
     needed: Numbers = -np.log1p(-np.asarray(share)) / share
     return needed
+
+
+def share_reached(copies: Numbers) -> Numbers:
+    """The share that so many copies for each new event cover: π = 1 − exp(−c·π)."""
+    copies = np.maximum(copies, LEAST_COPIES)
+    share: Numbers = np.ones_like(copies)
+    for _ in range(SHARE_STEPS):
+        share = 1 - np.exp(-copies * share)
+    return share
 
 
 def observed_yield(copy_yield: Numbers, *, share: Numbers, copies_then: Numbers) -> Numbers:

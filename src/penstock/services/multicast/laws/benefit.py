@@ -1,14 +1,16 @@
 """What a rate is worth to a sender, and what rate a price therefore leaves it (Section IV-A).
 
-A sender with benefit ``f(R) = w · R^(1-a) / (1-a)`` gains most at the rate where the next packet
-is worth its price, ``w · R^-a = p``, that is ``R = (w / p)^(1/a)``.
+A sender with benefit ``f(R) = w^a · R^(1-a) / (1-a)`` gains most at the rate where the next packet
+is worth its price, ``(R / w)^-a = p``, that is ``R = w · p^(-1/a)``.
 
 1. ``concave``, the paper's √R, is a = 1/2.
 2. ``throughput``, f(R) = R, is the limit a → 0, where a price below w asks for an infinite rate
    and a price above w for none.  That is no usable rate law, so a small exponent stands for it:
    with a = 1/3 a sender that crosses five congested links gets 1/125 of what a sender that crosses
    one of them gets.
-3. A weight multiplies the benefit, and so the rate by w^(1/a).
+3. A weight is a ratio of rates, for every a: at the same price a sender of weight w wants w times
+   the rate of a sender of weight 1, as w such senders would.  Its benefit is therefore multiplied
+   by w^a; a factor w would multiply the rate by w^(1/a), a thousand times for w = 10 and a = 1/3.
 
 The functions take one sender's numbers or an array with one for each sender.
 """
@@ -37,12 +39,12 @@ CONCAVE_REFERENCE_PACKETS_PER_S: Final = 100.0
 
 def rate_at(price: Numbers, weight: Numbers, exponent: float) -> Numbers:
     """The rate in packets a second that a sender wants at this price."""
-    return (weight / np.maximum(price, LEAST_PRICE)) ** (1 / exponent)
+    return weight * np.maximum(price, LEAST_PRICE) ** (-1 / exponent)
 
 
 def price_at(rate_packets_per_s: Numbers, weight: Numbers, exponent: float) -> Numbers:
     """The price at which a sender would want this rate."""
-    return weight * np.maximum(rate_packets_per_s, LEAST_PRICE) ** -exponent
+    return (np.maximum(rate_packets_per_s, LEAST_PRICE) / weight) ** -exponent
 
 
 def salary_factor(rate_packets_per_s: Numbers, benefit: Benefit, weight: Numbers) -> Numbers:

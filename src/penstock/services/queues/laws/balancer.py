@@ -39,7 +39,9 @@ class Balancer:
         self._law = law
         self._overhead = overhead
         self._period_min_ns = parameters.period_min_ns
-        self._period_max_ns = parameters.period_max_ns
+        longest = law.longest_period_ns
+        most = parameters.period_max_ns
+        self._period_max_ns = most if longest is None else min(most, longest)
         self._samples: dict[str, LoadSample] = {}
         self._rates: dict[str, float] = {}
         self._capacities: dict[str, float | None] = {}

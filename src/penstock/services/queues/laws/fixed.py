@@ -15,6 +15,7 @@ class FixedBalancing:
 
     monitors: Final = False
     pushed: Final = False
+    longest_period_ns: Final[Duration | None] = None
 
     def __init__(self, weights: Mapping[str, int], first_period_ns: Duration) -> None:
         """``first_period_ns`` is only shown in the status: there is no control loop."""

@@ -1,7 +1,8 @@
 """The improved law: shares by capacity with an even backlog, and reports that are pushed.
 
 ``laws/shares`` computes the shares.  Destinations report at every period without being asked: half
-of the monitoring messages, so half of the period at the same overhead.
+of the monitoring messages, so half of the period at the same overhead.  Where few messages are
+produced the period is bounded instead: a report in 2.5 s for each destination is no load.
 """
 
 from __future__ import annotations
@@ -12,12 +13,21 @@ from typing import Final
 from penstock.core.clock import SECOND, Duration
 from penstock.services.queues.laws.allotment import Shares
 from penstock.services.queues.laws.law import QueueView
-from penstock.services.queues.laws.shares import balanced_shares
+from penstock.services.queues.laws.shares import (
+    CORRECTION_PERIODS,
+    CORRECTION_SECONDS,
+    balanced_shares,
+)
 from penstock.services.queues.parameters import AliasConfig
 
 IMPROVED_FIRST_PERIOD_NS: Final[Duration] = 1 * SECOND
 """What a starved consumer misses in the first period is lost when production equals capacity: a
 tenth of the paper's period costs a tenth (docs/papers/store-and-forward.md)."""
+
+LONGEST_PERIOD_NS: Final[Duration] = round(CORRECTION_SECONDS / CORRECTION_PERIODS * SECOND)
+"""The longest period at which the correction still takes ``CORRECTION_SECONDS``.  With a longer one
+the overhead, which is relative to the messages produced, would slow the whole law down: at 100
+messages a second and three destinations the period would be 30 s."""
 
 
 class ImprovedBalancing:
@@ -25,6 +35,7 @@ class ImprovedBalancing:
 
     monitors: Final = True
     pushed: Final = True
+    longest_period_ns: Final[Duration | None] = LONGEST_PERIOD_NS
 
     def __init__(self, config: AliasConfig) -> None:
         self.first_period_ns = config.first_period_ns or IMPROVED_FIRST_PERIOD_NS

@@ -45,6 +45,11 @@ class BalancingLaw(Protocol):
         """How long messages are divided equally before the first regulation."""
         ...
 
+    @property
+    def longest_period_ns(self) -> Duration | None:
+        """The longest period at which the law works; None if only the overhead bounds it."""
+        ...
+
     def allot(self, count: int, eligible: Sequence[str]) -> dict[str, int]:
         """How many of the next ``count`` messages go to each of the eligible destinations."""
         ...

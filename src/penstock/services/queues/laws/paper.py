@@ -23,6 +23,7 @@ class PaperBalancing:
 
     monitors: Final = True
     pushed: Final = False
+    longest_period_ns: Final[Duration | None] = None
 
     def __init__(self, config: AliasConfig) -> None:
         self.first_period_ns = config.first_period_ns or PAPER_FIRST_PERIOD_NS

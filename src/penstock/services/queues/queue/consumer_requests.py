@@ -132,6 +132,8 @@ class ConsumerRequests:
                 asked += high - low
                 found += sum(part_high - part_low for part_low, part_high in parts)
                 outcome(parts, now)
+        if found:
+            self._consumers.worked(consumer, found, now)
         reply = Settled(message.consumer, message.number, asked - found)
         self._settlements.reply(Send(consumer.session, reply, Priority.CONTROL))
         return True

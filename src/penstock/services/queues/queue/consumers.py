@@ -2,8 +2,9 @@
 
 1. A consumer is given at most as many messages as it granted credit for.
 2. Consumers with credit take turns; when there are fewer messages than all of them could take, each
-   gets an equal share.
-3. A consumer with a selector that has seen everything that waits takes no turns until new rows
+   gets an equal share, and none more than its part of all work (``work_rate``).
+3. A consumer that has its part takes no turns until the next dispatch.
+4. A consumer with a selector that has seen everything that waits takes no turns until new rows
    arrive.
 """
 
@@ -13,8 +14,10 @@ from collections import Counter, deque
 from collections.abc import Iterator
 
 from penstock.content.selectors.selector import Selector
+from penstock.core.clock import Instant
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.machine import LinkName
+from penstock.services.queues.queue.work_rate import WorkRate, fair_part
 
 
 class QueueConsumer:
@@ -30,6 +33,7 @@ class QueueConsumer:
         "in_flight",
         "in_flight_count",
         "name",
+        "rate",
         "scanned",
         "selector",
         "session",
@@ -44,11 +48,14 @@ class QueueConsumer:
         self.in_flight = IntervalSet()
         self.in_flight_count = 0
         self.given = IntervalSet()
+        self.rate = WorkRate()
         self.scanned: dict[int, int] = {}
         """For each priority, the position below which no waiting row matches."""
 
-    def deliver(self, low: int, high: int) -> None:
+    def deliver(self, low: int, high: int, now: Instant) -> None:
         """Rows were delivered: they are in flight and use up credit."""
+        if not self.in_flight_count:
+            self.rate.begin(now)
         self.in_flight.add(low, high)
         self.in_flight_count += high - low
         self.credit -= high - low
@@ -76,6 +83,9 @@ class Consumers:
         self._turns: deque[QueueConsumer] = deque()
         self._idle: dict[tuple[LinkName, str], QueueConsumer] = {}
         self._of_session: Counter[LinkName] = Counter()
+        self._served: list[QueueConsumer] = []
+        self._known_rates = 0
+        self._rates_sum = 0.0
 
     def __len__(self) -> int:
         return len(self._by_key)
@@ -104,6 +114,13 @@ class Consumers:
         self._idle.pop(key, None)
         if consumer in self._turns:
             self._turns.remove(consumer)
+        if consumer in self._served:
+            self._served.remove(consumer)
+        if consumer.rate.msgs_per_s is not None:
+            self._known_rates -= 1
+            self._rates_sum -= consumer.rate.msgs_per_s
+        if not self._known_rates:
+            self._rates_sum = 0.0
 
     def of_session(self, session: LinkName) -> list[QueueConsumer]:
         return [each for key, each in self._by_key.items() if key[0] == session]
@@ -119,8 +136,33 @@ class Consumers:
         consumer.credit = min(consumer.credit + more, limit)
         if had_none and consumer.credit > 0:
             self._idle.pop((consumer.session, consumer.name), None)
-            if consumer not in self._turns:
+            if consumer not in self._turns and consumer not in self._served:
                 self._turns.append(consumer)
+
+    def worked(self, consumer: QueueConsumer, settled: int, now: Instant) -> None:
+        """A consumer settled so many rows."""
+        before = consumer.rate.msgs_per_s
+        consumer.rate.settled(settled, now)
+        after = consumer.rate.msgs_per_s
+        if before is None and after is not None:
+            self._known_rates += 1
+        self._rates_sum += (after or 0.0) - (before or 0.0)
+
+    def room(self, consumer: QueueConsumer, unfinished: int) -> int:
+        """How many more of the queue's unfinished rows a consumer should have at most."""
+        rate = consumer.rate.msgs_per_s
+        part = fair_part(unfinished, rate, self._rates_sum, self._known_rates, len(self))
+        return part - consumer.in_flight_count
+
+    def serve_later(self, consumer: QueueConsumer) -> None:
+        """Give a consumer that has its part of the work no turn until ``all_may_take``."""
+        self._served.append(consumer)
+
+    def all_may_take(self) -> None:
+        """Rows or settlements came: who had its part may get more."""
+        if self._served:
+            self._turns.extend(self._served)
+            self._served.clear()
 
     @property
     def turns(self) -> int:

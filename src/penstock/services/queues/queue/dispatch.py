@@ -13,12 +13,13 @@ import numpy as np
 
 from penstock.content.rows.frame import Frame
 from penstock.content.selectors.vectorised import select
-from penstock.core.clock import NEVER
+from penstock.core.clock import NEVER, Instant
 from penstock.core.intervals import Interval
 from penstock.core.machine import Effect, Priority, Send
 from penstock.services.queues.log.entries import Entries, Entry
 from penstock.services.queues.messages import Deliver
 from penstock.services.queues.queue.consumers import Consumers, QueueConsumer
+from penstock.services.queues.queue.prepared import PreparedRows
 from penstock.services.queues.queue.ready import ReadyRows
 
 
@@ -37,6 +38,7 @@ class Dispatcher:
         self,
         entries: Entries,
         ready: ReadyRows,
+        prepared: PreparedRows,
         consumers: Consumers,
         attempts: Mapping[int, int],
     ) -> None:
@@ -44,11 +46,17 @@ class Dispatcher:
         self._entries = entries
         self._ready = ready
         self._consumers = consumers
+        self._prepared = prepared
         self._attempts = attempts
+        self._now: Instant = 0
 
-    def dispatch(self, out: list[Effect]) -> int | None:
+    def dispatch(self, now: Instant, out: list[Effect]) -> int | None:
         """Deliver as many rows as possible; returns a position whose body is needed first."""
         consumers, ready = self._consumers, self._ready
+        if not ready.count:
+            return None
+        self._now = now
+        consumers.all_may_take()
         while ready.count and (turns := consumers.turns):
             share = -(-ready.count // turns)
             for _ in range(turns):
@@ -62,6 +70,12 @@ class Dispatcher:
         consumers = self._consumers
         consumer = consumers.next_turn()
         quota = min(consumer.credit, share)
+        if consumer.selector is None and len(consumers) > 1:
+            unfinished = self._entries.rows - self._prepared.rows
+            quota = min(quota, consumers.room(consumer, unfinished))
+            if quota <= 0:
+                consumers.serve_later(consumer)
+                return None
         try:
             if consumer.selector is None:
                 self._serve(consumer, quota, out)
@@ -82,7 +96,7 @@ class Dispatcher:
             high = min(high, entry.high, low + quota)
             self._deliver(consumer, entry, self._frame(entry).slice(low, high), out)
             self._ready.remove(entry.priority, low, high)
-            consumer.deliver(low, high)
+            consumer.deliver(low, high, self._now)
             quota -= high - low
 
     def _serve_matching(self, consumer: QueueConsumer, quota: int, out: list[Effect]) -> bool:
@@ -114,7 +128,7 @@ class Dispatcher:
         self._deliver(consumer, entry, chosen, out)
         for low, high in runs_of(chosen):
             self._ready.remove(entry.priority, low, high)
-            consumer.deliver(low, high)
+            consumer.deliver(low, high, self._now)
         return len(rows)
 
     def _deliver(

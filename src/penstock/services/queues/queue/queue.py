@@ -74,7 +74,9 @@ class Queue(DurableQueue):
         )
         self.ready, self.prepared = self.rows.ready, self.rows.prepared
         self.retained = RetainedHandovers()
-        self._dispatcher = Dispatcher(self.entries, self.ready, self.consumers, self.rows.attempts)
+        self._dispatcher = Dispatcher(
+            self.entries, self.ready, self.prepared, self.consumers, self.rows.attempts
+        )
         self._consumer_requests = ConsumerRequests(
             config.name, self.consumers, self.rows, self._settlements, self.consumed, parameters
         )
@@ -271,7 +273,7 @@ class Queue(DurableQueue):
         letters: list[DeadLetter] = []
         needed = self.dead_letters.send(now, letters)
         out.extend(SendWithinBroker(letter) for letter in letters)
-        wanted = self._dispatcher.dispatch(out)
+        wanted = self._dispatcher.dispatch(now, out)
         needed = wanted if needed is None else needed
         if needed is not None:
             self._bodies.need(needed, out)
