@@ -30,7 +30,7 @@ def test_every_experiment_is_a_scenario_in_which_its_measures_exist(key: str) ->
 
 def test_every_run_can_be_sent_to_another_process() -> None:
     jobs = jobs_of(PAPER, PAPER.of_world("sim"), 1)
-    assert len(jobs) == 41
+    assert len(jobs) == 45
     assert [pickle.loads(pickle.dumps(job)).title for job in jobs] == [job.title for job in jobs]
 
 

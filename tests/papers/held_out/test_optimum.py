@@ -97,7 +97,7 @@ def test_the_prices_of_an_alpha_fair_optimum_explain_every_rate(
     asked = prices(capacities, flows, rates, alpha)
     for flow in flows:
         price = sum(use * asked.get(link, 0.0) for link, use in flow.uses.items())
-        marginal = flow.weight * rates[flow.name] ** -alpha
+        marginal = (flow.weight / rates[flow.name]) ** alpha
         if rates[flow.name] < flow.demand * (1 - 1e-3):
             assert price == pytest.approx(marginal, rel=0.05)
 

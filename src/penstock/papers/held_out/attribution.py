@@ -1,7 +1,7 @@
 """Whether the cause that the system named was the one that the case injected.
 
-1. *Guaranteed*: every change of a pubend's limit that an alert led to names a link.  It is right if
-   that link is on the pubend's tree and full in the optimum, within a tenth.  After an event the
+1. *Guaranteed*: every limit of a pubend that a full link or an alert led to names a link.  It is
+   right if that link is on the pubend's tree and full in the optimum, within a tenth.  After an event the
    link of the phase before is right too, until the law had its time to settle.  A limit on a pubend
    none of whose links is full in the optimum is wrong, whatever it names.  What is said between a
    cut and the end of the recovery does not count: the cause is then the outage.
@@ -26,8 +26,10 @@ from penstock.papers.held_out.case import Case, CaseFlow, Phase
 from penstock.papers.held_out.optimum import link_use, prices
 from penstock.services.guaranteed.telemetry import ThrottleDetail
 
-DECREASES: Final = frozenset(("match", "share", "pdcc-decrease", "pdcc-repeated-decrease"))
-"""The rules by which an alert sets a limit; the others repeat an older cause."""
+DECREASES: Final = frozenset(
+    ("full-link", "match", "share", "pdcc-decrease", "pdcc-repeated-decrease")
+)
+"""The rules by which a full link or an alert sets a limit; the others repeat an older cause."""
 
 NEARLY: Final = 0.1
 """Links that differ by less are both the bottleneck."""

@@ -90,7 +90,7 @@ def alpha_fair(
     # In units of the max-min rates the unknowns are of the same size, whatever the links carry.
     unit = np.array([start[each.name] for each in flows])
     scale = np.array([capacities[each] for each in links])
-    worth = np.array([each.weight for each in flows]) * unit ** (1 - alpha)
+    worth = np.array([each.weight**alpha for each in flows]) * unit ** (1 - alpha)
     worth = worth / worth.max()
     shares = matrix * unit / scale[:, None]
     most = np.array([min(each.demand, _alone(capacities, each)) for each in flows]) / unit
@@ -160,7 +160,7 @@ def prices(
     limited = [each for each in flows if rates[each.name] < each.demand * (1 - nearly)]
     if not full or not limited:
         return {}
-    wanted = np.array([each.weight * rates[each.name] ** -alpha for each in limited])
+    wanted = np.array([(each.weight / rates[each.name]) ** alpha for each in limited])
     matrix = np.array([[each.uses.get(link, 0.0) for link in full] for each in limited])
     # Each row is divided by what it must give, so that every flow counts alike.
     found, _ = nnls(matrix / wanted[:, None], np.ones(len(limited)))

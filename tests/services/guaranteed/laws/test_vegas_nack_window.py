@@ -110,7 +110,8 @@ def opened(largest_bytes: int = 1 << 30) -> VegasNackWindow:
 
 
 def answered(window: VegasNackWindow, second: int, *, repeated: bool = False) -> int:
-    window.answered(NackAnswer(UNIT, 0, False, MILLISECOND, second * SECOND, MILLISECOND, repeated))
+    at, span = second * SECOND, window.size_ns
+    window.answered(NackAnswer(span, 0, False, MILLISECOND, at, MILLISECOND, repeated))
     return window.size_ns
 
 
