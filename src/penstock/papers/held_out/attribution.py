@@ -1,10 +1,10 @@
 """Whether the cause that the system named was the one that the case injected.
 
 1. *Guaranteed*: every limit of a pubend that a full link or an alert led to names a link.  It is
-   right if that link is on the pubend's tree and full in the optimum, within a tenth.  After an event the
-   link of the phase before is right too, until the law had its time to settle.  A limit on a pubend
-   none of whose links is full in the optimum is wrong, whatever it names.  What is said between a
-   cut and the end of the recovery does not count: the cause is then the outage.
+   right if that link is on the pubend's tree and full in the optimum, within a tenth.  After an
+   event the link of the phase before is right too, until the law had its time to settle.  A limit
+   on a pubend none of whose links is full in the optimum is wrong, whatever it names.  What is said
+   between a cut and the end of the recovery does not count: the cause is then the outage.
 2. *Multicast*: ``penstock why`` names the dearest link of a sender's tree.  At every record of the
    windows, for every sender that gets less than nine tenths of its demand in the optimum, the
    dearest link must have the highest price of the optimum, within a tenth.  An instant at which no
