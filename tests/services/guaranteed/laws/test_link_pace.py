@@ -112,3 +112,46 @@ def test_the_queue_of_a_link_settles_at_its_target_whatever_its_distance(
     late = published[800:]
     assert sum(late) / len(late) == pytest.approx(capacity, rel=0.05)
     assert max(late) <= 1.15 * capacity
+
+
+@pytest.mark.parametrize("rate", [1e-300, 1e-3, 1.0, 1e300])
+@pytest.mark.parametrize("waiting", [0, 1, 1 << 62])
+def test_whatever_a_neighbour_reports_publishing_goes_on(rate: float, waiting: int) -> None:
+    pace = LinkPace()
+    pace.floor_bytes_per_s = 500.0
+    for number in range(20):
+        now = number * 200 * MILLISECOND
+        pace.reported("a->b", waiting, rate, now)
+        if now >= pace.next_pass:
+            pace.passed(1000, now)
+    assert pace.next_pass <= 20 * 200 * MILLISECOND + 2 * SECOND
+
+
+def test_what_is_owed_is_paid_at_the_pace_as_it_changes() -> None:
+    """A megabyte at 1 kB/s would wait for a quarter of an hour; the link has become fast."""
+    pace = LinkPace()
+    pace.reported("a->b", 0, 1000.0, 0)
+    pace.passed(1_000_000, 0)
+    assert pace.next_pass > 10 * SECOND
+    pace.reported("a->b", 200_000, 1e6, SECOND)
+    assert pace.next_pass == pytest.approx(2 * SECOND, rel=0.05)
+
+
+def test_while_no_link_reports_the_pace_grows_for_what_is_owed_too() -> None:
+    pace = LinkPace()
+    pace.reported("a->b", TARGET, RATE, 0)
+    pace.passed(1_000_000, 0)
+    paid_at = pace.next_pass
+    assert paid_at < 8 * SECOND
+    # Paid step by step or at once, it is the same.
+    for at in range(0, paid_at, 100 * MILLISECOND):
+        pace.passed(0, at)
+    assert pace.next_pass == pytest.approx(paid_at, abs=1000)
+
+
+def test_a_pace_that_ends_forgives_what_is_owed() -> None:
+    pace = LinkPace()
+    pace.reported("a->b", TARGET, RATE, 0)
+    pace.passed(100_000_000, 0)
+    assert pace.release_unless_needed(0.0, SECOND)
+    assert pace.next_pass <= SECOND

@@ -124,6 +124,11 @@ class LinkBacklog:
             return self.waiting + coming >= self._burst
         return self.waiting + coming >= rate * TARGET_NS / SECOND
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits, and nothing was sent since the last measurement."""
+        return not self.waiting and not self._since
+
     def stands(self, now: Instant) -> bool:
         """Whether the queue is more than a message that waits for its turn."""
         if self.waiting >= BURST_BYTES:

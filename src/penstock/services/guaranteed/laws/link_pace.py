@@ -14,10 +14,13 @@ edge lets the rate law only estimate, and several seconds earlier.
    any more.
 4. When no link is full the pace doubles every ``DOUBLE_NS``, until there are reports again or it is
    ``RELEASE_FACTOR`` times what is published: then it has no effect, and ends.
+5. A publication passes when those before it are paid for: at the pace, as it changes, not at the
+   pace of the moment in which they passed.
 """
 
 from __future__ import annotations
 
+from math import log, log2
 from typing import Final, NamedTuple
 
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
@@ -41,6 +44,8 @@ HOLD_NS: Final[Duration] = 400 * MILLISECOND
 
 DOUBLE_NS: Final[Duration] = 2 * SECOND
 """As slow as the controller, which must notice before the pace has doubled."""
+
+DOUBLE_S: Final = DOUBLE_NS / SECOND
 
 RELEASE_FACTOR: Final = 2.0
 """A pace of twice the publication rate has no effect."""
@@ -70,35 +75,44 @@ class LinkPace:
     """The pace of one pubend, in bytes a second."""
 
     def __init__(self) -> None:
+        self.floor_bytes_per_s = 1.0
+        """The pace never falls below this, whatever a neighbour reports."""
         self._links: dict[str, FullLink] = {}
         self._pace: float | None = None
         self._told_at: Instant = 0
+        self._owed = 0.0
+        """What was published and is not yet paid for by the time that passed."""
+        self._owed_at: Instant = 0
+        self._hold_until: Instant = 0
         self._next_pass: Instant = 0
         self.slowest: FullLink | None = None
         """The link that the pace follows."""
 
     def reported(self, link: str, waiting: int, rate_bytes_per_s: float, now: Instant) -> None:
         """So much waits on a link, which takes so much a second (0 if that is not known yet)."""
+        self._pay(now)
         present = self.pace_at(now)
         self._links = {name: each for name, each in self._links.items() if now - each.at < QUIET_NS}
+        self._told_at = now
         if rate_bytes_per_s <= 0:
-            self._told_at, self._pace = now, present
+            self._pace = present
             if present is None and waiting >= BURST_BYTES:
-                self._next_pass = max(self._next_pass, now + HOLD_NS)
-            return
-        if link in self._links or len(self._links) < MOST_LINKS:
-            self._links[link] = FullLink(link, waiting, rate_bytes_per_s, now)
-        self.slowest = min(self._links.values(), key=lambda each: each.pace)
-        self._pace, self._told_at = self.slowest.pace, now
+                self._hold_until = now + HOLD_NS
+        else:
+            if link in self._links or len(self._links) < MOST_LINKS:
+                self._links[link] = FullLink(link, waiting, rate_bytes_per_s, now)
+            self.slowest = min(self._links.values(), key=lambda each: each.pace)
+            self._pace = max(self.floor_bytes_per_s, self.slowest.pace)
+        self._next_pass = self._paid_at(now)
 
     def pace_at(self, now: Instant) -> float | None:
         """The pace at present; None without one."""
-        if self._pace is None:
-            return None
+        return None if self._pace is None else self._pace * self._growth(now)
+
+    def _growth(self, now: Instant) -> float:
+        """How many times the pace has grown since the last report."""
         quiet = now - self._told_at - QUIET_NS
-        if quiet <= 0:
-            return self._pace
-        return float(self._pace * 2 ** min(64.0, quiet / DOUBLE_NS))
+        return float(2 ** min(64.0, quiet / DOUBLE_NS)) if quiet > 0 else 1.0
 
     def is_fresh(self, now: Instant) -> bool:
         """Whether a link has reported lately that it is full."""
@@ -116,16 +130,49 @@ class LinkPace:
             return False
         self._pace = self.slowest = None
         self._links.clear()
+        self._owed = 0.0
+        self._next_pass = 0
         return True
 
     def passed(self, count_bytes: int, now: Instant) -> None:
         """So much was published: wait for the time that it takes at the pace."""
-        pace = self.pace_at(now)
-        if pace is not None:
-            start = max(self._next_pass, now)
-            self._next_pass = start + round(count_bytes * SECOND / pace)
+        if self._pace is not None:
+            self._pay(now)
+            self._owed += count_bytes
+            self._next_pass = self._paid_at(now)
 
     @property
     def next_pass(self) -> Instant:
         """When the next publication may pass."""
-        return self._next_pass
+        return max(self._next_pass, self._hold_until)
+
+    def _pay(self, now: Instant) -> None:
+        """Take off what the pace allowed since the last time."""
+        since, self._owed_at = self._owed_at, now
+        if self._pace is None:
+            self._owed = 0.0
+            return
+        steady_end = self._told_at + QUIET_NS
+        steady = max(0, min(now, steady_end) - since)
+        paid = self._pace * steady / SECOND
+        grown_from = max(since, steady_end)
+        if now > grown_from:
+            # The integral of a pace that doubles.
+            growth = self._growth(now) - self._growth(grown_from)
+            paid += self._pace * growth * DOUBLE_S / log(2)
+        self._owed = max(0.0, self._owed - paid)
+
+    def _paid_at(self, now: Instant) -> Instant:
+        """When everything that is owed now is paid."""
+        pace = self._pace
+        if pace is None or not self._owed:
+            return now
+        steady_end = self._told_at + QUIET_NS
+        at, owed = now, self._owed
+        if at < steady_end:
+            within = pace * (steady_end - at) / SECOND
+            if owed <= within:
+                return at + round(owed * SECOND / pace)
+            at, owed = steady_end, owed - within
+        growing = pace * self._growth(at)
+        return at + round(DOUBLE_NS * log2(1 + owed * log(2) / (growing * DOUBLE_S)))

@@ -72,6 +72,8 @@ class HostedPubends:
         self._publishers = Publishers(broker, parameters, self.by_name)
         self._claims = SourceHolds(tokens, self.by_name)
         self._deadlines: Deadlines[str] = Deadlines()
+        self._active: dict[str, Pubend] = {}
+        """The pubends that have published lately: there may be very many others."""
         self.handlers: Handlers = {
             Publish: self.publish,
             OpenProducer: self._publishers.open,
@@ -96,6 +98,7 @@ class HostedPubends:
         """Hand a publication to the pubend of its producer."""
         pubend = self._publishers.pubend_of(session, message, out)
         if pubend is not None:
+            self._active[pubend.name] = pubend
             pubend.publishing.publish(session, message, now, out)
             self._deadlines.set(pubend.name, pubend.next_deadline())
 
@@ -103,7 +106,7 @@ class HostedPubends:
         self, name: str, session: LinkName, message: Publish, now: Instant, out: list[Effect]
     ) -> None:
         """Publish without an open producer; the answer goes to ``session``."""
-        pubend = self.by_name[name]
+        pubend = self._active[name] = self.by_name[name]
         pubend.publishing.publish(session, message, now, out)
         self._moved(pubend)
 
@@ -135,7 +138,7 @@ class HostedPubends:
         self, flow_bytes: Mapping[LinkName, Mapping[str, int]], now: Instant, out: list[Effect]
     ) -> None:
         """So much live data waits on the links of this broker."""
-        for pubend in self.by_name.values():
+        for pubend in list(self._active.values()):
             control, unsent = pubend.control, pubend.writer.pending_bytes
             control.links.measured(flow_bytes, now)
             if control.links_measured(self._broker, pubend.waiting > 0, unsent, now):
@@ -143,6 +146,8 @@ class HostedPubends:
             if pubend.waiting:
                 pubend.publishing.admit(now, out)
                 self._moved(pubend)
+            elif not unsent and control.links.is_idle:
+                del self._active[pubend.name]
 
     def link_reported(self, report: FullLinkReport, now: Instant, out: list[Effect]) -> None:
         """A relay reports that a link is full of a pubend's data."""

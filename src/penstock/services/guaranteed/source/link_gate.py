@@ -76,6 +76,13 @@ class LinkGate:
         """Whether the broker's links take more, while ``unsent`` bytes are not durable yet."""
         return not self._enabled or self._first_full(unsent, now) is None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to measure and nothing to tell."""
+        if self.full is not None or self._closed_at is not None:
+            return False
+        return all(each.backlog.is_idle for each in self._links.values())
+
     def holds_until(self) -> Instant:
         """When the pace lets the next publication pass."""
         return self.pace.next_pass

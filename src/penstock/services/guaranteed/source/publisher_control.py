@@ -108,6 +108,7 @@ class PublisherControl:
         self.admission.passed(rows, now)
         self.links.passed(count_bytes, now)
         self._row_bytes = count_bytes / rows
+        self.links.pace.floor_bytes_per_s = self._row_bytes * self._parameters.floor_msgs_per_s
 
     def alert(self, message: UpstreamCongestionAlert, position: Tick, now: Instant) -> bool:
         """An alert arrived; True if the limit changed."""
