@@ -138,7 +138,8 @@ class DelayLaw:
     def arrived(self, one_ways_ns: Sequence[Duration], now: Instant) -> None:
         """Messages came at once and took so long, by the two clocks."""
         if one_ways_ns:
-            self._reception.add(len(one_ways_ns), now)
+            if self._reception.add(len(one_ways_ns), now):
+                self._granted.forget()
             self.queue.arrived(one_ways_ns, now)
 
     def loss_event(self, now: Instant) -> None:

@@ -9,7 +9,9 @@ every decision, so a bias of 6 % would be a growth of 6 %.
 2. The window is ``SHORTEST_NS``, or the last ``ENOUGH`` messages if those took longer.
 3. If the next message is overdue, the time until now counts: a flow that stops is not held to be
    as fast as before.
-4. At most ``REMEMBERED`` instants are kept.
+4. After a gap of ``OUTAGE_NS`` and ``OUTAGE_INTERVALS`` intervals the rate is measured anew: no
+   congestion loses so many messages in a row, and an outage says nothing about the time after it.
+5. At most ``REMEMBERED`` instants are kept.
 """
 
 from __future__ import annotations
@@ -26,6 +28,12 @@ ENOUGH: Final = 4
 """A flow that is held back is paced by its tokens, and eight paced intervals tell its rate to a
 few per cent at 4 ms of jitter."""
 
+OUTAGE_NS: Final[Duration] = 500 * MILLISECOND
+"""Ten reports."""
+
+OUTAGE_INTERVALS: Final = 16
+"""If half of all messages are lost, one flow in 65,000 loses sixteen in a row."""
+
 REMEMBERED: Final = 2048
 """Instants, each with any number of messages; at more than this the window is shorter."""
 
@@ -39,8 +47,24 @@ class ReceptionRate:
         self._arrivals: deque[tuple[Instant, int]] = deque()
         self._messages = 0
 
-    def add(self, messages: int, now: Instant) -> None:
-        """Count messages that arrived together."""
+    def add(self, messages: int, now: Instant) -> bool:
+        """Count messages that arrived together; True if they end an outage."""
+        outage = self._ends_outage(now)
+        if outage:
+            self._arrivals.clear()
+            self._messages = 0
+        self._count(messages, now)
+        return outage
+
+    def _ends_outage(self, now: Instant) -> bool:
+        arrivals = self._arrivals
+        if len(arrivals) < 2:
+            return False
+        (first, together), last = arrivals[0], arrivals[-1][0]
+        gap, counted = now - last, self._messages - together
+        return gap > OUTAGE_NS and gap * counted > OUTAGE_INTERVALS * (last - first)
+
+    def _count(self, messages: int, now: Instant) -> None:
         arrivals = self._arrivals
         if arrivals and arrivals[-1][0] == now:
             before = arrivals.pop()[1]
