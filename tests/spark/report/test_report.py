@@ -100,8 +100,9 @@ def test_the_outage_and_its_cause_are_found(report: Report) -> None:
     deepest = max(own, key=lambda each: each.furthest_s)
     assert deepest.broker == "sb"
     assert deepest.from_s == pytest.approx(7, abs=1.1)
-    # The outage of 7 s plus the catch-up over the thin link, which depends on the seed.
-    assert 5.9 <= deepest.furthest_s <= 15
+    # Nobody holds the publishers back during the outage of 7 s; the thin link needs ten seconds for
+    # what they publish in it, and carries live data as well.
+    assert 5.9 <= deepest.furthest_s <= 28
     assert {(each.broker, each.link) for each in report.bottlenecks} <= {
         ("sb", "pb->sb"),
         ("sb", ""),

@@ -227,6 +227,8 @@ def _held_out() -> Iterator[Row]:
 
 # -- nothing lost, duplicated or out of order, in any run with control -----------------------------
 
+BEYOND_THE_PAPER: Final = ("long link", "returns", "sizes", "starved", "unpaced")
+
 RULES: Final = ("lost", "duplicated", "out_of_order")
 UNCONTROLLED: Final = ("collapse 1", "collapse 2", "SDCC alone", "PDCC alone")
 
@@ -238,7 +240,10 @@ def _exactness() -> Iterator[Row]:
         if isinstance(source, Experiment) and source.world == "sim" and key not in UNCONTROLLED
     ]
     improved = tuple(key for key in simulated if key.endswith("improved"))
-    paper = tuple(key for key in simulated if key not in improved)
+    # On the cases below, a run of the paper's law may end before everything has arrived.
+    paper = tuple(
+        key for key in simulated if key not in improved and not key.startswith(BEYOND_THE_PAPER)
+    )
 
     def note(results: Results) -> str:
         return f"the worst of {sum(map(results.seeds, simulated))} runs"
