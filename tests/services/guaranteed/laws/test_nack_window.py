@@ -176,3 +176,12 @@ def test_the_window_has_an_upper_bound() -> None:
         catch_up(window, window.size_ns, 0)
 
     assert window.size_ns == CatchUpWindow.LARGEST
+
+
+def test_a_long_link_does_not_make_the_answers_of_a_catch_up_small() -> None:
+    window = CatchUpWindow(1 << 20)
+    for number in range(1, 8):
+        window.answered(NackAnswer(SECOND, 1000, True, None, number * SECOND, 3 * SECOND))
+    assert window.piece_bytes == 1 << 20
+    window.answered(NackAnswer(SECOND, 1000, True, None, 9 * SECOND, 5 * SECOND))
+    assert window.piece_bytes == 1 << 19

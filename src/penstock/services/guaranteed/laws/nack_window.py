@@ -159,11 +159,11 @@ class CatchUpWindow:
     silence pass in a few round trips; when an answer hits its limit the window halves.
 
     What one answer may bring starts with ``FIRST_BYTES`` and doubles while answers arrive within
-    ``SOON``; it halves when they take twice as long, or when a request had to be repeated: on a
-    thin link a large answer takes longer than any time-out.
+    ``SOON`` after the shortest round trip; it halves when they take twice as long, or when a
+    request had to be repeated: on a thin link a large answer takes longer than any time-out.
     """
 
-    __slots__ = ("_answer_bytes", "_bytes", "_piece_bytes", "_size", "_span")
+    __slots__ = ("_answer_bytes", "_bytes", "_piece_bytes", "_shortest", "_size", "_span")
 
     FIRST_BYTES: int = 64 << 10
     SMALLEST_BYTES: int = 4 << 10
@@ -180,6 +180,7 @@ class CatchUpWindow:
         """
         self._answer_bytes = answer_bytes
         self._piece_bytes = min(answer_bytes, self.FIRST_BYTES) if paced else answer_bytes
+        self._shortest: Duration | None = None
         self._size = self.INITIAL
         self._span: Duration = 0
         self._bytes = 0
@@ -204,6 +205,9 @@ class CatchUpWindow:
 
     def _resize_piece(self, answer: NackAnswer) -> None:
         took = answer.latest_round_trip
+        if took is not None:
+            self._shortest = took if self._shortest is None else min(self._shortest, took)
+            took -= self._shortest
         if answer.repeated or (took is not None and took > 2 * self.SOON):
             self._piece_bytes = max(self.SMALLEST_BYTES, self._piece_bytes // 2)
         elif answer.more and took is not None and took < self.SOON:
