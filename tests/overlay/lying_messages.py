@@ -53,8 +53,9 @@ class Liar:
                 return self._text(longest or 10, mark)
             case inspect.BytesType():
                 return random.choice((b"", b"{}", b"\xff" * 60))
-            case inspect.VarTupleType(item_type=item):
-                return tuple(self._value(item) for _ in range(random.choice((0, 1, 1, 2, 5))))
+            case inspect.VarTupleType(item_type=item, min_length=least, max_length=most):
+                count = max(least or 0, min(most or 5, random.choice((0, 1, 1, 2, 5))))
+                return tuple(self._value(item) for _ in range(count))
             case inspect.TupleType(item_types=items):
                 values = tuple(self._value(each) for each in items)
                 return tuple(sorted(values)) if mark == INTERVAL_MARK else values

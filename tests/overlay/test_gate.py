@@ -73,8 +73,8 @@ def test_what_types_cannot_say_is_refused(problem: str) -> None:
 
 
 def test_the_decoder_names_the_message_the_field_and_the_limit() -> None:
-    data = b"".join(bytes(piece) for piece in encode(SubscriptionUpdate("n" * 513, 1, True, ())))
-    with pytest.raises(ValueError, match=r"SubscriptionUpdate\.root: Expected .* length <= 512"):
+    data = b"".join(bytes(piece) for piece in encode(SubscriptionUpdate("n" * 529, 1, True, ())))
+    with pytest.raises(ValueError, match=r"SubscriptionUpdate\.tree: Expected .* length <= 528"):
         connection_decoder().decode(data)
 
 

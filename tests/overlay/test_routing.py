@@ -6,10 +6,19 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from penstock.core.trees import Tree
-from penstock.overlay.messages import LinkState
-from penstock.overlay.routing import LinkStateDatabase, next_hops_of, parents_from, trees_of
+from penstock.overlay.messages import MOST_TREES, LinkState
+from penstock.overlay.routing import (
+    LinkStateDatabase,
+    choices_of,
+    chosen_parents,
+    equal_parents_from,
+    next_hops_of,
+    parents_from,
+    trees_of,
+)
 
 Graph = dict[tuple[str, str], int]
 
@@ -31,6 +40,28 @@ def database(accounts: list[LinkState]) -> LinkStateDatabase:
     for account in accounts:
         made.learn(account)
     return made
+
+
+# -- random graphs --------------------------------------------------------------------------
+
+NAMES = [f"n{number}" for number in range(8)]
+graphs = st.dictionaries(
+    st.sampled_from([(a, b) for a in NAMES for b in NAMES if a < b]),
+    st.integers(1, 4),
+    min_size=1,
+    max_size=18,
+)
+
+
+def distances(root: str, links: dict[str, dict[str, int]]) -> dict[str, int]:
+    """Bellman and Ford, as unlike the tested code as can be."""
+    known = {root: 0}
+    for _ in links:
+        for name, neighbours in links.items():
+            for neighbour, cost in neighbours.items():
+                if name in known and known[name] + cost < known.get(neighbour, 1 << 30):
+                    known[neighbour] = known[name] + cost
+    return known
 
 
 # -- the database ---------------------------------------------------------------------------
@@ -90,9 +121,69 @@ def test_a_tree_names_parent_children_and_pubends() -> None:
         states({("pb", "ib"): 1, ("ib", "s1"): 1, ("ib", "s2"): 1}, {"pb": ("p", "q")})
     )
 
-    assert trees_of("ib", known) == {"pb": Tree("pb", "pb", ("s1", "s2"), 1, ("p", "q"))}
-    assert trees_of("pb", known) == {"pb": Tree("pb", None, ("ib",), 1, ("p", "q"))}
-    assert trees_of("s1", known) == {"pb": Tree("pb", "ib", (), 1, ("p", "q"))}
+    assert trees_of("ib", known) == {"pb": Tree("pb", "pb", "pb", ("s1", "s2"), 1, ("p", "q"))}
+    assert trees_of("pb", known) == {"pb": Tree("pb", "pb", None, ("ib",), 1, ("p", "q"))}
+    assert trees_of("s1", known) == {"pb": Tree("pb", "pb", "ib", (), 1, ("p", "q"))}
+
+
+DIAMOND: Graph = {("a", "x"): 1, ("a", "y"): 1, ("b", "x"): 1, ("b", "y"): 1}
+
+
+def announced(graph: Graph, pubends: dict[str, tuple[str, ...]]) -> LinkStateDatabase:
+    """What is known when every source has announced its choices."""
+    known = database(states(graph, pubends))
+    chosen = {name: choices_of(name, known) for name in pubends}
+    for state in known.states():
+        if state.broker in chosen:
+            known.learn(replace(state, sequence=2, choices=chosen[state.broker]))
+    return known
+
+
+def test_pubends_take_turns_on_equal_paths() -> None:
+    known = announced(DIAMOND, {"a": ("p", "q", "r")})
+
+    assert choices_of("a", known) == (0, 1)
+    assert trees_of("b", known) == {
+        "a~1of2": Tree("a~1of2", "a", "x", (), 1, ("p", "r")),
+        "a~2of2": Tree("a~2of2", "a", "y", (), 1, ("q",)),
+    }
+
+
+def test_sources_with_one_pubend_each_take_different_paths() -> None:
+    graph = DIAMOND | {("c", "x"): 1, ("c", "y"): 1}
+    trees = trees_of("b", announced(graph, {"a": ("p",), "c": ("q",)}))
+
+    assert {name: tree.parent for name, tree in trees.items()} == {"a": "x", "c": "y"}
+
+
+def test_there_are_no_more_trees_than_the_bound_pubends_and_equal_parents_allow() -> None:
+    middle = [f"m{number}" for number in range(9)]
+    wide = {(end, each): 1 for end in ("a", "b") for each in middle}
+    many = tuple(f"p{number}" for number in range(20))
+
+    for graph, pubends, trees in (
+        (wide, many, MOST_TREES),
+        (wide, many[:3], 3),
+        (wide, many[:1], 1),
+        (DIAMOND, many, 2),
+        ({("a", "b"): 1, ("b", "c"): 1}, many, 1),
+    ):
+        assert len(choices_of("a", announced(graph, {"a": pubends}))) == trees
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_every_choice_gives_a_tree_of_shortest_paths(data: st.DataObject) -> None:
+    graph = data.draw(graphs)
+    links = database(states(graph)).links()
+    root = sorted(links)[0]
+    known = distances(root, links)
+    equal = equal_parents_from(root, links)
+    for choice in range(4):
+        parents = chosen_parents(equal, choice)
+        assert parents.keys() | {root} == known.keys()
+        for name, parent in parents.items():
+            assert known[name] == known[parent] + links[parent][name]
 
 
 def test_a_source_that_cannot_be_reached_has_no_tree() -> None:
@@ -107,28 +198,6 @@ def test_the_next_hop_is_the_first_link_on_the_way() -> None:
     known = database(states({("a", "b"): 1, ("b", "c"): 1, ("a", "z"): 1}))
 
     assert next_hops_of("a", known) == {"b": "b", "c": "b", "z": "z"}
-
-
-# -- random graphs --------------------------------------------------------------------------
-
-NAMES = [f"n{number}" for number in range(8)]
-graphs = st.dictionaries(
-    st.sampled_from([(a, b) for a in NAMES for b in NAMES if a < b]),
-    st.integers(1, 4),
-    min_size=1,
-    max_size=18,
-)
-
-
-def distances(root: str, links: dict[str, dict[str, int]]) -> dict[str, int]:
-    """Bellman and Ford, as unlike the tested code as can be."""
-    known = {root: 0}
-    for _ in links:
-        for name, neighbours in links.items():
-            for neighbour, cost in neighbours.items():
-                if name in known and known[name] + cost < known.get(neighbour, 1 << 30):
-                    known[neighbour] = known[name] + cost
-    return known
 
 
 @settings(max_examples=60, deadline=None)

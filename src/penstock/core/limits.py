@@ -112,6 +112,9 @@ Rate: TypeAlias = Annotated[float, Meta(ge=0, le=HIGHEST_RATE)]
 
 Name: TypeAlias = Annotated[str, Meta(max_length=LONGEST_NAME)]
 
+TreeName: TypeAlias = Annotated[str, Meta(max_length=LONGEST_NAME + 16)]
+"""The name of a broker, and the number of one of its trees."""
+
 Address: TypeAlias = Annotated[str, Meta(max_length=2 * LONGEST_NAME + 1)]
 """``name@broker``."""
 

@@ -1,4 +1,4 @@
-"""What a service needs to know about the overlay: its place in the tree of each source."""
+"""What a service needs to know about the overlay: its place in the trees of each source."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from penstock.core.machine import LinkName
 
 
 class Tree(msgspec.Struct, frozen=True):
-    """This broker's place in the shortest-path tree that is rooted at one broker.
+    """This broker's place in a shortest-path tree that is rooted at one broker.
 
     ``parent`` is None at the root.  ``incarnation`` is that of the root: it changes when the root
-    restarts, which voids everything that was agreed with it.
+    restarts, which voids everything that was agreed with it.  ``pubends`` are those whose data
+    takes this tree; where equal paths exist, a root has several trees.
     """
 
+    name: str
     root: str
     parent: LinkName | None
     children: tuple[LinkName, ...]

@@ -31,6 +31,9 @@ from penstock.core.message import (
     UdpMessage,
 )
 
+MOST_TREES: Final = 4
+"""The most trees of one source.  Every selector is registered once in each of them."""
+
 NAME_TAKEN: Final = "name-taken"
 """The Goodbye code for a broker whose name a connected broker already uses."""
 
@@ -39,7 +42,8 @@ class LinkState(BrokerMessage, frozen=True):
     """A broker's description of its own links and pubends.
 
     A later ``(incarnation, sequence)`` replaces an earlier one.  The incarnation is the instant at
-    which the broker was started.
+    which the broker was started.  Pubend number i is in the tree of choice i, counted round
+    (``overlay.routing``).
     """
 
     broker: Name
@@ -47,6 +51,7 @@ class LinkState(BrokerMessage, frozen=True):
     sequence: Sequence
     neighbours: Annotated[dict[Name, Cost], Meta(max_length=MOST_STREAMS)]
     pubends: Names
+    choices: Annotated[tuple[Cost, ...], Meta(min_length=1, max_length=MOST_TREES)] = (0,)
 
 
 class Hello(ConnectionMessage, frozen=True):

@@ -34,7 +34,13 @@ from penstock.core.service import BrokerContext, Service
 from penstock.core.tokens import Tokens
 from penstock.core.why import Asker, WhyRequest
 from penstock.overlay.messages import LinkState
-from penstock.overlay.routing import LinkStateDatabase, next_hops_of, trees_of
+from penstock.overlay.routing import (
+    SMALLEST_NAME,
+    LinkStateDatabase,
+    choices_of,
+    next_hops_of,
+    trees_of,
+)
 from penstock.overlay.wire import service_of_message
 from penstock.services.description import ServiceDescription
 from penstock.services.registry import broker_services
@@ -42,6 +48,9 @@ from penstock.services.registry import broker_services
 SETTLE_WITHIN: Duration = 2 * SECOND
 """How long a starting broker waits for its neighbours before it continues without them."""
 
+CHOOSE_AFTER: Duration = 3 * SECOND
+"""How long after its start a broker chooses its trees: when others that were started with it are
+known, and most subscribers have not registered yet."""
 
 LISTED_NAMES = 20
 """How many known names of one kind the answer to a request with an unknown name lists."""
@@ -110,6 +119,8 @@ class BrokerNode:
         self._flow_bytes: dict[LinkName, dict[str, int]] = {}
         self._database = LinkStateDatabase()
         self._settle_at: Instant | None = now + SETTLE_WITHIN
+        self._choose_at: Instant | None = now + CHOOSE_AFTER
+        self._choices: tuple[int, ...] = (0,)
         self._trace_at: Instant | None = now if config.trace_interval_ns else None
         self.services: dict[str, Service] = self._build_services(saved, logs, now)
         """The services by name."""
@@ -246,7 +257,14 @@ class BrokerNode:
     def _describe_itself(self, now: Instant) -> list[Effect]:
         self._sequence += 1
         neighbours = {link: self.config.neighbours.get(link, 1) for link in sorted(self._links)}
-        state = LinkState(self.name, self._incarnation, self._sequence, neighbours, self._streams)
+        state = LinkState(
+            self.name,
+            self._incarnation,
+            self._sequence,
+            neighbours,
+            self._streams,
+            self._choices,
+        )
         self._database.learn(state)
         return [*self._flood(state, ""), *self._recompute(now)]
 
@@ -274,14 +292,30 @@ class BrokerNode:
         return [Send(link, state, Priority.CONTROL) for link in self._links if link != except_link]
 
     def _recompute(self, now: Instant) -> list[Effect]:
+        if self._choose_at is None and self._choose_trees():
+            return self._describe_itself(now)
         trees = trees_of(self.name, self._database)
         hops = next_hops_of(self.name, self._database)
         return [e for service in self._by_number for e in service.routes_changed(trees, hops, now)]
+
+    def _choose_trees(self) -> bool:
+        """Use equal paths, once they are known; True if there are more trees than before."""
+        choices = choices_of(self.name, self._database) if self._streams else self._choices
+        has_chosen = self._choices != (SMALLEST_NAME,)
+        if choices == self._choices or (has_chosen and len(choices) <= len(self._choices)):
+            return False
+        first = self._choices[0] if has_chosen else choices[0]
+        self._choices = tuple(range(first, first + len(choices)))
+        return True
 
     # -- time -------------------------------------------------------------------------------
 
     def _deadline(self, now: Instant) -> list[Effect]:
         out = self._settle(now)
+        if self._choose_at is not None and now >= self._choose_at:
+            self._choose_at = None
+            if self._choose_trees():
+                out += self._describe_itself(now)
         for service in self._by_number:
             deadline = service.next_deadline()
             if deadline is not None and deadline <= now:
@@ -294,7 +328,7 @@ class BrokerNode:
 
     def next_deadline(self) -> Instant | None:
         """The earliest deadline of the broker and its services."""
-        first = earliest(self._trace_at, self._settle_at)
+        first = earliest(self._trace_at, self._settle_at, self._choose_at)
         due = self._due
         if self._touched:
             for number, service in enumerate(self._by_number):

@@ -14,7 +14,7 @@ from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.content.selectors.parser import parse
 from penstock.core.clock import SECOND
-from penstock.services.guaranteed.relay.source_relay import filtered
+from penstock.services.guaranteed.relay.tree_relay import filtered
 from penstock.spark.schema import default_schema
 from penstock.spark.schema_columns import ArrowRows
 from penstock.spark.source.batch_filters import Narrowing, condition_of, narrowing_of

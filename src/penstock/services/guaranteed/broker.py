@@ -37,7 +37,7 @@ from penstock.services.guaranteed.messages import (
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.questions import Questions
 from penstock.services.guaranteed.relay.relays import Relays
-from penstock.services.guaranteed.relay.source_relay import SourceRelay
+from penstock.services.guaranteed.relay.tree_relay import TreeRelay
 from penstock.services.guaranteed.source.hosted_pubends import HostedPubends
 from penstock.services.guaranteed.source.pubend import Pubend
 from penstock.services.guaranteed.source.source_holds import HOLDS
@@ -142,11 +142,10 @@ class GuaranteedBroker(Service):
         """The overlay found other ways."""
         out: list[Effect] = []
         self._next_hops = next_hops
-        for root, tree in sorted(trees.items()):
-            if self._relays.tree_changed(root, tree, out):
-                self.edge.path_changed(root, now, out)
-        self._relays.lost_sources(trees)
+        changed = self._relays.trees_changed(trees, out)
         self.edge.trees_changed(trees, out)
+        for tree in changed:
+            self.edge.path_changed(tree, now, out)
         return self._loopback.run_until_quiet(out, now)
 
     def overlay_settled(self, now: Instant) -> list[Effect]:
@@ -236,7 +235,7 @@ class GuaranteedBroker(Service):
         pubend = self._by_log.get(owner)
         if pubend is not None:
             spoken = self._source.resolved(pubend, token, failure, now, out)
-            relay = self._relays.own
+            relay = self._relays.of_pubend(pubend.name)
             if relay is not None:
                 self._publish(pubend, relay, spoken, now, out)
         elif owner in self._resolvers:
@@ -246,7 +245,7 @@ class GuaranteedBroker(Service):
     def _publish(
         self,
         pubend: Pubend,
-        relay: SourceRelay,
+        relay: TreeRelay,
         spoken: list[Frame],
         now: Instant,
         out: list[Effect],
@@ -276,7 +275,7 @@ class GuaranteedBroker(Service):
         pubend = self._by_log.get(owner)
         if pubend is not None:
             answer = self._source.log_read(pubend, fact, now, out)
-            relay = self._relays.own
+            relay = self._relays.of_pubend(pubend.name)
             if answer is not None and relay is not None:
                 relay.read(pubend.name, answer, out)
         elif owner == STAGING:
@@ -289,10 +288,10 @@ class GuaranteedBroker(Service):
         """Whatever is due."""
         out: list[Effect] = []
         self._lateness.woken(self.next_deadline(), now)
-        relay = self._relays.own
         for pubend in self._source.due(now):
             query = pubend.query_due(now)
             if query is not None:
+                relay = self._relays.of_pubend(pubend.name)
                 if relay is not None:
                     relay.query(query, out)
                 self._source.elapse(pubend, now, out)

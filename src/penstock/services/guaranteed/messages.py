@@ -34,6 +34,7 @@ from penstock.core.limits import (
     Sequence,
     Text,
     TickLimited,
+    TreeName,
 )
 from penstock.core.message import (
     PUBLISHER,
@@ -83,9 +84,9 @@ class Nack(BrokerMessage, frozen=True, gc=False):
 
 
 class SubscriptionUpdate(BrokerMessage, frozen=True):
-    """A child's selectors for a source; ``full`` replaces all earlier updates on this link."""
+    """A child's selectors in a tree; ``full`` replaces all earlier updates on this link."""
 
-    root: Name
+    tree: TreeName
     version: Sequence
     full: bool
     added: SelectorTexts
@@ -99,7 +100,7 @@ class SubscriptionConfirmed(BrokerMessage, frozen=True):
     messages between the two were published and are no longer kept.
     """
 
-    root: Name
+    tree: TreeName
     version: Sequence
     ticks: Positions
     earliest: Positions
@@ -109,7 +110,7 @@ class SubscriptionConfirmed(BrokerMessage, frozen=True):
 class Withdrawal(BrokerMessage, frozen=True):
     """A child receives its data from another parent now."""
 
-    root: Name
+    tree: TreeName
 
 
 class DurableClaim(msgspec.Struct, frozen=True):

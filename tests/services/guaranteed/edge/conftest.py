@@ -24,7 +24,7 @@ from penstock.services.guaranteed.messages import (
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 
-TREE = Tree("pb", "ib", (), 1, ("p",))
+TREE = Tree("pb", "pb", "ib", (), 1, ("p",))
 START = 1000
 
 
@@ -38,6 +38,10 @@ class Bench:
         self.edge.trees_changed({"pb": TREE}, self.out)
         self.edge.overlay_settled(0, self.out)
         self.version = 0
+
+    def path_changed(self) -> None:
+        """The way to the source is another one."""
+        self.edge.path_changed(TREE, self.now, self.out)
 
     def said(self, kind: type[Any]) -> list[Any]:
         """What was sent of a kind since the last time that anybody asked, and is now forgotten."""

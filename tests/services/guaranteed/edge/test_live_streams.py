@@ -57,7 +57,7 @@ def test_when_the_way_up_changes_missing_ticks_are_requested_at_once(edge_bench:
     bench.confirm()
     bench.hear(frame(START + 10, START + 20))
     (nack,) = bench.said(Nack)
-    bench.edge.path_changed("pb", 1, bench.out)
+    bench.path_changed()
 
     assert bench.said(Nack) == [nack]
 
@@ -68,7 +68,7 @@ def test_after_a_restart_of_a_source_everything_up_to_its_end_is_requested(edge_
     bench.subscribe("s")
     bench.confirm()
     bench.hear(frame(START, START + 10, 1001))
-    bench.edge.trees_changed({"pb": Tree("pb", "ib", (), 2, ("p",))}, bench.out)
+    bench.edge.trees_changed({"pb": Tree("pb", "pb", "ib", (), 2, ("p",))}, bench.out)
     bench.said(Nack)
     bench.confirm(START + 50)
 

@@ -251,7 +251,7 @@ def test_for_a_subscriber_that_takes_nothing_nothing_is_requested_or_held(edge_b
     slow.publish(20)
     held = slow.subscription.buffered_bytes
     slow.publish(1000)
-    slow.bench.edge.path_changed("pb", slow.bench.now, slow.bench.out)
+    slow.bench.path_changed()
     for second in range(1, 100):
         slow.bench.deadline(second * SECOND)
 
@@ -266,7 +266,7 @@ def test_requests_are_not_repeated_for_a_reader_without_room(edge_bench: Any) ->
     bench = reader_of_the_past_without_room(edge_bench)
     for second in range(1, 100):
         bench.deadline(second * SECOND)
-    bench.edge.path_changed("pb", bench.now, bench.out)
+    bench.path_changed()
     assert bench.said(Nack) == []
 
     bench.client("c", Taken("s", 1 << 20))

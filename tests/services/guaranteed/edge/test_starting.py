@@ -17,7 +17,8 @@ CONFIRMED = 1000
 
 
 def view(beginning: int = 100, earliest: int = 100) -> SourceView:
-    made = SourceView(Tree("pb", "up", (), 1, ("p",)), Counter())
+    made = SourceView("pb", Counter())
+    made.takes([Tree("pb", "pb", "up", (), 1, ("p",))])
     made.confirm(
         SubscriptionConfirmed("pb", 1, {"p": CONFIRMED}, {"p": earliest}, {"p": beginning})
     )

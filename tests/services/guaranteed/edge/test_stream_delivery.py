@@ -88,7 +88,7 @@ def test_a_pubend_that_appears_while_a_durable_subscription_is_away_is_read_from
     bench.save()
     bench.claims_saved()
     bench.edge.session_closed("c", 0, bench.out)
-    grown = Tree("pb", "ib", (), 2, ("p", "q"))
+    grown = Tree("pb", "pb", "ib", (), 2, ("p", "q"))
     bench.edge.trees_changed({"pb": grown}, bench.out)
     bench.deadline(SECOND)
     (statement,) = bench.said(Acknowledgement)

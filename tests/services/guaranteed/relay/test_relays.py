@@ -22,14 +22,14 @@ from penstock.services.guaranteed.messages import (
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.relay.relays import Relays
 
-TREE = Tree("pb", "up", ("down",), 1, ("p",))
+TREE = Tree("pb", "pb", "up", ("down",), 1, ("p",))
 QUEUED = {"down": 700}
 
 
 def relays() -> Relays:
     """A broker between a source and a child that has registered."""
     made = Relays("ib", GuaranteedParameters(), {}, QUEUED)
-    made.tree_changed("pb", TREE, [])
+    made.trees_changed({"pb": TREE}, [])
     made.update("down", SubscriptionUpdate("pb", 1, False, ("TRUE",)), 0, [])
     made.confirmed("up", SubscriptionConfirmed("pb", 2, {"p": 0}, {"p": 0}), 0, [])
     return made
@@ -102,16 +102,53 @@ def test_an_alert_with_an_impossible_rate_is_dropped() -> None:
 
 def test_a_source_that_cannot_be_reached_has_no_parent() -> None:
     made, out = relays(), list[Effect]()
-    made.lost_sources(())
+    made.trees_changed({}, [])
     made.knowledge("up", Knowledge("p", Frame(0, 10)), 0, out)
 
     assert out == []
 
 
-def test_a_broker_has_a_relay_of_its_own_once_it_has_a_tree() -> None:
+def test_a_pubend_has_a_relay_once_it_has_a_tree() -> None:
     made = relays()
-    assert made.own is None
+    assert made.of_pubend("q") is None
 
-    made.tree_changed("ib", Tree("ib", None, (), 1, ("q",)), [])
-    assert made.own is not None
-    assert made.own.root == "ib"
+    own = Tree("ib", "ib", None, (), 1, ("q",))
+    assert made.trees_changed({"pb": TREE, "ib": own}, []) == [own]
+    found = made.of_pubend("q")
+    assert found is not None
+    assert found.root == "ib"
+
+
+def test_a_source_with_other_trees_than_before_starts_anew_in_them() -> None:
+    made, out = relays(), list[Effect]()
+    first = Tree("pb~1of2", "pb", "up", ("down",), 1, ("p",))
+    second = Tree("pb~2of2", "pb", "other", ("down",), 1, ("q",))
+    trees = {"pb~1of2": first, "pb~2of2": second}
+
+    assert made.trees_changed(trees, out) == [first, second]
+    assert told(out) == [
+        ("up", "Withdrawal"),
+        ("up", "SubscriptionUpdate"),
+        ("other", "SubscriptionUpdate"),
+    ]
+    out.clear()
+    # What the parent still sends for the earlier tree was filtered by the earlier registration.
+    made.knowledge("up", Knowledge("p", Frame(0, 10)), 0, out)
+    made.update("down", SubscriptionUpdate("pb", 2, False, ("a = 1",)), 0, out)
+    assert out == []
+    made.update("down", SubscriptionUpdate("pb~2of2", 1, True, ("TRUE",)), 0, out)
+    assert told(out) == [("other", "SubscriptionUpdate")]
+
+
+def test_claims_go_up_by_whichever_tree_there_is() -> None:
+    made, out = relays(), list[Effect]()
+    claim = Acknowledgement("pb", "sb", 1, 1, {}, {})
+    trees = {
+        f"pb~{number}of2": Tree(f"pb~{number}of2", "pb", "up", (), 1, (name,))
+        for number, name in ((1, "p"), (2, "q"))
+    }
+    for each in ({"pb": TREE}, trees):
+        made.trees_changed(each, [])
+        out.clear()
+        assert not made.acknowledge(claim, out)
+        assert told(out) == [("up", "Acknowledgement")]

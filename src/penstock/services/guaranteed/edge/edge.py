@@ -123,7 +123,7 @@ class Edge:
     # -- the overlay and the sources --------------------------------------------------------
 
     def trees_changed(self, trees: Mapping[str, Tree], out: list[Effect]) -> None:
-        """Register with sources that are new or were restarted, and claim their logs soon."""
+        """Register with sources that are new, were restarted or have other trees."""
         for view in self._sources.trees_changed(trees, out):
             self._claims.source_started(view.root)
             self._in_force.source_started(view)
@@ -132,19 +132,20 @@ class Edge:
         """The broker knows the overlay as well as it is going to."""
         self._in_force.overlay_settled(self._connected, now, out)
 
-    def path_changed(self, root: str, now: Instant, out: list[Effect]) -> None:
-        """The way to a source has changed: requests in flight are lost."""
-        view = self._sources.get(root)
+    def path_changed(self, tree: Tree, now: Instant, out: list[Effect]) -> None:
+        """The way to a source has changed in a tree: requests in flight are lost."""
+        view = self._sources.get(tree.root)
         if view is not None:
-            self._live.path_changed(view, now, out)
-            for pubend in view.streams:
-                self._past.path_changed(pubend, now, out)
+            for pubend in tree.pubends:
+                if pubend in view.streams:
+                    self._live.path_changed(view.streams[pubend], now, out)
+                    self._past.path_changed(pubend, now, out)
 
     def confirmed(
         self, link: LinkName, message: SubscriptionConfirmed, now: Instant, out: list[Effect]
     ) -> None:
         """A source has confirmed what this edge registered."""
-        view = self._sources.get(message.root)
+        view = self._sources.of_tree(message.tree)
         if view is None or self._sources.is_idle:
             return
         view.confirm(message)

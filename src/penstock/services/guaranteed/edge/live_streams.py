@@ -57,14 +57,13 @@ class LiveStreams:
         has_restarted = view.has_restarted
         for pubend, tick in sorted(message.ticks.items()):
             self._sources.opened(pubend, view)
-            stream = view.streams.get(pubend)
-            if stream is None:
+            if pubend not in view.streams:
                 view.streams[pubend] = self._opened(pubend, tick, now)
-            elif has_restarted:
-                stream.highest = max(stream.highest, tick)
-                self.requests.ask(stream, now, out)
         if has_restarted:
             view.restarted_version = None
+            for pubend, stream in sorted(view.streams.items()):
+                stream.highest = max(stream.highest, view.ticks[pubend])
+                self.requests.ask(stream, now, out)
 
     def _opened(self, pubend: str, start: Tick, now: Instant) -> EdgeStream:
         parameters, pacing = self._parameters, self._windows.live()
@@ -98,12 +97,11 @@ class LiveStreams:
             self.controls[stream.pubend].advanced(now)
         return ready
 
-    def path_changed(self, view: SourceView, now: Instant, out: list[Effect]) -> None:
+    def path_changed(self, stream: EdgeStream, now: Instant, out: list[Effect]) -> None:
         """The way to a source has changed: requests in flight are lost, so ask again."""
-        for stream in view.streams.values():
-            stream.forget_requests()
-            self.controls[stream.pubend].path_changed()
-            self.requests.ask(stream, now, out)
+        stream.forget_requests()
+        self.controls[stream.pubend].path_changed()
+        self.requests.ask(stream, now, out)
 
     def query(
         self, link: LinkName, query: DownstreamCongestionQuery, now: Instant, out: list[Effect]

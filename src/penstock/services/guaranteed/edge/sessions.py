@@ -24,7 +24,7 @@ from penstock.services.guaranteed.edge.durable import DurableSubscriptions
 from penstock.services.guaranteed.edge.in_force import InForce
 from penstock.services.guaranteed.edge.live_streams import LiveStreams
 from penstock.services.guaranteed.edge.past_readers import PastReaders
-from penstock.services.guaranteed.edge.sources import EdgeSources, SourceView, to_relay
+from penstock.services.guaranteed.edge.sources import EdgeSources, SourceView
 from penstock.services.guaranteed.edge.stream_delivery import StreamDelivery
 from penstock.services.guaranteed.edge.subscription import TAKEN_OVER, Subscription
 from penstock.services.guaranteed.messages import (
@@ -146,7 +146,7 @@ class SubscriberSessions:
         is_first = self._sources.want(selector)
         for view in self._sources:
             if is_first:
-                out.append(to_relay(view.register(selector)))
+                out += view.register(selector)
                 self._in_force.await_confirmation(subscription, view)
             elif view.is_confirmed:
                 self._attach(subscription, view, now, out)

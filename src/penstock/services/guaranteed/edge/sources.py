@@ -1,8 +1,9 @@
 """The sources that an edge knows, and what it has registered with each.
 
-A source is the broker at the root of one tree, with its pubends.  The edge registers the selectors
-of its connected subscribers with every source, through the relay of its own broker, and learns from
-the confirmation from which tick on the live stream is complete for them.
+A source is a broker with its pubends, and the root of one tree or several.  The edge registers the
+selectors of its connected subscribers in every tree of every source, through the relays of its own
+broker, and learns from the confirmation from which tick on the live stream is complete for them.  A
+version is confirmed when it is confirmed in all trees of the source.
 
 A source that cannot be reached is not forgotten: its streams go on where they stopped.
 """
@@ -28,20 +29,36 @@ from penstock.services.guaranteed.messages import (
 class SourceView:
     """One source as the edge sees it."""
 
-    def __init__(self, tree: Tree, wanted: Counter[str]) -> None:
+    def __init__(self, root: str, wanted: Counter[str]) -> None:
         """``wanted`` is shared by all sources: each selector and how many subscribers have it."""
-        self.root = tree.root
-        self.incarnation = tree.incarnation
-        self.pubends = tree.pubends
+        self.root = root
+        self.incarnation = 0
+        self.pubends: tuple[str, ...] = ()
         self.version = 0
-        self.confirmed_version = 0
         self.restarted_version: int | None = None
         """The version to be confirmed before the ends of a restarted source's streams are known."""
         self.ticks: dict[str, Tick] = {}
         self.earliest: dict[str, Tick] = {}
         self.beginnings: dict[str, Tick] = {}
         self.streams: dict[str, EdgeStream] = {}
+        self._confirmed: dict[str, int] = {}
+        """The latest version that was confirmed in each tree."""
         self._wanted = wanted
+
+    def takes(self, trees: list[Tree]) -> bool:
+        """Take the trees of the source; True if it is new, was restarted or has other trees."""
+        names, incarnation = [tree.name for tree in trees], trees[0].incarnation
+        if self.incarnation == incarnation and names == list(self._confirmed):
+            return False
+        self.incarnation = incarnation
+        self.pubends = tuple(pubend for tree in trees for pubend in tree.pubends)
+        self._confirmed = {name: self._confirmed.get(name, 0) for name in names}
+        return True
+
+    @property
+    def confirmed_version(self) -> int:
+        """The latest version that is confirmed in all trees."""
+        return min(self._confirmed.values(), default=0)
 
     @property
     def is_confirmed(self) -> bool:
@@ -60,25 +77,30 @@ class SourceView:
         """The horizons of the live streams; empty while no subscriber is connected."""
         return {pubend: self.streams[pubend].horizon for pubend in sorted(self.ticks)}
 
-    def register_all(self) -> SubscriptionUpdate:
+    def register_all(self) -> list[Send]:
         """Register every selector, with a source that knows none of them."""
-        self.version += 1
-        return SubscriptionUpdate(self.root, self.version, True, tuple(sorted(self._wanted)))
+        return self._tell(full=True, added=tuple(sorted(self._wanted)))
 
-    def register(self, added: str) -> SubscriptionUpdate:
+    def register(self, added: str) -> list[Send]:
         """Register one more selector; every selector, if the source knows none."""
-        if not self.version:
-            return self.register_all()
-        self.version += 1
-        return SubscriptionUpdate(self.root, self.version, False, (added,))
+        return self._tell(added=(added,)) if self.version else self.register_all()
 
-    def unregister(self, removed: str) -> SubscriptionUpdate:
+    def unregister(self, removed: str) -> list[Send]:
+        """Register one selector less."""
+        return self._tell(removed=(removed,))
+
+    def _tell(
+        self, *, full: bool = False, added: tuple[str, ...] = (), removed: tuple[str, ...] = ()
+    ) -> list[Send]:
         self.version += 1
-        return SubscriptionUpdate(self.root, self.version, False, (), (removed,))
+        return [
+            to_relay(SubscriptionUpdate(tree, self.version, full, added, removed))
+            for tree in self._confirmed
+        ]
 
     def confirm(self, message: SubscriptionConfirmed) -> None:
-        """The source has confirmed a version."""
-        self.confirmed_version = max(self.confirmed_version, message.version)
+        """The source has confirmed a version in one tree."""
+        self._confirmed[message.tree] = max(self._confirmed[message.tree], message.version)
         self.ticks.update(message.ticks)
         self.earliest.update(message.earliest)
         self.beginnings.update(message.beginnings)
@@ -89,6 +111,7 @@ class EdgeSources:
 
     def __init__(self) -> None:
         self._by_root: dict[str, SourceView] = {}
+        self._by_tree: dict[str, SourceView] = {}
         self.of_pubend: dict[str, SourceView] = {}
         """The source of each pubend that has a live stream here."""
         self._wanted: Counter[str] = Counter()
@@ -99,18 +122,26 @@ class EdgeSources:
     def get(self, root: str) -> SourceView | None:
         return self._by_root.get(root)
 
+    def of_tree(self, tree: str) -> SourceView | None:
+        """The source that has a tree of this name."""
+        return self._by_tree.get(tree)
+
     def trees_changed(self, trees: Mapping[str, Tree], out: list[Effect]) -> list[SourceView]:
-        """Register with sources that are new or were restarted; returns those."""
+        """Register with sources that are new, were restarted or have other trees; returns those."""
         started = []
-        for root, tree in trees.items():
+        by_root: dict[str, list[Tree]] = {}
+        for _, tree in sorted(trees.items()):
+            by_root.setdefault(tree.root, []).append(tree)
+        for root, own in by_root.items():
             view = self._by_root.get(root)
             if view is None:
-                view = self._by_root[root] = SourceView(tree, self._wanted)
-            elif view.incarnation == tree.incarnation:
+                view = self._by_root[root] = SourceView(root, self._wanted)
+            if not view.takes(own):
                 continue
-            view.incarnation, view.pubends = tree.incarnation, tree.pubends
+            self._by_tree = {name: each for name, each in self._by_tree.items() if each != view}
+            self._by_tree |= dict.fromkeys((tree.name for tree in own), view)
             if self._wanted:
-                out.append(to_relay(view.register_all()))
+                out += view.register_all()
                 view.restarted_version = view.version
             started.append(view)
         return started
@@ -130,7 +161,8 @@ class EdgeSources:
         self._wanted[selector] -= 1
         if not self._wanted[selector]:
             del self._wanted[selector]
-            out += [to_relay(view.unregister(selector)) for view in self]
+            for view in self:
+                out += view.unregister(selector)
 
     def opened(self, pubend: str, view: SourceView) -> None:
         """A source has confirmed a pubend, which has a live stream from now on."""

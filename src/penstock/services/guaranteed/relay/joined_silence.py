@@ -8,7 +8,7 @@ streams that a child does not want could take half of a thin link.
    is silent.  A pubend never says nothing for longer, so no timer is needed.
 2. Silence that the pubend itself says is sent at once.
 3. What was silent under the selectors of a child is said before these change
-   (``SourceRelay.update``): it may not be silence for others.
+   (``TreeRelay.update``): it may not be silence for others.
 4. A final frame is not silence and is not joined.
 """
 

@@ -1,6 +1,6 @@
 """Registration of selectors: what each child wants, and what this broker registers with its parent.
 
-The theory, for one source (the root of one tree):
+The theory, for one tree of one source:
 
 1. A child registers the selectors that it wants with its parent, with a version.  The parent
    filters what it sends to that child by them at once.
@@ -72,7 +72,7 @@ class LinkRegistration:
 
 
 class Registrations:
-    """The registrations of all children for one source, and what goes up because of them."""
+    """The registrations of all children in one tree, and what goes up because of them."""
 
     def __init__(self) -> None:
         self.links: dict[LinkName, LinkRegistration] = {}
@@ -88,21 +88,21 @@ class Registrations:
         if link not in self.links:
             self.links[link] = LinkRegistration()
         added, removed = self.links[link].change(update)
-        upward = self._change(update.root, added, removed)
+        upward = self._change(update.tree, added, removed)
         needs = self._unconfirmed_of(self.links[link])
         self._waiting.append((needs, link, update.version))
         return upward
 
-    def withdraw(self, root: str, link: LinkName) -> SubscriptionUpdate | None:
+    def withdraw(self, tree: str, link: LinkName) -> SubscriptionUpdate | None:
         """A child is gone or has another parent; returns the update to send up, if any."""
         registration = self.links.pop(link, None)
         if registration is None:
             return None
         self._waiting = [entry for entry in self._waiting if entry[1] != link]
-        return self._change(root, [], registration.selectors)
+        return self._change(tree, [], registration.selectors)
 
     def _change(
-        self, root: str, added: Iterable[str], removed: Iterable[str]
+        self, tree: str, added: Iterable[str], removed: Iterable[str]
     ) -> SubscriptionUpdate | None:
         news: dict[str, None] = {}
         gone: dict[str, None] = {}
@@ -127,15 +127,15 @@ class Registrations:
         for text in gone:
             self._since.pop(text, None)
             self._unconfirmed.pop(text, None)
-        return SubscriptionUpdate(root, self.version, False, tuple(news), tuple(gone))
+        return SubscriptionUpdate(tree, self.version, False, tuple(news), tuple(gone))
 
-    def everything(self, root: str) -> SubscriptionUpdate:
+    def everything(self, tree: str) -> SubscriptionUpdate:
         """Everything, for a parent that knows nothing yet; all of it must be confirmed."""
         self.version += 1
         texts = [selector.text for selector in self._table.advertised]
         self._unconfirmed = dict.fromkeys(texts, self.version)
         self._waiting = [(self.version, link, version) for _, link, version in self._waiting]
-        return SubscriptionUpdate(root, self.version, True, tuple(texts))
+        return SubscriptionUpdate(tree, self.version, True, tuple(texts))
 
     def confirm(self, version: int, ticks: dict[str, Tick]) -> None:
         """Everything registered up to this version is in force from these ticks on."""

@@ -1,12 +1,15 @@
-"""All relays of one broker: one for each source in the overlay.
+"""All relays of one broker: one for each tree of each source in the overlay.
 
-A message belongs to a source by its pubend or by its root.  What comes from above is taken only
-from the parent in that source's tree; answers to requests are taken from every neighbour.
+A message belongs to a tree by its pubend or by the tree's name.  What comes from above is taken
+only from the parent in that tree; answers to requests are taken from every neighbour.
+
+A source that finds equal paths has other trees than before.  Its pubends move to them with nothing
+registered: everything is registered and confirmed anew, as if the source had been restarted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from penstock.core.clock import Instant
 from penstock.core.machine import Effect, LinkName, Priority, Send
@@ -25,12 +28,12 @@ from penstock.services.guaranteed.messages import (
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.relay.link_reports import LinkReports
-from penstock.services.guaranteed.relay.source_relay import SourceRelay
+from penstock.services.guaranteed.relay.tree_relay import TreeRelay
 from penstock.services.guaranteed.source.pubend import Pubend
 
 
 class Relays:
-    """The relays of one broker, by source."""
+    """The relays of one broker, by tree."""
 
     def __init__(
         self,
@@ -48,10 +51,8 @@ class Relays:
         self._hosted = hosted
         self._queued_bytes = queued_bytes
         self._reports = LinkReports(broker)
-        self.own: SourceRelay | None = None
-        """The relay of the pubends of this broker, once the overlay has a tree for them."""
-        self._by_root: dict[str, SourceRelay] = {}
-        self._by_pubend: dict[str, SourceRelay] = {}
+        self._by_tree: dict[str, TreeRelay] = {}
+        self._by_pubend: dict[str, TreeRelay] = {}
         self.handlers: Handlers = {
             Knowledge: self.knowledge,
             Nack: self.request,
@@ -63,42 +64,53 @@ class Relays:
 
     # -- the overlay ------------------------------------------------------------------------
 
-    def tree_changed(self, root: str, tree: Tree, out: list[Effect]) -> bool:
-        """Take the new place in a source's tree; True if the way up has changed."""
-        source = self._by_root.get(root)
-        if source is None:
-            is_own = root == self._broker
-            hosted = self._hosted if is_own else {}
-            source = SourceRelay(self._broker, root, self._parameters, hosted)
-            self._by_root[root] = source
-            self.own = source if is_own else self.own
-        for pubend in tree.pubends:
-            self._by_pubend[pubend] = source
-        return source.tree_changed(tree, out)
+    def trees_changed(self, trees: Mapping[str, Tree], out: list[Effect]) -> list[Tree]:
+        """Take the new place in every tree; returns those in which the way up has changed."""
+        roots = {tree.root for tree in trees.values()}
+        for name, relay in list(self._by_tree.items()):
+            if name not in trees and relay.root in roots:
+                # The source has other trees now.
+                relay.leave(out)
+                del self._by_tree[name]
+        changed = [tree for _, tree in sorted(trees.items()) if self._take_place(tree, out)]
+        for name, relay in self._by_tree.items():
+            if name not in trees:
+                relay.lost_source()
+        return changed
 
-    def lost_sources(self, reachable: Collection[str]) -> None:
-        """There is no way to any other source at present."""
-        for root, source in self._by_root.items():
-            if root not in reachable:
-                source.lost_source()
+    def _take_place(self, tree: Tree, out: list[Effect]) -> bool:
+        relay = self._by_tree.get(tree.name)
+        if relay is None:
+            hosted = {}
+            if tree.root == self._broker:
+                hosted = {each: self._hosted[each] for each in tree.pubends if each in self._hosted}
+            relay = TreeRelay(self._broker, tree, self._parameters, hosted)
+            self._by_tree[tree.name] = relay
+        for pubend in tree.pubends:
+            self._by_pubend[pubend] = relay
+        return relay.tree_changed(tree, out)
+
+    def of_pubend(self, pubend: str) -> TreeRelay | None:
+        """The relay of a pubend, once the overlay has a tree for it."""
+        return self._by_pubend.get(pubend)
 
     def link_up(self, link: LinkName, out: list[Effect]) -> None:
-        for source in self._by_root.values():
-            source.link_restored(link, out)
+        for relay in self._by_tree.values():
+            relay.link_restored(link, out)
 
     def link_down(self, link: LinkName, out: list[Effect]) -> None:
-        for source in self._by_root.values():
-            source.link_lost(link, out)
+        for relay in self._by_tree.values():
+            relay.link_lost(link, out)
 
     # -- from above -------------------------------------------------------------------------
 
     def knowledge(
         self, link: LinkName, message: Knowledge, now: Instant, out: list[Effect]
     ) -> None:
-        source = self._by_pubend.get(message.pubend)
-        if source is not None and (source.parent == link or message.answer_for is not None):
+        relay = self._by_pubend.get(message.pubend)
+        if relay is not None and (relay.parent == link or message.answer_for is not None):
             before = len(out)
-            source.knowledge(message, now, out)
+            relay.knowledge(message, now, out)
             if message.answer_for is None and self._reports.watches_any:
                 self._note_sent(message.pubend, out[before:])
 
@@ -126,58 +138,63 @@ class Relays:
         return False
 
     def _pass_up(self, report: FullLinkReport, out: list[Effect]) -> None:
-        source = self._by_pubend.get(report.pubend)
-        if source is not None and source.parent is not None:
-            out.append(Send(source.parent, report, Priority.CONTROL))
+        relay = self._by_pubend.get(report.pubend)
+        if relay is not None and relay.parent is not None:
+            out.append(Send(relay.parent, report, Priority.CONTROL))
 
     def query(
         self, link: LinkName, message: DownstreamCongestionQuery, now: Instant, out: list[Effect]
     ) -> None:
-        source = self._by_pubend.get(message.pubend)
-        if source is not None and link == source.parent:
-            source.query(message, out)
+        relay = self._by_pubend.get(message.pubend)
+        if relay is not None and link == relay.parent:
+            relay.query(message, out)
 
     def confirmed(
         self, link: LinkName, message: SubscriptionConfirmed, now: Instant, out: list[Effect]
     ) -> None:
-        source = self._by_root.get(message.root)
-        if source is not None and link == source.parent:
+        relay = self._by_tree.get(message.tree)
+        if relay is not None and link == relay.parent:
             for pubend in message.ticks:
-                self._by_pubend[pubend] = source
-            source.confirmed(message, out)
+                self._by_pubend[pubend] = relay
+            relay.confirmed(message, out)
 
     # -- from below -------------------------------------------------------------------------
 
     def request(self, link: LinkName, message: Nack, now: Instant, out: list[Effect]) -> None:
-        source = self._by_pubend.get(message.pubend)
-        if source is not None:
-            source.request(link, message, now, out)
+        relay = self._by_pubend.get(message.pubend)
+        if relay is not None:
+            relay.request(link, message, now, out)
 
     def update(
         self, link: LinkName, message: SubscriptionUpdate, now: Instant, out: list[Effect]
     ) -> None:
-        source = self._by_root.get(message.root)
-        if source is not None:
-            source.update(link, message, out)
+        relay = self._by_tree.get(message.tree)
+        if relay is not None:
+            relay.update(link, message, out)
 
     def withdrawal(
         self, link: LinkName, message: Withdrawal, now: Instant, out: list[Effect]
     ) -> None:
-        source = self._by_root.get(message.root)
-        if source is not None:
-            source.withdrawal(link, out)
+        relay = self._by_tree.get(message.tree)
+        if relay is not None:
+            relay.withdrawal(link, out)
 
     def alert(
         self, link: LinkName, message: UpstreamCongestionAlert, out: list[Effect]
     ) -> UpstreamCongestionAlert | None:
         """Pass a child's alert on; returned if it is about a pubend that is hosted here."""
-        source = self._by_pubend.get(message.pubend)
+        relay = self._by_pubend.get(message.pubend)
         told = (message.nonrecovering, message.recovering)
-        if source is None or not all(each is None or each.is_possible for each in told):
+        if relay is None or not all(each is None or each.is_possible for each in told):
             return None
-        return source.alert(link, message, self._queued_bytes.get(link, 0), out)
+        return relay.alert(link, message, self._queued_bytes.get(link, 0), out)
 
     def acknowledge(self, message: Acknowledgement, out: list[Effect]) -> bool:
         """Pass an edge's statement on; True if it is for this broker."""
-        source = self._by_root.get(message.root)
-        return source is not None and source.acknowledge(message, out)
+        if message.root == self._broker:
+            return bool(self._hosted)
+        for relay in self._by_tree.values():
+            if relay.root == message.root and relay.parent is not None:
+                out.append(Send(relay.parent, message, Priority.CONTROL))
+                break
+        return False

@@ -11,7 +11,6 @@ from penstock.core.trees import Tree
 from penstock.services.guaranteed.laws.rate_law import AlertReading
 from penstock.services.guaranteed.messages import (
     LIVE_FILTER,
-    Acknowledgement,
     Knowledge,
     Nack,
     SubscriptionConfirmed,
@@ -20,10 +19,10 @@ from penstock.services.guaranteed.messages import (
     Withdrawal,
 )
 from penstock.services.guaranteed.parameters import GuaranteedParameters
-from penstock.services.guaranteed.relay.source_relay import SourceRelay
+from penstock.services.guaranteed.relay.tree_relay import TreeRelay
 
-TREE = Tree("pb", "up", ("a", "b"), 1, ("p",))
-ELSEWHERE = Tree("pb", "other", ("a", "b"), 1, ("p",))
+TREE = Tree("pb", "pb", "up", ("a", "b"), 1, ("p",))
+ELSEWHERE = Tree("pb", "pb", "other", ("a", "b"), 1, ("p",))
 
 
 def frame(low: int, high: int, *ticks: int) -> Frame:
@@ -43,16 +42,16 @@ def control(link: str, message: object) -> Send:
     return Send(link, message, Priority.CONTROL)
 
 
-def relay() -> SourceRelay:
+def relay() -> TreeRelay:
     """A relay whose parent knows that nothing is wanted."""
-    made = SourceRelay("ib", "pb", GuaranteedParameters(), {})
+    made = TreeRelay("ib", TREE, GuaranteedParameters(), {})
     out: list[Effect] = []
     assert made.tree_changed(TREE, out)
     assert out == [control("up", wanting(1, full=True))]
     return made
 
 
-def confirmed(link: str = "a") -> SourceRelay:
+def confirmed(link: str = "a") -> TreeRelay:
     """One with a child in force."""
     made = relay()
     made.update(link, wanting(1, "TRUE"), [])
@@ -90,7 +89,7 @@ def test_another_parent_is_told_everything_and_the_old_one_that_it_is_over() -> 
 def test_a_restarted_source_is_told_everything() -> None:
     made, out = confirmed(), list[Effect]()
 
-    assert made.tree_changed(Tree("pb", "up", ("a",), 2, ("p",)), out)
+    assert made.tree_changed(Tree("pb", "pb", "up", ("a",), 2, ("p",)), out)
     assert out == [control("up", wanting(3, "TRUE", full=True))]
 
 
@@ -133,21 +132,15 @@ def test_without_a_way_to_the_source_nothing_is_sent_up() -> None:
     made.lost_source()
     made.update("b", wanting(1, "tick > 5"), out)
     made.request("a", Nack("p", ((0, 10),), LIVE_FILTER), 0, out)
-    made.acknowledge(Acknowledgement("pb", "sb", 1, 1, {"p": 3}, {}), out)
 
     assert [effect for effect in out if isinstance(effect, Send) and effect.link == "up"] == []
 
 
-def test_requests_and_acknowledgements_go_to_the_parent() -> None:
+def test_requests_go_to_the_parent() -> None:
     made, out = confirmed(), list[Effect]()
     made.request("a", Nack("p", ((0, 10),), LIVE_FILTER), 0, out)
-    acknowledgement = Acknowledgement("pb", "sb", 1, 1, {"p": 3}, {})
-    assert not made.acknowledge(acknowledgement, out)
 
-    assert out == [
-        control("up", Nack("p", ((0, 10),), "TRUE")),
-        control("up", acknowledgement),
-    ]
+    assert out == [control("up", Nack("p", ((0, 10),), "TRUE"))]
 
 
 def test_an_answer_goes_to_the_child_that_asked() -> None:

@@ -1,4 +1,4 @@
-"""All streams of one source at one broker: its parent, its children, and what they registered.
+"""All streams of one tree at one broker: its parent, its children, and what they registered.
 
 The broker that hosts the pubends is its own source: the logs take the place of a parent, and every
 registration is in force at once.
@@ -20,7 +20,6 @@ from penstock.core.trees import Tree
 from penstock.services.guaranteed.links import LOCAL_EDGE
 from penstock.services.guaranteed.messages import (
     LIVE_FILTER,
-    Acknowledgement,
     DownstreamCongestionQuery,
     Knowledge,
     Nack,
@@ -38,19 +37,20 @@ from penstock.services.guaranteed.source.log_requests import LogAnswer
 from penstock.services.guaranteed.source.pubend import Pubend
 
 
-class SourceRelay:
-    """One source's tree, as one broker takes part in it."""
+class TreeRelay:
+    """One tree of one source, as one broker takes part in it."""
 
     def __init__(
         self,
         broker: str,
-        root: str,
+        tree: Tree,
         parameters: GuaranteedParameters,
         pubends: Mapping[str, Pubend],
     ) -> None:
         """``pubends`` are those hosted here; empty unless this broker is the root."""
         self._broker = broker
-        self.root = root
+        self._tree = tree.name
+        self.root = tree.root
         self.parent: LinkName | None = None
         self.incarnation = 0
         self._parameters = parameters
@@ -83,12 +83,17 @@ class SourceRelay:
         """Take the new place in the tree; True if the way up has changed."""
         if tree.parent == self.parent and tree.incarnation == self.incarnation:
             return False
-        if self.parent is not None and tree.parent != self.parent:
-            out.append(Send(self.parent, Withdrawal(self.root), Priority.CONTROL))
+        if tree.parent != self.parent:
+            self.leave(out)
         self.parent = tree.parent
         self.incarnation = tree.incarnation
         self._tell_parent(out)
         return True
+
+    def leave(self, out: list[Effect]) -> None:
+        """Take nothing from the parent any more."""
+        if self.parent is not None:
+            out.append(Send(self.parent, Withdrawal(self._tree), Priority.CONTROL))
 
     def lost_source(self) -> None:
         """The source cannot be reached at present."""
@@ -104,7 +109,7 @@ class SourceRelay:
     def _withdrawn(self, link: LinkName, out: list[Effect]) -> None:
         for stream in self.streams.values():
             stream.forget_link(link)
-        upward = self._registrations.withdraw(self.root, link)
+        upward = self._registrations.withdraw(self._tree, link)
         if upward is not None:
             self._tell(upward, out)
 
@@ -114,7 +119,7 @@ class SourceRelay:
             stream.forget_requests()
         self._parent_told = self.parent is not None
         if self.parent is not None:
-            update = self._registrations.everything(self.root)
+            update = self._registrations.everything(self._tree)
             self._told_version = update.version
             out.append(Send(self.parent, update, Priority.CONTROL))
 
@@ -167,14 +172,6 @@ class SourceRelay:
                 )
         elif self.parent is not None:
             out.append(Send(self.parent, upward, Priority.CONTROL))
-
-    def acknowledge(self, message: Acknowledgement, out: list[Effect]) -> bool:
-        """An edge states its claims; True if the statement is for this broker."""
-        if self._pubends:
-            return True
-        if self.parent is not None:
-            out.append(Send(self.parent, message, Priority.CONTROL))
-        return False
 
     # -- from above -------------------------------------------------------------------------
 
@@ -263,6 +260,6 @@ class SourceRelay:
                 registration.confirmed = True
                 registration.live_from = dict(ticks)
             message = SubscriptionConfirmed(
-                self.root, version, ticks, dict(self._earliest), dict(self._beginnings)
+                self._tree, version, ticks, dict(self._earliest), dict(self._beginnings)
             )
             out.append(Send(link, message, Priority.CONTROL))
