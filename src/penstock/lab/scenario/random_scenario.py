@@ -47,11 +47,15 @@ DAMAGED_LOGS: Final = 0.3
 """The share of scenarios in which durable records become unreadable."""
 
 
+EQUAL_PATHS: Final = 0.35
+"""The share of scenarios in which all links cost the same, and there are more of them."""
+
+
 def random_scenario(seed: int, services: Sequence[str] = ("guaranteed",)) -> Scenario:
     """The scenario of a seed with clients of these services; always the same one."""
     random = random_stream(seed, "scenario")
     brokers = _brokers(random)
-    links = _links(random, [each.name for each in brokers])
+    links = _with_equal_paths(seed, _links(random, [each.name for each in brokers]), brokers)
     parts = [_part(seed, service, brokers) for service in services]
     clients = tuple(client for part in parts for client in part.clients)
     brokers = tuple(
@@ -114,6 +118,24 @@ def _links(random: Random, names: list[str]) -> tuple[Link, ...]:
     if others and random.random() < 0.6:
         pairs.append(random.choice(others))
     return tuple(_link(random, pair) for pair in pairs)
+
+
+def _with_equal_paths(
+    seed: int, links: tuple[Link, ...], brokers: Sequence[Broker]
+) -> tuple[Link, ...]:
+    """In some scenarios, two more links and one cost for all: several paths are the shortest."""
+    random = random_stream(seed, "scenario", "equal paths")
+    if random.random() >= EQUAL_PATHS:
+        return links
+    names, taken = [each.name for each in brokers], {each.between for each in links}
+    free = [
+        (first, second)
+        for at, first in enumerate(names)
+        for second in names[at + 1 :]
+        if (first, second) not in taken
+    ]
+    more = tuple(_link(random, pair) for pair in random.sample(free, min(2, len(free))))
+    return tuple(msgspec.structs.replace(each, cost=1) for each in (*links, *more))
 
 
 def _link(random: Random, pair: tuple[str, str]) -> Link:

@@ -68,7 +68,7 @@ class Bench:
     def resolve(self, token: int, failure: str = "", *, uncertain: bool = False) -> list[Effect]:
         out: list[Effect] = []
         failed = PersistFailed(token, failure, uncertain) if failure else None
-        self.spoken += self.pubend.writer.resolved(token, failed, self.now, out)
+        self.spoken += self.pubend.resolved(token, failed, self.now, out)
         self.pubend.check_invariants()
         return out
 

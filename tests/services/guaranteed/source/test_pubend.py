@@ -8,6 +8,7 @@ from penstock.content.rows.frame import FRAME_HEADER_BYTES
 from penstock.core.clock import SECOND
 from penstock.core.machine import (
     Persist,
+    PersistState,
     TrimLog,
 )
 from penstock.services.guaranteed.messages import (
@@ -21,7 +22,7 @@ def trims(bench: Any, until: int) -> list[TrimLog]:
     found: list[TrimLog] = []
     for now in range(bench.now + SECOND, until + 1, SECOND):
         for effect in bench.deadline(now):
-            if isinstance(effect, Persist):
+            if isinstance(effect, Persist | PersistState):
                 bench.resolve(effect.token)
             elif isinstance(effect, TrimLog):
                 found.append(effect)
@@ -78,6 +79,6 @@ def test_a_claim_that_is_released_frees_the_log_at_once(pubend_bench: Any) -> No
     assert trims(bench, START + 10 * SECOND) == []
 
     bench.holds.claim_durable("edge", None)
-    bench.pubend.retention.claim_released(bench.now)
+    bench.pubend.retention.look_soon(bench.now)
     assert bench.pubend.next_deadline() == bench.now
     assert any(isinstance(effect, TrimLog) for effect in bench.deadline(bench.now))

@@ -200,7 +200,7 @@ class HostedPubends:
         out: list[Effect],
     ) -> list[Frame]:
         """A frame is durable, or was refused; returns the frames to speak of now, in order."""
-        spoken = pubend.writer.resolved(token, failure, now, out)
+        spoken = pubend.resolved(token, failure, now, out)
         if failure is not None:
             pubend.publishing.admit(now, out)
         self._deadlines.set(pubend.name, pubend.next_deadline())

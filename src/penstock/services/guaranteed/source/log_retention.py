@@ -5,7 +5,8 @@
    larger than ``retain_bytes``.
 3. After a start nothing is trimmed for ``hold_expiry_ns``, unless the log is nearly full: edges
    that have not stated their claims yet may need it.
-4. A log of ``log_limit_bytes`` that may not be trimmed accepts nothing more.
+4. Nothing is trimmed that a restart needs to recognise repeats (``producer_checkpoint``).
+5. A log of ``log_limit_bytes`` that may not be trimmed accepts nothing more.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class LogRetention:
         self._marks: deque[tuple[Instant, Tick, int]] = deque()
         """At each look: the instant, the end of the stream, and the bytes appended by then."""
         self.look_at: Instant = now + parameters.acknowledge_interval_ns
+        self.needs_checkpoint = False
+        """Whether a log that is nearly full can be trimmed no further without a checkpoint."""
 
     def appended(self, weight: int) -> None:
         self._appended_bytes += weight
@@ -52,21 +55,28 @@ class LogRetention:
         """Whether ``weight`` more bytes exceed the limit."""
         return self.bytes + weight > self._parameters.log_limit_bytes
 
-    def claim_released(self, now: Instant) -> None:
-        """An edge released its claim: look at once what can be trimmed."""
+    def look_soon(self, now: Instant) -> None:
+        """A claim was released, or a checkpoint saved: look at once what can be trimmed."""
         self.look_at = min(self.look_at, now)
 
-    def trim(self, spoken_end: Tick, now: Instant) -> Tick:
-        """Decide what is kept; returns the new start of the log."""
+    def trim(self, spoken_end: Tick, checkpointed: Tick, now: Instant) -> Tick:
+        """Decide what is kept; returns the new start of the log.
+
+        ``checkpointed`` is up to where the saved table of producers is right.
+        """
         parameters = self._parameters
         self.look_at = now + parameters.acknowledge_interval_ns
         self._marks.append((now, spoken_end, self._appended_bytes))
+        self.needs_checkpoint = False
         claimed = self._holds.lowest(now, parameters.hold_expiry_ns, spoken_end)
         while self._marks and (now >= self._from or self._is_nearly_full):
             at, tick, appended = self._marks[0]
             old = now - at >= parameters.retain_for_ns
             large = self._appended_bytes - appended > parameters.retain_bytes
             if tick > claimed or not (old or large):
+                break
+            if tick > checkpointed:
+                self.needs_checkpoint = self._is_nearly_full
                 break
             self.log_start = tick
             self._trimmed_bytes = appended

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import msgspec
 
+from penstock.content.rows.frame import Frame
 from penstock.core.clock import Duration, Instant, earliest
 from penstock.core.clock_skew import ahead_of, describe_ahead
 from penstock.core.intervals import IntervalSet, Tick
-from penstock.core.machine import Effect, LinkName, LogRead, TrimLog
+from penstock.core.machine import Effect, LinkName, LogRead, PersistFailed, TrimLog
 from penstock.core.tokens import Tokens
 from penstock.mechanisms.sequence_table import SequenceTable
 from penstock.services.guaranteed.messages import DownstreamCongestionQuery
@@ -72,6 +73,7 @@ class Pubend:
             self._producers,
             tokens,
             interval_ns=parameters.producer_checkpoint_ns,
+            saved_to=complete_to,
             now=now,
         )
         self._recovery = Recovery(
@@ -158,10 +160,21 @@ class Pubend:
         if not self._recovery.ordered(fact.token):
             return self._requests.answer(fact, self.log_start)
         self._requests.note_lost(fact)
+        self._checkpoint.changed = self._checkpoint.changed or bool(fact.frames)
         out += self._recovery.log_read(fact, self.writer.assigned_end)
         if self.ready:
             self.publishing.admit(now, out)
         return None
+
+    def resolved(
+        self, token: int, failure: PersistFailed | None, now: Instant, out: list[Effect]
+    ) -> list[Frame]:
+        """The store's answer to an order; returns the frames to speak of now, in order."""
+        if self._checkpoint.resolved(token, failure):
+            if self.retention.needs_checkpoint:
+                self.retention.look_soon(now)
+            return []
+        return self.writer.resolved(token, failure, now, out)
 
     # -- time -------------------------------------------------------------------------------
 
@@ -180,8 +193,10 @@ class Pubend:
             self._trim(now, out)
 
     def _trim(self, now: Instant, out: list[Effect]) -> None:
-        before = self.log_start
-        below = self.retention.trim(self.writer.spoken_end, now)
+        before, end = self.log_start, self.writer.spoken_end
+        below = self.retention.trim(end, self._checkpoint.covers(end), now)
+        if self.retention.needs_checkpoint:
+            self._checkpoint.hasten(now)
         if below > before:
             self._requests.trimmed(below)
             out.append(TrimLog(self.log, below))

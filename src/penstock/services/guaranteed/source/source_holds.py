@@ -85,7 +85,7 @@ class SourceHolds:
             placed = holds.claim_durable(message.edge, claim) and placed
             self._unsaved[name] = None
             if claim is None:
-                pubend.retention.claim_released(now)
+                pubend.retention.look_soon(now)
         return placed
 
     def _save(self, out: list[Effect]) -> None:
