@@ -30,7 +30,7 @@ def test_every_experiment_is_a_scenario_in_which_its_measures_exist(key: str) ->
 
 def test_every_run_can_be_sent_to_another_process() -> None:
     jobs = jobs_of(PAPER, PAPER.of_world("sim"), 1)
-    assert len(jobs) == 45
+    assert len(jobs) == 47
     assert [pickle.loads(pickle.dumps(job)).title for job in jobs] == [job.title for job in jobs]
 
 
@@ -45,6 +45,11 @@ def test_one_experiment_runs_by_itself() -> None:
 def test_the_runs_of_processes_are_a_table_of_their_own() -> None:
     live = PAPER.of_world("net")
     assert {row.run.partition(",")[0] for row in live.rows} == {
-        f"{run} {label}" for run in ("E1", "E2", "every run") for label in ("live", "over tc tbf")
+        "two equal paths of 80 KB/s",
+        *(
+            f"{run} {label}"
+            for run in ("E1", "E2", "every run")
+            for label in ("live", "over tc tbf")
+        ),
     }
     assert all(PAPER.experiments[key].most_seeds == 1 for key in live.experiments)

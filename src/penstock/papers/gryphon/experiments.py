@@ -65,7 +65,7 @@ for _law in LAWS:
     for _latency_ms in LATENCIES_MS:
         _latency = {"links.ib-sb2.latency_ms": _latency_ms}
         EXPERIMENTS[f"long link {_latency_ms} {_law}"] = _experiment("long-link", _law, _latency)
-    for _file in ("returns", "sizes", "starved", "unpaced"):
+    for _file in ("equal-paths", "returns", "sizes", "starved", "unpaced"):
         EXPERIMENTS[f"{_file} {_law}"] = _experiment(_file, _law)
     for _file in ("e1", "e2", "e3"):
         EXPERIMENTS[f"{_file.upper()} {_law}"] = _experiment(_file, _law)
@@ -79,3 +79,6 @@ for _law in LAWS:
             EXPERIMENTS[f"{_file.upper()} {_label} {_law}"] = _live(
                 _file, _law, namespaces=_namespaces
             )
+EXPERIMENTS["equal-paths live improved"] = Experiment(
+    "gryphon-equal-paths", {"congestion.law": "improved"}, "net", most_seeds=1
+)

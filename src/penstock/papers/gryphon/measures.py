@@ -142,6 +142,11 @@ def longest_recovery_s(result: RunResult, mended_s: Mapping[str, float]) -> floa
     return max(recovery_s(result, edge, at_s) for edge, at_s in mended_s.items())
 
 
+def paths_gain(result: RunResult) -> float:
+    """Publication while both of two equal paths are there, by that while one of them is cut."""
+    return published_rate(result, 20, 60) / published_rate(result, 65, 75)
+
+
 def byte_shares(result: RunResult, sizes: Mapping[str, int], low_s: float, high_s: float) -> float:
     """The least share of a pubend's bytes in an interval, by that of the others.
 

@@ -220,6 +220,12 @@ def _held_out() -> Iterator[Row]:
               stretch=at_least(90), laws="unpaced", measure=least)  # fmt: skip
     yield Row(run, "most publication in 5 s, 10 s after the start", "msg/s",
               stretch=at_most(110), laws="unpaced", measure=most)  # fmt: skip
+    run = "two equal paths of 80 KB/s, one is cut for 15 s"
+    yield Row(run, "publication over both by that over one", "times", stretch=at_least(1.8),
+              laws="equal-paths", measure=measures.paths_gain)  # fmt: skip
+    yield Row(f"{run}, live", "publication over both by that over one", "times",
+              stretch=at_least(1.8), improved_law="equal-paths live improved",
+              measure=measures.paths_gain)  # fmt: skip
     yield Row("messages of 366 B and 4 kB, 80 KB/s", "bytes of one pubend by those of the other",
               "share", stretch=at_least(0.95), laws="sizes",
               measure=partial(measures.byte_shares, sizes=SIZES, low_s=30, high_s=90))  # fmt: skip
@@ -227,7 +233,7 @@ def _held_out() -> Iterator[Row]:
 
 # -- nothing lost, duplicated or out of order, in any run with control -----------------------------
 
-BEYOND_THE_PAPER: Final = ("long link", "returns", "sizes", "starved", "unpaced")
+BEYOND_THE_PAPER: Final = ("equal-paths", "long link", "returns", "sizes", "starved", "unpaced")
 
 RULES: Final = ("lost", "duplicated", "out_of_order")
 UNCONTROLLED: Final = ("collapse 1", "collapse 2", "SDCC alone", "PDCC alone")

@@ -51,8 +51,10 @@ def draw(seed: int, random: Random) -> Case:
     names = [f"p{number}" for number in range(len(homes))]
     subscribers = _subscribers(random, network, homes)
     trees = {
-        name: network.tree(home, [each.broker for each in subscribers if _wants(each, name)])
-        for name, home in zip(names, homes, strict=True)
+        name: network.tree(
+            home, [each.broker for each in subscribers if _wants(each, name)], choice
+        )
+        for name, home, choice in zip(names, homes, network.choices(homes), strict=True)
     }
     used = list(dict.fromkeys(link for tree in trees.values() for link in tree))
     capacities = bottlenecks(random, used)

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from math import exp, log
 from random import Random
 from typing import Final
@@ -16,7 +17,14 @@ from typing import Final
 import msgspec
 
 from penstock.lab.scenario.model import Broker, Link, LinkChange
-from penstock.overlay.routing import parents_from
+from penstock.overlay.messages import LinkState
+from penstock.overlay.routing import (
+    SMALLEST_NAME,
+    LinkStateDatabase,
+    choices_of,
+    chosen_parents,
+    equal_parents_from,
+)
 
 BROKERS: Final = (3, 12)
 LATENCY_MS: Final = (1.0, 300.0)
@@ -39,9 +47,14 @@ class Network(msgspec.Struct, frozen=True):
     brokers: tuple[str, ...]
     links: tuple[Link, ...]
 
-    def tree(self, source: str, receivers: Iterable[str]) -> dict[str, int]:
-        """The directed links from a broker to others, and how many receivers are behind each."""
-        parents = parents_from(source, self._costs())
+    def tree(
+        self, source: str, receivers: Iterable[str], choice: int = SMALLEST_NAME
+    ) -> dict[str, int]:
+        """The directed links from a broker to others, and how many receivers are behind each.
+
+        ``choice`` is the one of several equal paths.
+        """
+        parents = chosen_parents(equal_parents_from(source, self._costs()), choice)
         behind: dict[str, int] = {}
         for receiver in dict.fromkeys(receivers):
             at = receiver
@@ -50,6 +63,15 @@ class Network(msgspec.Struct, frozen=True):
                 behind[link] = behind.get(link, 0) + 1
                 at = parents[at]
         return behind
+
+    def choices(self, homes: Sequence[str]) -> list[int]:
+        """The choice of each pubend among equal paths, for pubends at these brokers in turn."""
+        known = LinkStateDatabase()
+        for broker, costs in self._costs().items():
+            pubends = tuple(f"{broker}.{number}" for number in range(homes.count(broker)))
+            known.learn(LinkState(broker, 1, 1, costs, pubends))
+        taken = {home: cycle(choices_of(home, known)) for home in homes}
+        return [next(taken[home]) for home in homes]
 
     def round_trip_s(self, tree: Iterable[str]) -> float:
         """At most so long a message and its answer take on the links of a tree, without queues."""
