@@ -145,3 +145,31 @@ def test_brokers_without_a_processor_slow_nobody_down() -> None:
     ] + [{"at_s": 25, "pause": {"broker": "b2", "for_s": 3}}]
     result = simulated(raw)
     assert published(result, 5, 45) >= 0.9 * 250
+
+
+def test_a_subscriber_that_comes_to_a_full_link_is_soon_live() -> None:
+    """What it has yet to read crosses the link beside live data, with the same right."""
+    raw = line((250_000, 240), (0, 40))
+    raw["duration_s"] = 40
+    raw["brokers"][0]["pubends"] = 4
+    raw["clients"] = [
+        subscriber("others", "b1", selector="topic = 'other'"),
+        subscriber("new", "b2", selector="topic = 'own'", start_s=8, start="earliest"),
+        *(
+            publisher(
+                f"p{number}",
+                "b0",
+                pubend=f"b0.{number}",
+                wire_bytes=4000,
+                batch_rows=2,
+                rate_msgs_per_s=120,
+                max_in_flight=100,
+                start_s=7.6 if number == 1 else 2,
+                attributes={"topic": "own" if number == 1 else "other"},
+            )
+            for number in range(1, 5)
+        ),
+    ]
+    result = simulated(raw)
+    new = Measurement(metric="delivered_rate", subject="new", from_s=25, to_s=40)
+    assert measure(result, new) > 0.85 * (250_000 / 4) / 4000

@@ -73,7 +73,8 @@ class Nack(BrokerMessage, frozen=True, gc=False):
     ``max_bytes`` limits what is answered for each interval, if it is less than usual: the requester
     cannot know how dense the past is.  ``recovers`` tells that a live stream recovers, as others
     may at the same time; a request without it reads the past, and is also answered in pieces of a
-    bounded number of frames.
+    bounded number of frames.  ``joins`` tells that such a reader will join the live stream: it
+    waits for messages as others do, and its answers need not yield to them.
     """
 
     pubend: Name
@@ -81,6 +82,7 @@ class Nack(BrokerMessage, frozen=True, gc=False):
     filter: FilterText
     max_bytes: CountBytes = 0
     recovers: bool = False
+    joins: bool = False
 
 
 class SubscriptionUpdate(BrokerMessage, frozen=True):

@@ -102,7 +102,7 @@ def test_a_durable_subscription_resumes_at_what_was_consumed(edge_bench: Any) ->
     bench.confirm(START + 10)
 
     assert bench.said(Subscribed) == [Subscribed("s", {"p": 1002})]
-    assert bench.said(Nack)[-1] == Nack("p", ((1002, START + 10),), "TRUE", FIRST_BYTES)
+    assert bench.said(Nack)[-1] == Nack("p", ((1002, START + 10),), "TRUE", FIRST_BYTES, joins=True)
 
 
 def test_a_deletion_that_failed_is_told(edge_bench: Any) -> None:

@@ -15,6 +15,7 @@ from penstock.core.clock import MILLISECOND, SECOND
 from penstock.core.machine import InvariantBroken
 from penstock.services.guaranteed.edge.stream import MAX_UNITS, EdgeStream
 from penstock.services.guaranteed.laws.nack_window import FixedNackWindow
+from penstock.services.guaranteed.messages import LIVE_FILTER
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 
 UNIT = 10
@@ -172,6 +173,23 @@ def test_an_overdue_request_is_repeated_later_and_later() -> None:
         assert edge.requests_due(now) == ((0, 30),)
 
     assert [wait // SECOND for wait in waits] == [1, 2, 4, 8, 8]
+
+
+def test_an_answer_to_a_reader_of_the_past_that_comes_piece_by_piece_is_not_repeated() -> None:
+    for filter_text, expected in (("TRUE", ()), (LIVE_FILTER, ((2, 30),))):
+        edge = EdgeStream(
+            "p",
+            filter_text,
+            0,
+            FixedNackWindow(WINDOW),
+            GuaranteedParameters(nack_unit_ns=100, nack_timeout_initial_ns=SECOND),
+            receive_window=WINDOW,
+        )
+        edge.receive(frame(30, 40), 0)
+        assert edge.requests_due(0) == ((0, 30),)
+        edge.answered(frame(0, 1), more=False, now=SECOND // 2)
+        edge.answered(frame(1, 2), more=False, now=SECOND - 1)
+        assert edge.requests_due(SECOND) == expected
 
 
 def test_requests_of_one_moment_that_stay_without_answer_are_one_timeout() -> None:

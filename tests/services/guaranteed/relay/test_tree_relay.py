@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
@@ -143,13 +144,25 @@ def test_requests_go_to_the_parent() -> None:
     assert out == [control("up", Nack("p", ((0, 10),), "TRUE"))]
 
 
-def test_an_answer_goes_to_the_child_that_asked() -> None:
+@pytest.mark.parametrize(
+    ("request_of", "flow"),
+    [
+        ({}, "p/past"),
+        ({"joins": True}, "p/joining"),
+        ({"recovers": True}, "p/answers"),
+    ],
+)
+def test_an_answer_goes_to_the_child_that_asked_in_the_flow_of_its_kind(
+    request_of: dict[str, bool], flow: str
+) -> None:
     made, out = confirmed(), list[Effect]()
-    made.request("a", Nack("p", ((0, 10),), LIVE_FILTER), 0, [])
-    made.knowledge(Knowledge("p", frame(0, 10, 5), "TRUE"), 0, out)
+    made.request("a", Nack("p", ((0, 10),), LIVE_FILTER, **request_of), 0, out)
+    assert out == [control("up", Nack("p", ((0, 10),), "TRUE", **request_of))]
 
+    out.clear()
+    made.knowledge(Knowledge("p", frame(0, 10, 5), "TRUE"), 0, out)
     answer = Knowledge("p", frame(0, 10, 5), LIVE_FILTER)
-    assert out == [Send("a", answer, Priority.DATA, "p/past")]
+    assert out == [Send("a", answer, Priority.DATA, flow)]
 
 
 def test_knowledge_of_an_unknown_stream_is_ignored() -> None:

@@ -2,7 +2,8 @@
 
 1. A subscriber that catches up requests the rows of its own selector, at the pace at which its
    reader consumes them.  It takes live messages too, as far as they fit, and joins the live stream
-   when it has reached it.
+   when it has reached it.  Its answers have a share of full links like live data: every new
+   subscriber begins so, with what was published while it was being registered.
 2. A live subscriber that reads more slowly than others publish comes here too.  What waits for it
    already stays; what follows is requested when that has been consumed, so a reader that consumes
    nothing costs nothing more.  Far from the pubend it is paced like a reader of intervals: live
@@ -70,6 +71,7 @@ class PastReaders:
         """Read from the start of ``interval``; its end is the highest tick that is known."""
         start, highest = interval
         stream = self._past_stream(subscription, pubend, start, self._windows.catch_up())
+        stream.joins = True
         stream.highest = highest
         self._begin(subscription, stream)
         self._requests.ask(stream, now, out)

@@ -21,7 +21,7 @@ class EdgeRequests:
         intervals = stream.requests_due(now)
         if intervals:
             most_bytes, recovers = stream.window.piece_bytes, stream.filter == LIVE_FILTER
-            nack = Nack(stream.pubend, intervals, stream.filter, most_bytes, recovers)
+            nack = Nack(stream.pubend, intervals, stream.filter, most_bytes, recovers, stream.joins)
             out.append(Send(LOCAL_RELAY, nack, Priority.CONTROL))
         self._deadlines.set(stream, stream.next_deadline())
 

@@ -24,6 +24,7 @@ from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import InvariantBroken
 from penstock.mechanisms.round_trip import RequestRoundTrip
 from penstock.services.guaranteed.laws.nack_window import MAX_UNITS, NackAnswer, NackWindow
+from penstock.services.guaranteed.messages import LIVE_FILTER
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 
 
@@ -80,6 +81,8 @@ class EdgeStream:
         """
         self.pubend = pubend
         self.filter = filter_text
+        self.joins = False
+        """Whether it is read to join the live stream."""
         self.horizon = start
         self.highest = start
         self.window = window
@@ -184,9 +187,12 @@ class EdgeStream:
                 now,
                 round_trip.latest_ns,
                 self._repeated,
+                self._took(frame.high, now) if more else None,
             )
         )
         self._repeated = False
+        if self.filter != LIVE_FILTER:
+            self._await_the_rest(now)
         if more:
             self._release_behind(frame.high)
         if self._requests and frame.high > self.horizon:
@@ -218,6 +224,19 @@ class EdgeStream:
         if request.attempts > 1 and now - request.sent_at < usual:
             return request.first_sent_at
         return request.sent_at
+
+    def _took(self, tick: Tick, now: Instant) -> Duration | None:
+        """How long the answer took that stopped at a tick."""
+        for request in self._requests:
+            if request.low <= tick < request.asked_high:
+                return now - request.sent_at if request.attempts == 1 else None
+        return None
+
+    def _await_the_rest(self, now: Instant) -> None:
+        """The answer to a reader of the past comes piece by piece, in order: it is on its way."""
+        deadline = now + self._round_trip.timeout()
+        for request in self._requests:
+            request.deadline = max(request.deadline, deadline)
 
     def _release_behind(self, tick: Tick) -> None:
         """Release the units requested together with the one at ``tick``: they are not answered."""

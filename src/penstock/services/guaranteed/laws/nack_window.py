@@ -32,6 +32,8 @@ class NackAnswer(msgspec.Struct, frozen=True, gc=False):
     """The latest sample of the round trip; None before the first one."""
     repeated: bool = False
     """Whether a request had to be repeated since the answer before: what it asked for was lost."""
+    took: Duration | None = None
+    """How long an answer took that stopped at a limit; None for others and for repetitions."""
 
 
 class NackWindow(Protocol):
@@ -156,7 +158,8 @@ class CatchUpWindow:
     """For a subscriber that reads the past: a window in bytes, expressed in ticks.
 
     The past may be dense or empty.  While answers are small the window doubles, so that days of
-    silence pass in a few round trips; when an answer hits its limit the window halves.
+    silence pass in a few round trips.  It need not close again: in dense parts the source stops at
+    the bytes that one answer may bring.
 
     What one answer may bring starts with ``FIRST_BYTES`` and doubles while answers arrive within
     ``SOON`` after the shortest round trip; it halves when they take twice as long, or when a
@@ -170,7 +173,6 @@ class CatchUpWindow:
     SOON: Duration = SECOND // 2
 
     INITIAL: Duration = SECOND
-    SMALLEST: Duration = SECOND // 1000
     LARGEST: Duration = 366 * 24 * 3600 * SECOND
 
     def __init__(self, answer_bytes: int, *, paced: bool = True) -> None:
@@ -204,24 +206,24 @@ class CatchUpWindow:
         """A catch-up begins with a window of its own."""
 
     def _resize_piece(self, answer: NackAnswer) -> None:
-        took = answer.latest_round_trip
-        if took is not None:
-            self._shortest = took if self._shortest is None else min(self._shortest, took)
-            took -= self._shortest
-        if answer.repeated or (took is not None and took > 2 * self.SOON):
+        known = (self._shortest, answer.latest_round_trip, answer.took)
+        self._shortest = min((each for each in known if each is not None), default=None)
+        longer = None
+        if answer.took is not None and self._shortest is not None:
+            longer = answer.took - self._shortest
+        if answer.repeated or (longer is not None and longer > 2 * self.SOON):
             self._piece_bytes = max(self.SMALLEST_BYTES, self._piece_bytes // 2)
-        elif answer.more and took is not None and took < self.SOON:
+        elif longer is not None and longer < self.SOON:
             self._piece_bytes = min(self._answer_bytes, 2 * self._piece_bytes)
 
     def answered(self, answer: NackAnswer) -> None:
-        """Grow after small answers, shrink after large ones.
+        """Grow after small answers.
 
         A request is answered in pieces, one for each frame of the log; the density of the past is
         measured over all of them.
         """
         self._resize_piece(answer)
         if answer.more:
-            self._size = max(self.SMALLEST, self._size // 2)
             self._span = self._bytes = 0
             return
         self._span += answer.span

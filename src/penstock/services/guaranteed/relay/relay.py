@@ -63,6 +63,9 @@ class _Waiting(msgspec.Struct, frozen=True):
     recovers: bool
     """Whether the child recovers a live stream, as others may; a reader of the past is alone."""
 
+    joins: bool
+    """Whether a reader of the past will join the live stream."""
+
 
 class RelayStream:
     """One pubend's stream at one broker."""
@@ -82,6 +85,7 @@ class RelayStream:
         """
         self.pubend = pubend
         self._answers_flow = f"{pubend}/answers"
+        self._joining_flow = f"{pubend}/joining"
         self._past_flow = f"{pubend}{YIELDING}"
         self.position = position
         self._registrations = registrations
@@ -149,19 +153,19 @@ class RelayStream:
                 for number, frame in enumerate(frames, 1):
                     more = end < high and number == len(frames)
                     answer = Knowledge(self.pubend, frame, nack.filter, more)
-                    self._answer(link, answer, out, recovers=nack.recovers)
+                    self._answer(link, answer, nack, out)
             if nack.recovers:
                 missing = self._answered_before(link, nack, asked, missing, out)
                 missing = self._wait_with_others(link, nack, asked, missing)
             for part in missing:
                 under_way = self._under_way(asked, part, now)
-                waiting = _Waiting(link, *part, nack.filter, under_way or asked, nack.recovers)
-                self._wait(waiting)
+                through = under_way or asked
+                self._wait(_Waiting(link, *part, nack.filter, through, nack.recovers, nack.joins))
                 if under_way is None:
                     upward += self._suppressed(asked, part)
         if not upward:
             return None
-        return Nack(self.pubend, tuple(upward), asked, nack.max_bytes, nack.recovers)
+        return Nack(self.pubend, tuple(upward), asked, nack.max_bytes, nack.recovers, nack.joins)
 
     def _answered_before(
         self,
@@ -179,7 +183,7 @@ class RelayStream:
             chosen = [self._chosen(registration, nack.filter, frame) for frame in found]
             for frame in fold_silence(chosen):
                 answer = Knowledge(self.pubend, frame, nack.filter)
-                self._answer(link, answer, out, recovers=nack.recovers)
+                self._answer(link, answer, nack, out)
             rest += gaps
         return rest
 
@@ -207,7 +211,9 @@ class RelayStream:
                         continue
                     rest += [(at, part_low)] if at < part_low else []
                     at = part_high
-                    self._wait(_Waiting(link, part_low, part_high, nack.filter, filter_text, True))
+                    self._wait(
+                        _Waiting(link, part_low, part_high, nack.filter, filter_text, True, False)
+                    )
                 rest += [(at, high)] if at < high else []
             missing = rest
         return missing
@@ -264,7 +270,7 @@ class RelayStream:
                 part = frame.slice(waiting.low, waiting.high)
                 part = self._chosen(registration, waiting.filter, part)
                 message = Knowledge(self.pubend, part, waiting.filter, unfinished)
-                self._answer(waiting.link, message, out, recovers=waiting.recovers)
+                self._answer(waiting.link, message, waiting, out)
             still += self._rest(waiting, frame, more=more)
         self._waiting = still
         if recovers and len(self._links) > 1:
@@ -291,10 +297,16 @@ class RelayStream:
         out.append(Send(link, message, Priority.DATA, self.pubend))
 
     def _answer(
-        self, link: LinkName, message: Knowledge, out: list[Effect], *, recovers: bool
+        self, link: LinkName, message: Knowledge, reader: Nack | _Waiting, out: list[Effect]
     ) -> None:
-        """Answers do not delay live data, and those to readers of the past yield to everything."""
-        flow = self._answers_flow if recovers else self._past_flow
+        """Answers do not delay live data, and those that read the past alone yield to everything.
+
+        A reader that will join the live stream waits for messages like everybody else: its answers
+        are a flow like any other.
+        """
+        flow = self._joining_flow if reader.joins else self._past_flow
+        if reader.recovers:
+            flow = self._answers_flow
         out.append(Send(link, message, Priority.DATA, flow))
 
     def query(self, query: DownstreamCongestionQuery, out: list[Effect]) -> None:
