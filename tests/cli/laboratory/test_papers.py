@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -83,3 +84,23 @@ def test_without_matplotlib_the_command_says_what_to_install(
     monkeypatch.setattr(drawing, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"pip install 'penstock\[lab\]'"):
         papers(service="guaranteed")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"cases": 3}, "--cases"),
+        ({"first_seed": 7}, "--first-seed"),
+        ({"workers": 1}, "--workers"),
+        ({"write": Path("x")}, "--write"),
+        ({"held_out": True, "seeds": 2}, "--seeds"),
+        ({"held_out": True, "world": "net"}, "--world"),
+        ({"case": 5, "run": "E1"}, "--run"),
+        ({"case": 5, "out": Path("x")}, "--out"),
+    ],
+)
+def test_an_option_that_would_have_no_effect_is_refused(
+    options: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(UserError, match=f"^{named} is for"):
+        papers(**options)

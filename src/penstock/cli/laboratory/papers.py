@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -23,16 +24,16 @@ def papers(
     *,
     service: str = "",
     run: str = "",
-    world: Literal["sim", "net"] = "sim",
-    seeds: int = 5,
-    out: Path = Path("out/papers"),
+    world: Literal["sim", "net"] | None = None,
+    seeds: int | None = None,
+    out: Path | None = None,
     json: bool = False,
     held_out: bool = False,
-    cases: int = 200,
-    first_seed: int = 1000,
+    cases: int | None = None,
+    first_seed: int | None = None,
     case: int | None = None,
     write: Path | None = None,
-    workers: int = 2,
+    workers: int | None = None,
 ) -> None:
     """Run the papers' experiments; print the published results beside our measurements.
 
@@ -44,37 +45,60 @@ def papers(
     run
         Only one experiment, by its name, or the rows of the table whose run begins with this.
     world
-        sim for the simulator, net for processes on this machine.
+        sim for the simulator (the default), net for processes on this machine.
     seeds
-        How often each run is repeated (some of them less often); the table shows medians.
+        How often each run is repeated (default: 5, some of them less often); the table shows
+        medians.
     out
-        Directory for the figures.
+        Directory for the figures (default: out/papers).
     json
         Print the rows as JSON.
     held_out
         Run random cases instead, and print how far each law is from the optimum of each case.
     cases
-        How many held-out cases.
+        How many held-out cases (default: 200).
     first_seed
-        The seed of the first held-out case; the others follow.
+        The seed of the first held-out case (default: 1000); the others follow.
     case
         Run and explain the held-out case of this seed alone.
     write
         Also write every held-out case to this directory as scenario files for penstock run.
     workers
-        How many held-out cases run at the same time.
+        How many held-out cases run at the same time (default: 2).
     """
+    of_papers = {"run": run or None, "world": world, "seeds": seeds, "out": out}
+    of_cases = {"cases": cases, "first-seed": first_seed, "write": write, "workers": workers}
     if held_out or case is not None:
+        _refuse(of_papers, "is for the papers' experiments; leave it out, or leave out --held-out")
         run_held_out(
             service=service,
-            cases=cases,
-            first_seed=first_seed,
+            cases=200 if cases is None else cases,
+            first_seed=1000 if first_seed is None else first_seed,
             case=case,
             write=write,
-            workers=workers,
+            workers=2 if workers is None else workers,
             json=json,
         )
         return
+    _refuse(of_cases, "is for held-out cases; add --held-out")
+    _run_papers(
+        service,
+        run,
+        world or "sim",
+        seeds=5 if seeds is None else seeds,
+        out=out or Path("out/papers"),
+        json=json,
+    )
+
+
+def _refuse(options: Mapping[str, object | None], reason: str) -> None:
+    """Refuse options that would have no effect."""
+    for name, value in options.items():
+        if value is not None:
+            raise UserError(f"--{name} {reason}", MISUSED)
+
+
+def _run_papers(service: str, run: str, world: str, *, seeds: int, out: Path, json: bool) -> None:
     services = installed_services()
     if service and service not in services:
         known = ", ".join(services)
