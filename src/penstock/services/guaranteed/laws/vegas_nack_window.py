@@ -11,7 +11,7 @@ way before the first is answered.  This window measures how much waits on the wa
    so a short congested link carries the same load.  It opens and closes by one unit at most, as in
    the paper, and doubles while nothing waits and answers bring what it allows.  A window that is
    not used does not open: answers from a relay's memory come at once, and the first that does not
-   would find a window far too wide.
+   would find a window far too wide.  An answer that stopped at its limit of bytes has used it.
 3. The round trip is that of the slowest answer since the last decision: a window that has just
    doubled must not double again before its own answers are there.
 4. While less than a unit waits, the network is not the limit of this recovery.
@@ -23,7 +23,8 @@ way before the first is answered.  This window measures how much waits on the wa
 7. Where a stream is dense, the window is no wider than what the receive window holds in bytes, by
    the density of the answers since the last decision: what lies beyond would be requested in vain.
 8. An answer has at most ``UNIT_BYTES`` for every unit of the window: a unit of a dense stream may
-   hold more than the queues on the way.
+   hold more than the queues on the way.  The time until such an answer stopped is a round trip too;
+   those of whole units come seldom then.
 9. Round trips that differ by less than ``NOISE_NS`` are the same: what waits for so short a time
    waits for a processor, or for the pacing of a link.
 """
@@ -61,6 +62,7 @@ class VegasNackWindow:
         "_size",
         "_smallest",
         "_unit",
+        "_used",
         "_waiting",
     )
 
@@ -84,6 +86,7 @@ class VegasNackWindow:
         """The longest one since the last decision."""
         self._waiting = 0
         self._lost = False
+        self._used = False
         self._answered_span: Duration = 0
         self._answered_bytes = 0
         self._doubles_below = largest
@@ -117,7 +120,8 @@ class VegasNackWindow:
             self._lost = True
         self._answered_span += answer.span
         self._answered_bytes += answer.count_bytes
-        latest = answer.latest_round_trip
+        self._used = self._used or answer.more or 2 * self._answered_span >= self._size
+        latest = answer.latest_round_trip if answer.took is None else answer.took
         if latest is None:
             return
         if self._shortest is None or latest < self._shortest:
@@ -137,7 +141,7 @@ class VegasNackWindow:
             self._doubles_below = self._size // 2
             return self._doubles_below
         if not self.waits_for_the_network:
-            if 2 * self._answered_span < self._size:
+            if not self._used:
                 return self._size
             doubled = min(2 * self._size, self._doubles_below)
             return max(doubled, self._size + self._unit)
@@ -151,4 +155,5 @@ class VegasNackWindow:
             fitting = self._largest_bytes * self._answered_span // self._answered_bytes
             largest = min(largest, fitting)
         self._answered_span = self._answered_bytes = 0
+        self._used = False
         self._size = max(self._smallest, min(largest, size))
