@@ -155,8 +155,21 @@ def test_an_edge_does_not_alert_for_the_time_without_a_way_to_the_source() -> No
 
     assert control.answer(query(12 * SECOND), 12 * SECOND) is None
 
-    control.stream.receive(Frame(12 * SECOND, 12 * SECOND + 1), 12 * SECOND)
+    control.stream.receive(Frame(5 * SECOND, 5 * SECOND + 1), 12 * SECOND)
     assert control.answer(query(12 * SECOND), 12 * SECOND) is not None
+
+
+@pytest.mark.parametrize(("law", "alerts"), [("paper", True), ("improved", False)])
+def test_a_gap_behind_which_live_data_arrives_in_time_is_no_congestion(
+    law: str, alerts: bool
+) -> None:
+    control = edge(law)
+    keep_pace(control, 1.0, 0, 5 * SECOND)
+    for now in range(6 * SECOND, 11 * SECOND, SAMPLE):
+        control.stream.receive(Frame(now - SAMPLE, now), now)
+        control.sample(now)
+    assert (control.answer(query(11 * SECOND), 11 * SECOND) is not None) == alerts
+    assert control.answer(query(16 * SECOND), 16 * SECOND) is not None, "live data is late as well"
 
 
 def test_a_recovery_is_noticed_at_the_query_that_follows_it() -> None:

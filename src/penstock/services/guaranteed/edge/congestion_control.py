@@ -9,6 +9,8 @@
    however late its silence arrives.
 4. An edge does not alert for the time in which there was no way to the source, and says when it is
    itself the limit of its recovery: neither is a congested network.
+5. Under the improved law an edge that repairs a gap, while live data behind the gap arrives in time,
+   does not alert unless its requests wait on the way: a link that was changed leaves such gaps.
 """
 
 from __future__ import annotations
@@ -108,8 +110,16 @@ class EdgeControl:
         if self.stream.highest == self._highest_before:
             # A query overtakes the data: nothing has come over this way yet that could be late.
             return None
-        alerts = self._law.live_edge_alerts(rate, lag_ns)
+        alerts = self._law.live_edge_alerts(rate, lag_ns) and not self._repairs(query.position)
         return self._alert(query, reading, None) if alerts else None
+
+    def _repairs(self, position: Tick) -> bool:
+        """Whether only a gap holds the horizon up, and nothing waits for the network."""
+        if self._law.repairs_are_congestion or not self.stream.has_gap:
+            return False
+        if self._window.waits_for_the_network or self.stream.lacks_answers:
+            return False
+        return not self._law.live_edge_alerts(1.0, position - self.stream.highest)
 
     def _is_wanted(self, now: Instant) -> bool:
         """Whether this edge speaks for the stream (``only_wanted_streams_alert``)."""

@@ -339,6 +339,11 @@ class EdgeStream:
         return request.deadline
 
     @property
+    def has_gap(self) -> bool:
+        """Whether something is known behind ticks that are missing."""
+        return self._known.low is not None
+
+    @property
     def weight(self) -> int:
         """Bytes held above the horizon."""
         return self._known.weight

@@ -43,6 +43,11 @@ class CongestionLaw(Protocol):
         """Whether an edge speaks only for streams of which it is given rows."""
         ...
 
+    @property
+    def repairs_are_congestion(self) -> bool:
+        """Whether a live edge alerts for a gap behind which live data arrives in time."""
+        ...
+
     def rate_law(self, record: PublicationRecord) -> RateLaw:
         """The rate law of one pubend, which has published ``record``."""
         ...
@@ -69,6 +74,7 @@ class PaperCongestionLaw:
     links_are_fair = False
     relays_keep_answers = False
     only_wanted_streams_alert = False
+    repairs_are_congestion = True
 
     def __init__(self, parameters: CongestionParameters) -> None:
         self._parameters = parameters
@@ -95,6 +101,7 @@ class ImprovedCongestionLaw:
 
     relays_keep_answers = True
     only_wanted_streams_alert = True
+    repairs_are_congestion = False
 
     def __init__(self, parameters: CongestionParameters) -> None:
         self._parameters = parameters
