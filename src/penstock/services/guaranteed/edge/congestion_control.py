@@ -9,8 +9,8 @@
    however late its silence arrives.
 4. An edge does not alert for the time in which there was no way to the source, and says when it is
    itself the limit of its recovery: neither is a congested network.
-5. Under the improved law an edge that repairs a gap, while live data behind the gap arrives in time,
-   does not alert unless its requests wait on the way: a link that was changed leaves such gaps.
+5. Under the improved law an edge that repairs a gap, while live data behind it arrives in time,
+   does not alert unless its requests wait on the way: a change of the way leaves such gaps.
 """
 
 from __future__ import annotations
