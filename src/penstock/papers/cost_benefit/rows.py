@@ -200,8 +200,7 @@ WITHIN_4_PERCENT: Final = within(96, 101)
 an error of measurement."""
 
 OF_THE_CHAIN: Final = within(96, 102)
-"""The same for senders that are alone on a link or two: while it is free their messages carry no
-price and are 984 bytes long, and each counts as 1000."""
+"""The same for senders that are alone on a link or two."""
 
 LIVE_SHARES: Final = (
     ("1: two bottlenecks", "1", "acfg", 2.0, "S_acfg of the link", "96 (1.9 of 1.91 … 2)"),

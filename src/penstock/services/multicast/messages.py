@@ -42,6 +42,11 @@ MEMBER: Final = "member"
 MOST_MEMBERS: Final = 1 << 20
 """The most groups at one broker, and the most members of one group."""
 
+MOST_NAMED: Final = 16
+"""Prices that a message names: 80 bytes.  A tree on which more links cost something at once is
+rare, and its senders get little: the links that are left out hold somewhat more than their
+target."""
+
 Members: TypeAlias = Annotated[tuple[Name, ...], msgspec.Meta(max_length=MOST_MEMBERS)]
 
 # -- brokers: membership ---------------------------------------------------------------------------
@@ -125,9 +130,8 @@ class Multicast(BrokerMessage, frozen=True, gc=False):
     groups: Names
     destinations: Annotated[tuple[Destination, ...], msgspec.Meta(max_length=MOST_STREAMS)]
     paid: Rate
-    named_link: Hash
-    named_price: Sequence
-    """The most expensive link of the tree, and the price that the sender used; 0 without one."""
+    named: Annotated[tuple[Stamp, ...], msgspec.Meta(max_length=MOST_NAMED)]
+    """The prices that the sender used, of the links ahead (``prices.names``)."""
     hops: Count
     batch: Annotated[Batch, msgspec.Meta(extra={ROWS_MARK: True})]
     prices: Annotated[tuple[PriceRecord, ...], msgspec.Meta(max_length=MOST_STREAMS)] = ()

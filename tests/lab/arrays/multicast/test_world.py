@@ -53,6 +53,28 @@ def test_a_weight_of_ten_gets_ten_times_the_rate(world: str, benefit: str) -> No
     assert sum(rates) == pytest.approx(250, rel=0.03)
 
 
+@pytest.mark.parametrize("world", ["arrays", "sim"])
+def test_every_full_link_of_a_long_path_holds_its_target(world: str) -> None:
+    """A message names the price of each of them, not only that of the dearest."""
+    narrow = {"bandwidth_bytes_per_s": 250_000, "window_bytes": 20_000}
+    links = [
+        {"between": [*ends], **narrow, **({"bandwidth_bytes_per_s": 2_500_000} if wide else {})}
+        for ends, wide in (("xa", True), ("ab", False), ("bc", False), ("cd", False))
+    ]
+    what = scenario(
+        member("end", "d", "far"), *(member(f"to-{each}", each, f"at-{each}") for each in "bcd"),
+        sender("long", "x", "far", weight=30, wire_bytes=1000),
+        *(sender(f"at-{one}", one, f"at-{to}", wire_bytes=1000) for one, to in ("ab", "bc", "cd")),
+        brokers=[{"name": each} for each in "xabcd"], links=links, duration_s=20.0,
+    )  # fmt: skip
+    result = run_in(world, what)
+    for link in ("a->b", "b->c", "c->d"):
+        highest = value(
+            result, "most_queued_bytes", subject=link, aggregate="max", from_s=10.5, to_s=20
+        )
+        assert 10_000 < highest < 25_000, link
+
+
 @pytest.mark.parametrize("law", ["paper", "improved"])
 def test_arrays_and_machines_agree(law: str) -> None:
     """Same policies, same scenario; what arrays leave out must not show."""

@@ -46,7 +46,7 @@ class Receiver:
         sequence = position if first_sequence is None else first_sequence
         destination = Destination("b", stamp, position, floor)
         message = Multicast(
-            origin, incarnation, "s", sequence, ("g",), (destination,), 0.0, 0, 0, 1, BATCH
+            origin, incarnation, "s", sequence, ("g",), (destination,), 0.0, (), 1, BATCH
         )
         return self.inbound.arrived(message, destination, self.now, self.out)
 

@@ -65,7 +65,7 @@ def test_a_message_is_numbered_for_each_receiver(line: Known) -> None:
     message = sender.send(1)
     assert message is not None
     assert [(each.broker, each.position) for each in message.destinations] == [("b", 2), ("c", 1)]
-    assert (message.paid, message.named_link, message.named_price, message.hops) == (0.5, 11, 12, 0)
+    assert (message.paid, message.named, message.hops) == (0.5, (11, 12), 0)
     assert sender.outbound.unconfirmed_messages() == {"b": 2, "c": 1}
 
 

@@ -5,8 +5,8 @@ and the more senders share a link the higher both must be.  Here a link asks wha
 made the packets that arrived exactly as many as it can carry:
 
 1. Every packet says what its sender *paid* for it: the price at which the sender would want the
-   rate that it has, whether prices or its own slow start limit it.  It also names the latest price
-   of the link that was the dearest on its tree.
+   rate that it has, whether prices or its own slow start limit it.  It also names the price that
+   its sender used of every link on its tree (``prices.names``).
 2. At each update, a link that drains c packets a second and on which n wait wants arrivals of
    ``c - (n - target) / horizon``.  Arrivals a at a mean price p would have been so many at
    ``p · (a / wanted)^exponent``; the difference is added to what this link had asked of *these*

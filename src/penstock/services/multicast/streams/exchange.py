@@ -80,17 +80,18 @@ class StreamExchange:
                 onward.append(destination)
         if not onward:
             return
-        named = (message.named_link, message.named_price)
+        ahead = self._pricing.names_ahead(message.named)
         packets = (message.batch.wire_size + HEAD_BYTES) / self._packet_bytes
         links = next_links(self._broker, came_from, message.origin, onward, self._topology.parents)
         for link, behind in links.items():
             passed_on = msgspec.structs.replace(
                 message,
                 destinations=tuple(behind),
+                named=ahead,
                 hops=message.hops + 1,
                 prices=self._prices.board(link, now),
             )
-            self._pricing.sent(link, packets, message.paid, named, now)
+            self._pricing.sent(link, packets, message.paid, message.named, now)
             out.append(Send(link, passed_on, Priority.DATA, FLOW))
 
     def _repeat(self, messages: Iterable[Multicast], now: Instant, out: list[Effect]) -> None:

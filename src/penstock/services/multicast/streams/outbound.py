@@ -85,7 +85,7 @@ class Outbound:
                 ]
             ),
             bought.paid,
-            *bought.named,
+            bought.named,
             0,
             request.batch,
         )

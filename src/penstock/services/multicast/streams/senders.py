@@ -136,7 +136,8 @@ class Senders:
         first = sender.waiting[0]
         sender.groups = first.request.groups
         route = self._groups.route(first.request.groups)
-        paid, named = 0.0, (0, 0)
+        paid = 0.0
+        named: tuple[int, ...] = ()
         if route.links:
             price, named = self._pricing.total(link.number for link in route.links)
             packets = first.size_bytes / self._parameters.packet_bytes
