@@ -138,7 +138,7 @@ class Multicast(BrokerMessage, frozen=True, gc=False):
     """Prices for the neighbour, not for the receivers: carried by this message over one link."""
 
 
-class MulticastReceived(BrokerMessage, frozen=True, gc=False):
+class Reception(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Everything below ``position`` of a stream was handed to the members at ``receiver``."""
 
     origin: Name
@@ -148,7 +148,14 @@ class MulticastReceived(BrokerMessage, frozen=True, gc=False):
     seen: Sequence
     """The end of the received part; messages are missing in between if ``position`` is less."""
     held_ns: DurationLimited
-    """How long the newest message was held before this was sent, for measuring the round trip."""
+    """How long the newest message and this waited before this was sent, for measuring the round
+    trip."""
+
+
+class MulticastReceived(BrokerMessage, frozen=True, gc=False):
+    """The confirmations of one stream, or of several that take the same link."""
+
+    receptions: Annotated[tuple[Reception, ...], msgspec.Meta(max_length=MOST_STREAMS)]
 
 
 # -- clients: sending ------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from penstock.services.multicast.messages import (
     Multicast,
     MulticastReceived,
     PriceRecord,
+    Reception,
     SendToGroups,
 )
 from penstock.services.multicast.parameters import MulticastParameters
@@ -76,7 +77,7 @@ def test_a_message_is_delivered_here_and_passed_on_without_this_broker(broker: B
     broker.streams.arrived("a", from_a(here, there), NOW, broker.out)
     delivered, confirmed, passed_on = broker.told()
     assert isinstance(delivered[1], GroupDelivery)
-    assert confirmed == ("a", MulticastReceived("a", 1, "b", 2, 2, 0))
+    assert confirmed == ("a", MulticastReceived((Reception("a", 1, "b", 2, 2, 0),)))
     assert passed_on[0] == "c"
     assert isinstance(passed_on[1], Multicast)
     assert (passed_on[1].destinations, passed_on[1].hops) == ((there,), 2)
@@ -108,10 +109,10 @@ def test_a_message_for_this_brokers_own_members_is_receipted_at_once(broker: Bro
 
 
 def test_a_confirmation_for_another_origin_is_passed_on(broker: Broker) -> None:
-    confirmation = MulticastReceived("a", 1, "c", 2, 2, 0)
+    confirmation = Reception("a", 1, "c", 2, 2, 0)
     broker.streams.confirm(confirmation, NOW, broker.out)
-    assert broker.told() == [("a", confirmation)]
-    unreachable = MulticastReceived("x", 1, "c", 2, 2, 0)
+    assert broker.told() == [("a", MulticastReceived((confirmation,)))]
+    unreachable = Reception("x", 1, "c", 2, 2, 0)
     broker.streams.confirm(unreachable, NOW, broker.out)
     assert broker.told() == []
 
@@ -120,7 +121,7 @@ def test_a_reported_gap_is_repeated_on_the_way_to_its_receiver(broker: Broker) -
     for number in range(2):
         broker.transmit(number, {"c": 9})
     broker.told()
-    broker.streams.confirm(MulticastReceived("b", NOW, "c", 1, 3, 0), NOW, broker.out)
+    broker.streams.confirm(Reception("b", NOW, "c", 1, 3, 0), NOW, broker.out)
     repeated = broker.told()
     assert [link for link, _ in repeated] == ["c", "c"]
     sequences = [each.first_sequence for _, each in repeated if isinstance(each, Multicast)]
