@@ -54,6 +54,25 @@ def test_a_weight_of_ten_gets_ten_times_the_rate(world: str, benefit: str) -> No
 
 
 @pytest.mark.parametrize("world", ["arrays", "sim"])
+def test_what_is_received_counts_for_each_member(world: str) -> None:
+    """With √R a packet for two members gets four times the rate of one for a single member."""
+    what = scenario(
+        member("one", "c", "small"), member("two", "c", "large"), member("three", "c", "large"),
+        sender("to-one", "a", "small", wire_bytes=1000),
+        sender("to-two", "a", "large", wire_bytes=1000),
+        links=LINKS, duration_s=24.0,
+        parameters={"multicast": {"benefit": "concave", "benefit_counts": "received"}},
+    )  # fmt: skip
+    result = run_in(world, what)
+    to_one, to_two = (
+        value(result, "sent", subject=each, aggregate="rate", from_s=4, to_s=24)
+        for each in ("to-one", "to-two")
+    )
+    assert to_two / to_one == pytest.approx(4, rel=0.1)
+    assert to_one + to_two == pytest.approx(250, rel=0.03)
+
+
+@pytest.mark.parametrize("world", ["arrays", "sim"])
 def test_every_full_link_of_a_long_path_holds_its_target(world: str) -> None:
     """A message names the price of each of them, not only that of the dearest."""
     narrow = {"bandwidth_bytes_per_s": 250_000, "window_bytes": 20_000}

@@ -80,7 +80,7 @@ def test_no_price_of_a_neighbour_stops_an_account(
 
 @given(st.lists(st.floats(), max_size=20))
 def test_no_claimed_payment_breaks_the_price_of_a_link(paid: list[float]) -> None:
-    queued = {"b": 50_000}
+    queued = {"b": 100_000}
     prices = pricing_of(MulticastParameters(), queued)
     at = NOW
     for each in paid:

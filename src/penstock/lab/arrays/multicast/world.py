@@ -176,7 +176,8 @@ class ArrayWorld:
     def _send(self, sender: int) -> None:
         number = int(self._plan.route_of[sender])
         self._history.sent(sender, EPOCH + seconds(self._now_s))
-        packet = Packet(number, self._accounts.paid_by(sender), self._named(number))
+        paid = self._accounts.paid_by(sender) * float(self._plan.worth[sender])
+        packet = Packet(number, paid, self._named(number))
         route = self._plan.routes[number]
         leaves_s = max(self._now_s, self._access_free_s[number])
         self._access_free_s[number] = leaves_s + route.access_s
@@ -231,5 +232,6 @@ class ArrayWorld:
     def _told(self, index: int, routes: list[int], price: float, sequence: int) -> None:
         self._known[routes, index] = price
         self._known_sequence[routes, index] = sequence
-        self._price = (self._known * self._on_tree).sum(axis=1)[self._plan.route_of]
+        of_tree = (self._known * self._on_tree).sum(axis=1)[self._plan.route_of]
+        self._price = of_tree / self._plan.worth
         self._accounts.price_changed(self._price)
