@@ -68,6 +68,8 @@ def good(experiment: str, measure: Measure) -> float:
     if callable(measure):
         name = measure.func.__name__ if hasattr(measure, "func") else measure.__name__  # type: ignore[attr-defined]
         return {"ridden_share": 0.5, "from_fair_share": 0.2, "worst_variation": 0.4}.get(name, 1.0)
+    if measure.metric == "tcp_delivered_bytes":
+        return 125_000
     if measure.metric == "link_price_bytes":
         return 20 * 64 if measure.subject == "E->G" else 20
     if measure.metric == "most_queued_bytes":

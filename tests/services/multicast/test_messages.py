@@ -26,8 +26,7 @@ def message() -> Multicast:
         ("g", "h"),
         (Destination("b", 5, 6, 4), Destination("c", 5, 9, 4)),
         0.5,
-        link_number("a", "b"),
-        3,
+        (7, 1 << 31),
         1,
         Batch.from_rows([({"n": 1}, b"payload")]),
     )
@@ -57,7 +56,7 @@ def test_a_price_that_rides_takes_less_than_half_of_one_that_goes_alone() -> Non
 
 
 def test_a_message_without_the_field_has_no_prices() -> None:
-    fields = ["Multicast", "a", 1, "s", 7, ["g"], [], 0.5, 0, 0, 1, 1]
+    fields = ["Multicast", "a", 1, "s", 7, ["g"], [], 0.5, [], 1, 1]
     block = Batch.from_rows([({"n": 1}, b"payload")]).encode()
     frame = b"".join(bytes(each) for each in plain_seal(msgspec.msgpack.encode(fields), [block]))
     decoded = connection_decoder().decode(frame)

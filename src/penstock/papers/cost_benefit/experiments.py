@@ -26,6 +26,9 @@ FAR_AWAY: Final = {
     "links.B-E.latency_ms": 15 * FAR,
 }
 
+RECEIVED: Final = {"parameters.multicast.benefit_counts": "received"}
+"""The benefit is what all members receive (Section I), not what is sent."""
+
 STAR_SENDERS: Final = (5, 20, 50, 100, 200, 400, 800)
 MANY: Final = 8000
 MANY_DURATION_S: Final = 300
@@ -112,6 +115,8 @@ def _experiments() -> dict[str, Source]:
     _both(named, "2", "2")
     _both(named, "2 at once", "2", AT_ONCE, most_seeds=2)
     _both(named, "2 delayed", "2-delayed")
+    _both(named, "2 beside TCP", "tcp")
+    _both(named, "2 received", "2", RECEIVED)
     _both(named, "2 arrays", "2", world="arrays", effort=1)
     _both(named, "2 far", "2", FAR_AWAY, world="arrays", effort=1)
     for name, overrides in BENEFITS.items():

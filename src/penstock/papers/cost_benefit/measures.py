@@ -38,6 +38,18 @@ def buffered(low_s: float, high_s: float) -> Measurement:
     return Measurement(metric="most_queued_bytes", from_s=low_s, to_s=high_s, aggregate="max")
 
 
+def received(low_s: float, high_s: float) -> Measurement:
+    """What all members received."""
+    return Measurement(metric="delivered", from_s=low_s, to_s=high_s, aggregate="rate")
+
+
+def tcp(low_s: float, high_s: float) -> Measurement:
+    """What the TCP connection of another program delivered, in bytes a second."""
+    return Measurement(
+        metric="tcp_delivered_bytes", node="run", from_s=low_s, to_s=high_s, aggregate="rate"
+    )
+
+
 def price_bytes(link: str) -> Measurement:
     """What the prices of a link take on another one, in bytes a second."""
     return Measurement(metric="link_price_bytes", subject=link, aggregate="rate", to_s=70)

@@ -78,6 +78,12 @@ SCENARIO_3: Final = (
             scale=MBIT)
         for name in experiments.BENEFITS
     ),
+    *(
+        Row(f"3: benefit {name}", "highest buffer", "packets", stretch=at_most(25),
+            laws=f"3 {name}", measure=buffered(35, 70), scale=PACKET,
+            note="the improved law's target is 15; packets name the price of every full link")
+        for name in experiments.BENEFITS
+    ),
 )  # fmt: skip
 
 
@@ -152,6 +158,31 @@ FAR_AWAY: Final = (
         laws="2 far", measure=TOTAL, scale=MBIT),
 )  # fmt: skip
 
+OF_ONE_BYTE: Final = 8e-6
+"""Mbit/s of one byte a second."""
+
+BESIDE_TCP: Final = (
+    Row("2: beside TCP on E-G from 25 to 50 s", "all senders beside it", "Mbit/s",
+        "as one TCP flow", at_least(0.9), laws="2 beside TCP", measure=sent(30, 50), scale=MBIT,
+        note="half of 2 Mbit/s is 1; what TCP leaves when it backs off is there too"),
+    Row("2: beside TCP on E-G from 25 to 50 s", "the TCP connection", "Mbit/s", "as one TCP flow",
+        at_least(0.5), laws="2 beside TCP", measure=measures.tcp(30, 50), scale=OF_ONE_BYTE),
+    Row("2: beside TCP on E-G from 25 to 50 s", "all senders 5 s after its end", "Mbit/s", "2",
+        at_least(1.96), laws="2 beside TCP", measure=sent(55, 70), scale=MBIT),
+    Row("2: beside TCP on E-G from 25 to 50 s", "highest buffer", "packets", bar=at_most(150),
+        stretch=SMALL_BUFFER, laws="2 beside TCP", measure=buffered(10, 70), scale=PACKET),
+)  # fmt: skip
+
+BY_RECEIVERS: Final = tuple(
+    Row(f"2: benefit by what is {counts}", metric, "Mbit/s", laws=laws, measure=measure,
+        scale=MBIT)
+    for counts, laws in (("sent", "2"), ("received", "2 received"))
+    for metric, measure in (
+        ("all members receive", measures.received(10, 70)),
+        ("S_acfg, with three members, sends", sent(10, 70, "acfg")),
+    )
+)  # fmt: skip
+
 
 # -- arrays against machines, and constants that the paper leaves open -----------------------------
 
@@ -200,8 +231,7 @@ WITHIN_4_PERCENT: Final = within(96, 101)
 an error of measurement."""
 
 OF_THE_CHAIN: Final = within(96, 102)
-"""The same for senders that are alone on a link or two: while it is free their messages carry no
-price and are 984 bytes long, and each counts as 1000."""
+"""The same for senders that are alone on a link or two."""
 
 LIVE_SHARES: Final = (
     ("1: two bottlenecks", "1", "acfg", 2.0, "S_acfg of the link", "96 (1.9 of 1.91 … 2)"),
@@ -233,5 +263,6 @@ def _live() -> Iterator[Row]:
 
 ROWS: Final = (
     *_scenario_1(), *_scenario_2(), *DELAYED, *SCENARIO_3, *_scenario_4(), *START_UP, *LOTTERY,
-    *CONTROL, *FAR_AWAY, *_arrays_against_machines(), *_constants(), *_live(),
+    *CONTROL, *FAR_AWAY, *BESIDE_TCP, *BY_RECEIVERS, *_arrays_against_machines(),
+    *_constants(), *_live(),
 )  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from penstock.core.clock import SECOND
 from penstock.lab.experiments.experiment import Computation, Experiment, Source, World
+from penstock.papers.store_and_forward.elasticity import elastic, few, many
 from penstock.papers.store_and_forward.saturation import overhead
 
 SHORTER: Final = 20
@@ -76,4 +77,10 @@ OVERHEAD: Final[dict[str, Source]] = {
         for label, to in SLEEPING.items()
     },
 }
-EXPERIMENTS: Final[dict[str, Source]] = {**SIMULATED, **COMPRESSED, **LIVE, **OVERHEAD}
+ELASTICITY: Final[dict[str, Source]] = {
+    f"workers {name}": Computation(function)
+    for name, function in (("elastic", elastic), ("few", few), ("many", many))
+}
+EXPERIMENTS: Final[dict[str, Source]] = {
+    **SIMULATED, **COMPRESSED, **ELASTICITY, **LIVE, **OVERHEAD,
+}  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Final
 
 from penstock.lab.experiments.results import Of, Results
 from penstock.lab.experiments.row import Row
-from penstock.lab.experiments.table import Bar, at_least, at_most
+from penstock.lab.experiments.table import SHOWN, Bar, at_least, at_most
 from penstock.lab.scenario.model import Measurement
 from penstock.papers.store_and_forward.experiments import LIVE, SHORTER
 from penstock.papers.store_and_forward.experiments import SIMULATED as RUNS
@@ -55,6 +55,21 @@ SIMULATED: Final = (
         improved_law="inverted quick improved", measure=total_reception_s),
     Row(CHANGING, *LOAD, "stable", at_most(10_000), laws="inverted", measure=QUEUED),
 )  # fmt: skip
+
+
+def _elasticity() -> Iterator[Row]:
+    label = "workers by load: five times the load for 90 s"
+    for kind, name in (("1 to 8", "elastic"), ("1", "few"), ("8", "many")):
+        is_elastic = name == "elastic"
+        for metric, unit, bar in (
+            ("highest backlog", "messages", at_most(2000)),
+            ("worked off after", "s", at_most(30)),
+            ("worker seconds", "s", at_most(1080)),
+            ("workers at the end", "", at_most(1)),
+        ):
+            yield Row(f"{label}, {kind} workers", metric, unit,
+                      bar=bar if is_elastic else SHOWN, improved_law=f"workers {name}",
+                      measure=metric)  # fmt: skip
 
 
 def _every_run(label: str, experiments: tuple[str, ...]) -> Row:
@@ -160,6 +175,7 @@ def _live() -> Iterator[Row]:
 ROWS: Final = (
     *SIMULATED,
     _every_run("every run", tuple(RUNS)),
+    *_elasticity(),
     *_saturated(),
     *SLEEPING,
     *_live(),

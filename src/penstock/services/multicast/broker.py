@@ -143,6 +143,7 @@ class MulticastBroker(Service):
     def link_down(self, link: LinkName, now: Instant) -> list[Effect]:
         """Forget a neighbour."""
         self.prices.link_down(link)
+        self.streams.link_down(link)
         self.groups.link_down(link)
         out: list[Effect] = []
         self._pump_all(now, out)
@@ -275,7 +276,7 @@ class MulticastBroker(Service):
     def _confirmed(
         self, link: LinkName, message: MulticastReceived, now: Instant, out: list[Effect]
     ) -> None:
-        self.streams.confirm(message, now, out)
+        self.streams.confirmed(message, now, out)
 
     # -- prices -----------------------------------------------------------------------------
 

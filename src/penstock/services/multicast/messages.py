@@ -42,6 +42,11 @@ MEMBER: Final = "member"
 MOST_MEMBERS: Final = 1 << 20
 """The most groups at one broker, and the most members of one group."""
 
+MOST_NAMED: Final = 16
+"""Prices that a message names: 80 bytes.  A tree on which more links cost something at once is
+rare, and its senders get little: the links that are left out hold somewhat more than their
+target."""
+
 Members: TypeAlias = Annotated[tuple[Name, ...], msgspec.Meta(max_length=MOST_MEMBERS)]
 
 # -- brokers: membership ---------------------------------------------------------------------------
@@ -125,16 +130,15 @@ class Multicast(BrokerMessage, frozen=True, gc=False):
     groups: Names
     destinations: Annotated[tuple[Destination, ...], msgspec.Meta(max_length=MOST_STREAMS)]
     paid: Rate
-    named_link: Hash
-    named_price: Sequence
-    """The most expensive link of the tree, and the price that the sender used; 0 without one."""
+    named: Annotated[tuple[Stamp, ...], msgspec.Meta(max_length=MOST_NAMED)]
+    """The prices that the sender used, of the links ahead (``prices.names``)."""
     hops: Count
     batch: Annotated[Batch, msgspec.Meta(extra={ROWS_MARK: True})]
     prices: Annotated[tuple[PriceRecord, ...], msgspec.Meta(max_length=MOST_STREAMS)] = ()
     """Prices for the neighbour, not for the receivers: carried by this message over one link."""
 
 
-class MulticastReceived(BrokerMessage, frozen=True, gc=False):
+class Reception(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Everything below ``position`` of a stream was handed to the members at ``receiver``."""
 
     origin: Name
@@ -144,7 +148,14 @@ class MulticastReceived(BrokerMessage, frozen=True, gc=False):
     seen: Sequence
     """The end of the received part; messages are missing in between if ``position`` is less."""
     held_ns: DurationLimited
-    """How long the newest message was held before this was sent, for measuring the round trip."""
+    """How long the newest message and this waited before this was sent, for measuring the round
+    trip."""
+
+
+class MulticastReceived(BrokerMessage, frozen=True, gc=False):
+    """The confirmations of one stream, or of several that take the same link."""
+
+    receptions: Annotated[tuple[Reception, ...], msgspec.Meta(max_length=MOST_STREAMS)]
 
 
 # -- clients: sending ------------------------------------------------------------------------------

@@ -22,6 +22,10 @@ Benefit: TypeAlias = Literal["throughput", "concave"]
 """What a sender's rate R is worth (Section IV-A): R itself, or √R, of which more is worth less."""
 
 
+BenefitCounts: TypeAlias = Literal["sent", "received"]
+"""Whether a sender's packets count once, or once for each member that receives them (Section I)."""
+
+
 class PaperLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Sections IV-B and VII: prices of buffers, salaries, and the lottery."""
 
@@ -62,6 +66,10 @@ class ImprovedLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What should wait on a congested link.  Enough that the link never runs dry between two price
     updates, a seventh of the paper's soft limit."""
 
+    longest_target_ns: Positive = 200 * MILLISECOND
+    """On a thin link, only what the link carries in this time should wait: four price updates.
+    There 15 packets would delay every message by more than a second."""
+
     drain_loops: PositiveNumber = 4.0
     """A buffer above the target is worked off within so many feedback delays.  Every update of one
     delay sees the same excess and asks for its removal, so fewer would ask too often."""
@@ -85,6 +93,10 @@ class MulticastParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
     law: Law = "improved"
     benefit: Benefit = "throughput"
+    benefit_counts: BenefitCounts = "sent"
+    """With ``received`` a packet for n members is worth n times as much, so its sender accepts a
+    price n times as high.  This prefers large groups to small ones on a full link."""
+
     highest_weight: PositiveNumber = 1.0
     """A sender may ask for up to so many times the rate of a sender of weight 1.  With 1 all are
     worth the same: a weight is worth something only if not everybody can take it."""

@@ -19,6 +19,10 @@ DESCRIPTION: Final = ServiceDescription(
     commands={
         "send": ("penstock.cli.messaging.queues:send", "Send messages to a queue or to groups."),
         "receive": ("penstock.cli.messaging.queues:receive", "Receive messages from a queue."),
+        "workers": (
+            "penstock.cli.messaging.workers:workers",
+            "Run as many processes of a command as a queue needs.",
+        ),
         "queue": ("penstock.cli.messaging.queues:queue", "List, show, purge and change queues."),
     },
 )

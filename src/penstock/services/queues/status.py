@@ -34,6 +34,7 @@ def _queue(queue: Queue, now: Instant) -> dict[str, Any]:
         "held": queue.consumers.in_flight_rows,
         "in_doubt": queue.prepared.rows,
         "consumers": len(queue.consumers),
+        "consumer_msgs_per_s": queue.consumers.mean_msgs_per_s,
         "received_messages": queue.received.total,
         "received_msgs_per_s": round(queue.received.per_second(now), 1),
         "consumed_messages": queue.consumed.total,

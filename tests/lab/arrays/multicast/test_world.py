@@ -53,6 +53,47 @@ def test_a_weight_of_ten_gets_ten_times_the_rate(world: str, benefit: str) -> No
     assert sum(rates) == pytest.approx(250, rel=0.03)
 
 
+@pytest.mark.parametrize("world", ["arrays", "sim"])
+def test_what_is_received_counts_for_each_member(world: str) -> None:
+    """With √R a packet for two members gets four times the rate of one for a single member."""
+    what = scenario(
+        member("one", "c", "small"), member("two", "c", "large"), member("three", "c", "large"),
+        sender("to-one", "a", "small", wire_bytes=1000),
+        sender("to-two", "a", "large", wire_bytes=1000),
+        links=LINKS, duration_s=24.0,
+        parameters={"multicast": {"benefit": "concave", "benefit_counts": "received"}},
+    )  # fmt: skip
+    result = run_in(world, what)
+    to_one, to_two = (
+        value(result, "sent", subject=each, aggregate="rate", from_s=4, to_s=24)
+        for each in ("to-one", "to-two")
+    )
+    assert to_two / to_one == pytest.approx(4, rel=0.1)
+    assert to_one + to_two == pytest.approx(250, rel=0.03)
+
+
+@pytest.mark.parametrize("world", ["arrays", "sim"])
+def test_every_full_link_of_a_long_path_holds_its_target(world: str) -> None:
+    """A message names the price of each of them, not only that of the dearest."""
+    narrow = {"bandwidth_bytes_per_s": 250_000, "window_bytes": 20_000}
+    links = [
+        {"between": [*ends], **narrow, **({"bandwidth_bytes_per_s": 2_500_000} if wide else {})}
+        for ends, wide in (("xa", True), ("ab", False), ("bc", False), ("cd", False))
+    ]
+    what = scenario(
+        member("end", "d", "far"), *(member(f"to-{each}", each, f"at-{each}") for each in "bcd"),
+        sender("long", "x", "far", weight=30, wire_bytes=1000),
+        *(sender(f"at-{one}", one, f"at-{to}", wire_bytes=1000) for one, to in ("ab", "bc", "cd")),
+        brokers=[{"name": each} for each in "xabcd"], links=links, duration_s=20.0,
+    )  # fmt: skip
+    result = run_in(world, what)
+    for link in ("a->b", "b->c", "c->d"):
+        highest = value(
+            result, "most_queued_bytes", subject=link, aggregate="max", from_s=10.5, to_s=20
+        )
+        assert 10_000 < highest < 25_000, link
+
+
 @pytest.mark.parametrize("law", ["paper", "improved"])
 def test_arrays_and_machines_agree(law: str) -> None:
     """Same policies, same scenario; what arrays leave out must not show."""

@@ -11,7 +11,6 @@ from penstock.core.clock import SECOND
 from penstock.lab.workloads.message_source import UnreachableSize, identity_of
 from penstock.lab.workloads.multicast.messages import GroupMessages
 from penstock.lab.workloads.multicast.tables import GroupSender
-from penstock.services.multicast.groups.route import link_number
 from penstock.services.multicast.messages import Destination, Multicast
 
 TABLE = GroupSender(service="multicast", name="acfg7", broker="A", groups=("cfg",), wire_bytes=1000)
@@ -23,7 +22,7 @@ def on_a_link(source: GroupMessages, sender: str, receivers: tuple[str, ...]) ->
         Multicast(
             "A", 1_700_000_000 * SECOND, sender, 431, ("cfg",),
             tuple(Destination(each, 0x7AD1_0000, 8_437, 8_401) for each in receivers),
-            0.0371, link_number("E", "G"), 34_000_001_234, 2, source.batch(431, 1),
+            0.0371, (), 2, source.batch(431, 1),
         )
     )  # fmt: skip
 

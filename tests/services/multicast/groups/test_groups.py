@@ -146,3 +146,10 @@ def test_brokers_with_senders_are_no_group_of_clients(line: Known) -> None:
     assert broker.groups.names() == ["g"]
     assert broker.groups.sends(False, broker.out)
     assert broker.groups.sending_brokers() == []
+
+
+def test_a_member_of_two_groups_receives_once(line: Known) -> None:
+    broker = Broker(line)
+    for member, group in (("m", "g"), ("m", "h"), ("n", "h")):
+        broker.join(member, group)
+    assert broker.groups.route(("g", "h")).receivers == 2

@@ -27,7 +27,7 @@ def members() -> Members:
 
 
 def deliver(members: Members, *groups: str) -> list[str]:
-    message = Multicast("a", 1, "s", 0, groups, (), 0.0, 0, 0, 0, BATCH)
+    message = Multicast("a", 1, "s", 0, groups, (), 0.0, (), 0, BATCH)
     out: list[Effect] = []
     members.deliver(message, out)
     deliveries = [each.message for each in out if isinstance(each, Send)]

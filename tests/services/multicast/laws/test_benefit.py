@@ -13,6 +13,7 @@ from penstock.services.multicast.laws.benefit import (
     price_at,
     rate_at,
     salary_factor,
+    worth_of_a_packet,
 )
 
 rates = st.floats(1e-3, 1e6)
@@ -51,3 +52,9 @@ def test_a_weight_is_positive_and_at_most_what_the_broker_allows(
     asked: float, given_weight: float
 ) -> None:
     assert allowed_weight(asked, highest=2.0) == given_weight
+
+
+def test_a_packet_is_worth_as_much_as_it_has_receivers_if_they_count() -> None:
+    assert worth_of_a_packet("sent", 5) == 1
+    assert worth_of_a_packet("received", 5) == 5
+    assert worth_of_a_packet("received", 0) == 1

@@ -77,3 +77,24 @@ def test_prices_are_never_negative_nor_infinite(updates: list[tuple[float, float
         record.arrived(arriving, price_paid, number - 1, number * T_MIN)
         assert 0 <= record.update(waiting, number * T_MIN) < 1e9
         record.issued(number, number * T_MIN)
+
+
+def test_on_a_thin_link_less_waits() -> None:
+    """Of 10 packets a second two messages wait, not fifteen: they take 0.2 s and not 1.5."""
+    end = _settle(1, 10.0, 1)[-50:]
+    assert 0 < sum(end) / len(end) < 4
+
+
+def test_a_price_falls_if_nobody_sends_any_more() -> None:
+    """Also if the last packets were many, and named a price that is still asked."""
+    record = FeedbackPrice(IMPROVED, 0.5, 0)
+    now = 0
+    for _ in range(20):
+        now += T_MIN
+        record.arrived(50.0, 0.3, None, now)
+        record.update(200.0, now)
+    high = record.price
+    for _ in range(40):
+        now += T_MIN
+        record.update(0.0, now)
+    assert record.price < high / 1000

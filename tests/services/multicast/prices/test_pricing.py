@@ -14,6 +14,7 @@ from penstock.services.multicast.groups.route import link_number
 from penstock.services.multicast.laws.choice import chosen_law
 from penstock.services.multicast.messages import PriceRecord
 from penstock.services.multicast.parameters import Law, MulticastParameters
+from penstock.services.multicast.prices.names import price_name
 from penstock.services.multicast.prices.pricing import Pricing
 
 NOW = 1_700_000_000 * SECOND
@@ -79,16 +80,16 @@ def test_no_price_of_a_neighbour_stops_an_account(
 
 @given(st.lists(st.floats(), max_size=20))
 def test_no_claimed_payment_breaks_the_price_of_a_link(paid: list[float]) -> None:
-    queued = {"b": 50_000}
+    queued = {"b": 100_000}
     prices = pricing_of(MulticastParameters(), queued)
     at = NOW
     for each in paid:
         at += T_MIN
-        prices.sent("b", 20.0, each, (0, 0), at)
+        prices.sent("b", 20.0, each, (), at)
         prices.update(at)
     for _ in range(40):
         at += T_MIN
-        prices.sent("b", 20.0, 0.2, (0, 0), at)
+        prices.sent("b", 20.0, 0.2, (), at)
         prices.update(at)
     assert 0 < prices.own_price("b") < 1e9
 
@@ -97,10 +98,10 @@ def test_no_claimed_payment_breaks_the_price_of_a_link(paid: list[float]) -> Non
 def test_only_a_link_with_a_price_names_itself_in_a_total(law: Law) -> None:
     prices = pricing(law, b=50_000)
     number = link_number("a", "b")
-    assert prices.total([number]) == (0.0, (0, 0))
-    prices.sent("b", 50.0, 0.2, (0, 0), NOW)
+    assert prices.total([number]) == (0.0, ())
+    prices.sent("b", 50.0, 0.2, (), NOW)
     (told,) = prices.update(NOW + T_MIN)
-    assert prices.total([number, link_number("x", "y")]) == (told.price, (number, told.sequence))
+    assert prices.total([number, link_number("x", "y")]) == (told.price, (price_name(told),))
     assert prices.records() == [told]
 
 

@@ -12,7 +12,7 @@ from penstock.core.machine import Effect, LinkName, Send
 from penstock.core.message import Message
 from penstock.services.multicast.groups.groups import GroupDirectory
 from penstock.services.multicast.groups.members import Members
-from penstock.services.multicast.groups.route import MAX_HOPS, GroupRoute
+from penstock.services.multicast.groups.route import MAX_HOPS, GroupRoute, link_number
 from penstock.services.multicast.laws.choice import chosen_law
 from penstock.services.multicast.messages import (
     Destination,
@@ -20,10 +20,13 @@ from penstock.services.multicast.messages import (
     GroupSendReceipt,
     Multicast,
     MulticastReceived,
+    PriceRecord,
+    Reception,
     SendToGroups,
 )
 from penstock.services.multicast.parameters import MulticastParameters
 from penstock.services.multicast.prices.exchange import PriceExchange
+from penstock.services.multicast.prices.names import price_name
 from penstock.services.multicast.streams.exchange import StreamExchange
 from penstock.services.multicast.streams.stream import FIRST_PROBE_NS, Bought
 
@@ -43,15 +46,15 @@ class Broker:
         self.members.join("m", "client/1", "g", window_bytes)
         groups = GroupDirectory("b", NOW, parameters, self.members, topology)
         law = chosen_law(parameters, Random(1))
-        prices = PriceExchange("b", parameters, law, topology, groups, {})
-        self.streams = StreamExchange("b", NOW, parameters, topology, self.members, prices)
+        self.prices = PriceExchange("b", parameters, law, topology, groups, {})
+        self.streams = StreamExchange("b", NOW, parameters, topology, self.members, self.prices)
         self.out: list[Effect] = []
         self.streams.routes_changed({"a": "a", "c": "c"}, NOW, self.out)
 
     def transmit(self, number: int, receivers: dict[str, int]) -> None:
         request = SendToGroups("s", ("g",), number, BATCH)
         route = GroupRoute(tuple(receivers), ())
-        bought = Bought(request, "client/2", 1000, route, 0.0, (0, 0), 0)
+        bought = Bought(request, "client/2", 1000, route, 0.0, (), 0)
         self.streams.transmit(bought, receivers, NOW, self.out)
 
     def told(self) -> list[tuple[LinkName, Message]]:
@@ -65,8 +68,8 @@ def broker(line: Known) -> Broker:
     return Broker(line)
 
 
-def from_a(*destinations: Destination, hops: int = 1) -> Multicast:
-    return Multicast("a", 1, "s", 5, ("g",), destinations, 0.0, 0, 0, hops, BATCH)
+def from_a(*destinations: Destination, hops: int = 1, named: tuple[int, ...] = ()) -> Multicast:
+    return Multicast("a", 1, "s", 5, ("g",), destinations, 0.0, named, hops, BATCH)
 
 
 def test_a_message_is_delivered_here_and_passed_on_without_this_broker(broker: Broker) -> None:
@@ -74,10 +77,22 @@ def test_a_message_is_delivered_here_and_passed_on_without_this_broker(broker: B
     broker.streams.arrived("a", from_a(here, there), NOW, broker.out)
     delivered, confirmed, passed_on = broker.told()
     assert isinstance(delivered[1], GroupDelivery)
-    assert confirmed == ("a", MulticastReceived("a", 1, "b", 2, 2, 0))
+    assert confirmed == ("a", MulticastReceived((Reception("a", 1, "b", 2, 2, 0),)))
     assert passed_on[0] == "c"
     assert isinstance(passed_on[1], Multicast)
     assert (passed_on[1].destinations, passed_on[1].hops) == ((there,), 2)
+
+
+def test_a_message_keeps_only_the_names_that_brokers_ahead_can_use(broker: Broker) -> None:
+    own, ahead = (
+        price_name(PriceRecord(link_number(*ends), 4, 0.5)) for ends in (("b", "c"), ("c", "d"))
+    )
+    broker.prices.link_up("c", NOW, broker.out)
+    message = from_a(Destination("c", 9, 1, 1), named=(own, ahead))
+    broker.streams.arrived("a", message, NOW, broker.out)
+    ((_, passed_on),) = broker.told()
+    assert isinstance(passed_on, Multicast)
+    assert passed_on.named == (ahead,)
 
 
 def test_a_message_that_has_made_too_many_hops_is_dropped(broker: Broker) -> None:
@@ -94,10 +109,10 @@ def test_a_message_for_this_brokers_own_members_is_receipted_at_once(broker: Bro
 
 
 def test_a_confirmation_for_another_origin_is_passed_on(broker: Broker) -> None:
-    confirmation = MulticastReceived("a", 1, "c", 2, 2, 0)
+    confirmation = Reception("a", 1, "c", 2, 2, 0)
     broker.streams.confirm(confirmation, NOW, broker.out)
-    assert broker.told() == [("a", confirmation)]
-    unreachable = MulticastReceived("x", 1, "c", 2, 2, 0)
+    assert broker.told() == [("a", MulticastReceived((confirmation,)))]
+    unreachable = Reception("x", 1, "c", 2, 2, 0)
     broker.streams.confirm(unreachable, NOW, broker.out)
     assert broker.told() == []
 
@@ -106,7 +121,7 @@ def test_a_reported_gap_is_repeated_on_the_way_to_its_receiver(broker: Broker) -
     for number in range(2):
         broker.transmit(number, {"c": 9})
     broker.told()
-    broker.streams.confirm(MulticastReceived("b", NOW, "c", 1, 3, 0), NOW, broker.out)
+    broker.streams.confirm(Reception("b", NOW, "c", 1, 3, 0), NOW, broker.out)
     repeated = broker.told()
     assert [link for link, _ in repeated] == ["c", "c"]
     sequences = [each.first_sequence for _, each in repeated if isinstance(each, Multicast)]

@@ -12,7 +12,7 @@ from penstock.services.multicast.messages import (
     Destination,
     GroupDelivery,
     Multicast,
-    MulticastReceived,
+    Reception,
 )
 from penstock.services.multicast.parameters import MulticastParameters
 from penstock.services.multicast.streams.inbound import CONFIRM_NS, Inbound
@@ -42,11 +42,11 @@ class Receiver:
         incarnation: int = 1,
         stamp: int = STAMP,
         floor: int = 1,
-    ) -> MulticastReceived | None:
+    ) -> Reception | None:
         sequence = position if first_sequence is None else first_sequence
         destination = Destination("b", stamp, position, floor)
         message = Multicast(
-            origin, incarnation, "s", sequence, ("g",), (destination,), 0.0, 0, 0, 1, BATCH
+            origin, incarnation, "s", sequence, ("g",), (destination,), 0.0, (), 1, BATCH
         )
         return self.inbound.arrived(message, destination, self.now, self.out)
 
@@ -61,7 +61,7 @@ def test_messages_are_delivered_in_order_and_a_gap_is_confirmed_at_once() -> Non
     first = receiver.take(1)
     assert first is not None, "the first confirmation does not wait"
     assert (first.receiver, first.position, first.seen) == ("b", 2, 2)
-    assert receiver.take(3) == MulticastReceived("a", 1, "b", 2, 4, 0)
+    assert receiver.take(3) == Reception("a", 1, "b", 2, 4, 0)
     assert receiver.delivered == [1]
     receiver.take(2)
     assert receiver.delivered == [1, 2, 3]

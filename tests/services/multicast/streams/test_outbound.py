@@ -9,7 +9,7 @@ from penstock.services.multicast.groups.route import GroupRoute
 from penstock.services.multicast.messages import (
     GroupSendReceipt,
     Multicast,
-    MulticastReceived,
+    Reception,
     SendToGroups,
 )
 from penstock.services.multicast.parameters import MulticastParameters
@@ -50,7 +50,7 @@ class Sender:
     def confirm(
         self, receiver: str, position: int, *, seen: int | None = None, after: int = 0
     ) -> list[Multicast]:
-        confirmation = MulticastReceived("a", NOW, receiver, position, seen or position, 0)
+        confirmation = Reception("a", NOW, receiver, position, seen or position, 0)
         return self.outbound.received(confirmation, NOW + after, self.out)
 
     @property
@@ -65,7 +65,7 @@ def test_a_message_is_numbered_for_each_receiver(line: Known) -> None:
     message = sender.send(1)
     assert message is not None
     assert [(each.broker, each.position) for each in message.destinations] == [("b", 2), ("c", 1)]
-    assert (message.paid, message.named_link, message.named_price, message.hops) == (0.5, 11, 12, 0)
+    assert (message.paid, message.named, message.hops) == (0.5, (11, 12), 0)
     assert sender.outbound.unconfirmed_messages() == {"b": 2, "c": 1}
 
 
@@ -109,7 +109,7 @@ def test_a_gap_is_filled_for_the_receiver_that_reports_it(line: Known) -> None:
 def test_confirmations_of_another_incarnation_are_ignored(line: Known) -> None:
     sender = Sender(line)
     sender.send(0, {"b": 7})
-    stale = MulticastReceived("a", NOW - 1, "b", 2, 2, 0)
+    stale = Reception("a", NOW - 1, "b", 2, 2, 0)
     assert sender.outbound.received(stale, NOW, sender.out) == []
     assert sender.outbound.unconfirmed_messages() == {"b": 1}
 

@@ -14,6 +14,7 @@ from penstock.services.multicast.groups.route import link_number
 from penstock.services.multicast.laws.choice import chosen_law
 from penstock.services.multicast.messages import Membership, PriceRecord, SendToGroups
 from penstock.services.multicast.parameters import MulticastParameters
+from penstock.services.multicast.prices.names import price_name
 from penstock.services.multicast.prices.pricing import Pricing
 from penstock.services.multicast.streams.outbound import Outbound
 from penstock.services.multicast.streams.senders import LocalSender, Senders
@@ -57,7 +58,7 @@ def test_a_message_to_members_of_this_broker_costs_nothing(broker: Broker) -> No
     broker.senders.add(sender, request(0, "near"), NOW)
     bought = broker.senders.next_bought(sender, NOW + 5)
     assert isinstance(bought, Bought)
-    assert (bought.paid, bought.named, bought.waited_ns) == (0.0, (0, 0), 5)
+    assert (bought.paid, bought.named, bought.waited_ns) == (0.0, (), 5)
     assert sender.sent_packets == 0
     assert broker.senders.next_bought(sender, NOW) is None
 
@@ -74,7 +75,7 @@ def test_a_message_over_links_waits_until_the_account_pays(broker: Broker) -> No
         bought = broker.senders.next_bought(sender, now)
         if isinstance(bought, Bought):
             sent.append(bought.request.first_sequence)
-            assert bought.named == (price.link, price.sequence)
+            assert bought.named == (price_name(price),)
             assert bought.route.brokers == ("c",)
         else:
             assert bought is not None

@@ -21,7 +21,7 @@ LIMIT = 1 << 30
 
 
 def _message(number: int) -> Multicast:
-    return Multicast("a", 1, "s", number, ("g",), (), 0.0, 0, 0, 0, BATCH)
+    return Multicast("a", 1, "s", number, ("g",), (), 0.0, (), 0, BATCH)
 
 
 def _transmission(number: int, size_bytes: int = 1000) -> Transmission:

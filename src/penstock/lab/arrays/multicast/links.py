@@ -15,9 +15,8 @@ class Packet(NamedTuple):
     route: int
     paid: float
     """The price that its sender's rate is worth."""
-    named_link: int
-    named_price: int
-    """The most expensive link of the tree, and the number of the price that the sender used."""
+    named: dict[int, int]
+    """The number of the price that the sender used, by link of its tree that costs something."""
 
 
 class ArrayLink:

@@ -12,6 +12,7 @@ from penstock.lab.scenario.curve import is_zero
 from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.model import Scenario
 from penstock.lab.workloads.multicast.tables import GroupMember, GroupSender
+from penstock.services.multicast.laws.benefit import worth_of_a_packet
 from penstock.services.multicast.parameters import MulticastParameters
 from penstock.services.multicast.settings import MulticastTable
 
@@ -32,6 +33,15 @@ class ArrayPlan:
         for member in scenario.clients:
             if isinstance(member, GroupMember):
                 receivers.setdefault(member.group, []).append(member.broker)
+        self.worth: Floats = np.array(
+            [
+                worth_of_a_packet(
+                    self.parameters.benefit_counts,
+                    sum(len(receivers.get(group, ())) for group in each.groups),
+                )
+                for each in senders
+            ]
+        )
         routes = Routes(scenario, receivers, self.packet_bytes)
         keys = [(each.broker, each.groups) for each in senders]
         places = {key: place for place, key in enumerate(dict.fromkeys(keys))}

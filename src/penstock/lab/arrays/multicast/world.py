@@ -176,7 +176,8 @@ class ArrayWorld:
     def _send(self, sender: int) -> None:
         number = int(self._plan.route_of[sender])
         self._history.sent(sender, EPOCH + seconds(self._now_s))
-        packet = Packet(number, self._accounts.paid_by(sender), *self._dearest(number))
+        paid = self._accounts.paid_by(sender) * float(self._plan.worth[sender])
+        packet = Packet(number, paid, self._named(number))
         route = self._plan.routes[number]
         leaves_s = max(self._now_s, self._access_free_s[number])
         self._access_free_s[number] = leaves_s + route.access_s
@@ -184,18 +185,15 @@ class ArrayWorld:
             if parent == NOWHERE:
                 self._at(leaves_s + before_s, self._arrive, link, packet)
 
-    def _dearest(self, route: int) -> tuple[int, int]:
-        """The most expensive link of a route, and the number of its price."""
-        prices = self._known[route] * self._on_tree[route]
-        link = int(prices.argmax()) if len(prices) else NOWHERE
-        if link == NOWHERE or prices[link] <= 0:
-            return NOWHERE, 0
-        return link, int(self._known_sequence[route, link])
+    def _named(self, route: int) -> dict[int, int]:
+        """The number of the price that is known at the sender, by link of a route."""
+        priced = np.flatnonzero(self._known[route] * self._on_tree[route] > 0)
+        sequences = self._known_sequence[route, priced]
+        return dict(zip(priced.tolist(), sequences.tolist(), strict=True))
 
     def _arrive(self, index: int, packet: Packet) -> None:
         link = self.links[index]
-        named = packet.named_price if packet.named_link == index else None
-        link.record.arrived(1.0, packet.paid, named, seconds(self._now_s))
+        link.record.arrived(1.0, packet.paid, packet.named.get(index), seconds(self._now_s))
         if link.busy:
             link.put(packet)
         else:
@@ -234,5 +232,6 @@ class ArrayWorld:
     def _told(self, index: int, routes: list[int], price: float, sequence: int) -> None:
         self._known[routes, index] = price
         self._known_sequence[routes, index] = sequence
-        self._price = (self._known * self._on_tree).sum(axis=1)[self._plan.route_of]
+        of_tree = (self._known * self._on_tree).sum(axis=1)[self._plan.route_of]
+        self._price = of_tree / self._plan.worth
         self._accounts.price_changed(self._price)

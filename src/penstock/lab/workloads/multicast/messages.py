@@ -15,12 +15,13 @@ from penstock.services.multicast.messages import Destination, Multicast
 USUAL_NUMBER: Final = 10_000
 """A sequence number, and a position in a stream, of realistic size."""
 
-USUAL_PRICE: Final = 1 << 33
-"""The number of a price, which counts the price updates since 1970."""
-
 
 class GroupMessages(MessageSource):
-    """All messages of one sender, computed on demand."""
+    """All messages of one sender, computed on demand.
+
+    A message has its size in bytes on the last full link of its path: there it names no price any
+    more.  Before it, it has five bytes more for each full link ahead.
+    """
 
     def __init__(self, sender: GroupSender, seed: int, known_as: str = "") -> None:
         """Brokers know the sender as ``known_as``, by default its own name.
@@ -36,8 +37,7 @@ class GroupMessages(MessageSource):
             (Destination(sender.broker, 1 << 31, USUAL_NUMBER, USUAL_NUMBER),)
             * sender.wire_receivers,
             0.5,
-            1 << 60,
-            USUAL_PRICE,
+            (),
             2,
             Batch.from_rows([({}, b"")]),
         )

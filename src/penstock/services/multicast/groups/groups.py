@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from penstock.core.clock import Instant
 from penstock.core.machine import Effect, LinkName, Priority, Send
 from penstock.core.trees import Topology
@@ -178,6 +180,8 @@ class GroupDirectory:
         if route is None:
             brokers = dict.fromkeys(each for group in groups for each in self._present(group))
             route = route_to(self._broker, brokers, self._topology.parents(self._broker))
+            members = {each for group in groups for each in self.listed(group)}
+            route = msgspec.structs.replace(route, receivers=len(members))
             if len(self._routes) >= MAX_CACHED_ROUTES:
                 self._routes.clear()
             self._routes[groups] = route

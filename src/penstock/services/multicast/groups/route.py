@@ -48,6 +48,8 @@ class GroupRoute(msgspec.Struct, frozen=True):
 
     brokers: tuple[str, ...]
     links: tuple[TreeLink, ...]
+    receivers: int = 1
+    """The number of members that get a message."""
 
 
 def route_to(root: str, brokers: Iterable[str], parents: Parents) -> GroupRoute:

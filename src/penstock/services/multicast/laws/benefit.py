@@ -11,6 +11,9 @@ is worth its price, ``(R / w)^-a = p``, that is ``R = w · p^(-1/a)``.
 3. A weight is a ratio of rates, for every a: at the same price a sender of weight w wants w times
    the rate of a sender of weight 1, as w such senders would.  Its benefit is therefore multiplied
    by w^a; a factor w would multiply the rate by w^(1/a), a thousand times for w = 10 and a = 1/3.
+4. If what is received counts, n members make a benefit n times as high, so a price of p leads to
+   the rate of p / n: the sender's account is asked at p / n, and its packets paid n times what the
+   account says (``worth_of_a_packet``).
 
 The functions take one sender's numbers or an array with one for each sender.
 """
@@ -22,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from penstock.services.multicast.laws.numbers import Numbers
-from penstock.services.multicast.parameters import Benefit
+from penstock.services.multicast.parameters import Benefit, BenefitCounts
 
 EXPONENTS: Final[dict[Benefit, float]] = {"throughput": 1 / 3, "concave": 1 / 2}
 """The exponent a of each benefit function."""
@@ -57,6 +60,11 @@ def salary_factor(rate_packets_per_s: Numbers, benefit: Benefit, weight: Numbers
         return weight
     rate = np.maximum(rate_packets_per_s, 1.0)
     return weight * np.sqrt(CONCAVE_REFERENCE_PACKETS_PER_S / rate)
+
+
+def worth_of_a_packet(counts: BenefitCounts, receivers: int) -> float:
+    """The factor on the benefit of a packet for so many members."""
+    return float(max(receivers, 1)) if counts == "received" else 1.0
 
 
 def allowed_weight(weight: float, highest: float) -> float:

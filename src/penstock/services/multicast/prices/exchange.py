@@ -94,8 +94,12 @@ class PriceExchange:
         wanted = self._spread.wanted_by(link, records)
         if not wanted:
             return
-        is_free = not self._queued_bytes.get(link) and self.pricing.own_price(link) == 0
-        self._send_alone(link, self.riders.offer(link, wanted, now, link_is_free=is_free), out)
+        alone = self.riders.offer(link, wanted, now, link_is_free=self.is_free(link))
+        self._send_alone(link, alone, out)
+
+    def is_free(self, link: LinkName) -> bool:
+        """Whether nothing waits on a link and it costs nothing."""
+        return not self._queued_bytes.get(link) and self.pricing.own_price(link) == 0
 
     def deadline(self, now: Instant, out: list[Effect]) -> bool:
         """Send prices that waited long enough, and set those that are due; whether any was."""

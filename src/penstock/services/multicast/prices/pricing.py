@@ -21,6 +21,7 @@ from penstock.services.multicast.groups.route import link_number
 from penstock.services.multicast.laws.law import LinkPrice, MulticastLaw
 from penstock.services.multicast.messages import PriceRecord
 from penstock.services.multicast.parameters import MulticastParameters
+from penstock.services.multicast.prices.names import named_sequence, names_of, tag_of, without
 
 MAX_KNOWN_LINKS = 1 << 16
 """Prices kept: far more than an overlay has links."""
@@ -37,10 +38,11 @@ period, and would otherwise miss each other."""
 class OwnLink:
     """One link of this broker, in the direction away from it."""
 
-    __slots__ = ("law", "number", "price", "sequence", "told_at", "told_bytes")
+    __slots__ = ("law", "number", "price", "sequence", "tag", "told_at", "told_bytes")
 
     def __init__(self, number: int, law: LinkPrice, first_sequence: int, now: Instant) -> None:
         self.number = number
+        self.tag = tag_of(number)
         self.price = 0.0
         self.sequence = first_sequence
         self.told_at: Instant = now
@@ -96,15 +98,12 @@ class Pricing:
         self._due_at = self._next_due()
 
     def sent(
-        self, link: LinkName, packets: float, paid: float, named: tuple[int, int], now: Instant
+        self, link: LinkName, packets: float, paid: float, named: tuple[int, ...], now: Instant
     ) -> None:
-        """Count a message that was queued on a link.
-
-        ``named`` is the dearest link of the message's tree and the number of its price.
-        """
+        """Count a message that was queued on a link and names these prices."""
         own = self._own.get(link)
         if own is not None:
-            sequence = named[1] if named[0] == own.number else None
+            sequence = named_sequence(named, own.tag, own.sequence) if named else None
             own.law.arrived(packets, paid if _is_price(paid) else 0.0, sequence, now)
 
     def update(self, now: Instant) -> list[PriceRecord]:
@@ -184,16 +183,15 @@ class Pricing:
         record = self._known.get(number)
         return 0.0 if record is None else record.price
 
-    def total(self, numbers: Iterable[int]) -> tuple[float, tuple[int, int]]:
-        """The price of a tree, and its dearest link with the number of that link's price."""
-        total, highest, named = 0.0, 0.0, (0, 0)
-        for number in numbers:
-            record = self._known.get(number)
-            if record is not None and record.price > 0:
-                total += record.price
-                if record.price > highest:
-                    highest, named = record.price, (number, record.sequence)
-        return total, named
+    def total(self, numbers: Iterable[int]) -> tuple[float, tuple[int, ...]]:
+        """The price of a tree, and the names of the prices that it consists of."""
+        known = (self._known.get(number) for number in numbers)
+        priced = [each for each in known if each is not None and each.price > 0]
+        return sum([each.price for each in priced]), names_of(priced)
+
+    def names_ahead(self, named: tuple[int, ...]) -> tuple[int, ...]:
+        """What of a message's names other brokers can use."""
+        return without(named, [own.tag for own in self._own.values()]) if named else named
 
     def own_links(self) -> dict[LinkName, OwnLink]:
         """The links of this broker, for telemetry."""

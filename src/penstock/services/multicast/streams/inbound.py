@@ -14,16 +14,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.core.clock import MILLISECOND, Duration, Instant
+from penstock.core.clock import Instant
 from penstock.core.machine import Effect, InvariantBroken
 from penstock.services.multicast.groups.members import Members
-from penstock.services.multicast.messages import Destination, Multicast, MulticastReceived
+from penstock.services.multicast.messages import Destination, Multicast, Reception
 from penstock.services.multicast.parameters import MulticastParameters
+from penstock.services.multicast.streams.confirmations import CONFIRM_NS
 from penstock.services.multicast.streams.stream import IncomingStream
 
 CONFIRM_BYTES: Final = 256 << 10
-CONFIRM_NS: Final[Duration] = 50 * MILLISECOND
-"""At most twenty confirmations a second from each receiving broker, as often as prices."""
 
 MAX_REMEMBERED_SENDERS: Final = 100_000
 """Senders whose numbers are kept; the one that was silent longest is forgotten first."""
@@ -53,7 +52,7 @@ class Inbound:
 
     def arrived(
         self, message: Multicast, destination: Destination, now: Instant, out: list[Effect]
-    ) -> MulticastReceived | None:
+    ) -> Reception | None:
         """Deliver a message to the members here, in order; return the confirmation if it is due."""
         if destination.stamp != self._stamp:
             return None
@@ -108,21 +107,21 @@ class Inbound:
         """The origins whose streams wait for a member without room."""
         return list(self._held)
 
-    def resume(self, origin: str, now: Instant, out: list[Effect]) -> MulticastReceived:
+    def resume(self, origin: str, now: Instant, out: list[Effect]) -> Reception:
         """Continue a stream that waited for a member; return the confirmation."""
         self._deliver(origin, self._streams[origin], now, out)
         return self._confirmation(origin, now)
 
     # -- confirmations ----------------------------------------------------------------------
 
-    def deadline(self, now: Instant) -> list[MulticastReceived]:
+    def deadline(self, now: Instant) -> list[Reception]:
         """The confirmations that have waited long enough."""
         if self._confirm_at is None or self._confirm_at > now:
             return []
         self._confirm_at = None
         return [self._confirmation(origin, now) for origin in list(self._unconfirmed)]
 
-    def _confirmation(self, origin: str, now: Instant) -> MulticastReceived:
+    def _confirmation(self, origin: str, now: Instant) -> Reception:
         stream = self._streams[origin]
         self._unconfirmed.pop(origin, None)
         stream.fresh_bytes = 0
@@ -131,9 +130,7 @@ class Inbound:
         # Messages that wait for a member without room are not missing.
         seen = stream.seen if stream.gap else stream.expected
         held_ns = now - stream.newest_at
-        return MulticastReceived(
-            origin, stream.incarnation, self._broker, stream.expected, seen, held_ns
-        )
+        return Reception(origin, stream.incarnation, self._broker, stream.expected, seen, held_ns)
 
     def next_deadline(self) -> Instant | None:
         return self._confirm_at

@@ -20,7 +20,7 @@ from penstock.services.multicast.messages import (
     Destination,
     GroupSendReceipt,
     Multicast,
-    MulticastReceived,
+    Reception,
 )
 from penstock.services.multicast.parameters import MulticastParameters
 from penstock.services.multicast.streams.stream import Bought, OutgoingStream, Transmission
@@ -85,7 +85,7 @@ class Outbound:
                 ]
             ),
             bought.paid,
-            *bought.named,
+            bought.named,
             0,
             request.batch,
         )
@@ -116,9 +116,7 @@ class Outbound:
 
     # -- confirmations ----------------------------------------------------------------------
 
-    def received(
-        self, message: MulticastReceived, now: Instant, out: list[Effect]
-    ) -> list[Multicast]:
+    def received(self, message: Reception, now: Instant, out: list[Effect]) -> list[Multicast]:
         """Take in a receiver's confirmation; return the messages to repeat."""
         stream = self._streams.get(message.receiver)
         if stream is None or message.incarnation != self._incarnation:

@@ -16,7 +16,7 @@ import msgspec
 from penstock.core.clock import Instant
 from penstock.core.machine import LinkName
 from penstock.services.multicast.groups.groups import GroupDirectory
-from penstock.services.multicast.laws.benefit import allowed_weight
+from penstock.services.multicast.laws.benefit import allowed_weight, worth_of_a_packet
 from penstock.services.multicast.laws.law import Account, MulticastLaw
 from penstock.services.multicast.messages import SendToGroups
 from penstock.services.multicast.parameters import MulticastParameters
@@ -136,15 +136,17 @@ class Senders:
         first = sender.waiting[0]
         sender.groups = first.request.groups
         route = self._groups.route(first.request.groups)
-        paid, named = 0.0, (0, 0)
+        paid = 0.0
+        named: tuple[int, ...] = ()
         if route.links:
             price, named = self._pricing.total(link.number for link in route.links)
             packets = first.size_bytes / self._parameters.packet_bytes
             round_trip_ns = self._outbound.round_trip_ns(route.brokers)
-            bought = sender.account.buy(packets, price, round_trip_ns, now)
+            worth = worth_of_a_packet(self._parameters.benefit_counts, route.receivers)
+            bought = sender.account.buy(packets, price / worth, round_trip_ns, now)
             if bought is None:
                 return max(sender.account.ask_again_at(), now + 1)
-            paid = bought
+            paid = bought * worth
             sender.sent_packets += packets
         sender.waiting.popleft()
         sender.waiting_bytes -= first.size_bytes

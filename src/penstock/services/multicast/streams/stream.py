@@ -48,8 +48,8 @@ class Bought(msgspec.Struct, frozen=True, gc=False):
     size_bytes: int
     route: GroupRoute
     paid: float
-    named: tuple[int, int]
-    """The dearest link of the tree, and the number of its price."""
+    named: tuple[int, ...]
+    """The prices of its tree (``prices.names``)."""
     waited_ns: Duration
 
 

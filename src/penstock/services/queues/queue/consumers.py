@@ -148,6 +148,11 @@ class Consumers:
             self._known_rates += 1
         self._rates_sum += (after or 0.0) - (before or 0.0)
 
+    @property
+    def mean_msgs_per_s(self) -> float | None:
+        """What a consumer settles in a second in which it has rows; None if not known."""
+        return round(self._rates_sum / self._known_rates, 3) if self._known_rates else None
+
     def room(self, consumer: QueueConsumer, unfinished: int) -> int:
         """How many more of the queue's unfinished rows a consumer should have at most."""
         rate = consumer.rate.msgs_per_s
