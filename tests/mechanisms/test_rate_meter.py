@@ -78,6 +78,25 @@ def test_an_adaptive_meter_forgets_a_flow_that_stopped() -> None:
     assert meter.per_second(last + LONGEST_WINDOW_NS + 1) == 0.0
 
 
+@pytest.mark.parametrize("gap", [SECOND // 2, SECOND, 3 * SECOND, 10 * SECOND])
+def test_an_adaptive_meter_has_no_bias_for_a_thin_flow(gap: int) -> None:
+    meter = AdaptiveRateMeter(0)
+    for number in range(1, 10):
+        meter.add(number * gap)
+    assert meter.per_second(9 * gap) == pytest.approx(
+        SECOND / gap, rel=0.01 if gap > SECOND // 2 else 0.3
+    )
+    assert meter.per_second(9 * gap + gap // 2) <= SECOND / gap * 1.1
+    assert 0 < meter.per_second(13 * gap) < 0.7 * SECOND / gap
+    assert meter.per_second(9 * gap + 17 * gap + LONGEST_WINDOW_NS) == 0.0
+
+
+def test_one_message_tells_an_adaptive_meter_no_high_rate() -> None:
+    meter = AdaptiveRateMeter(0)
+    meter.add(1)
+    assert meter.per_second(1) <= 0.5
+
+
 def test_what_an_adaptive_meter_remembers_is_bounded() -> None:
     meter = AdaptiveRateMeter(0)
     for _ in range(3 * REMEMBERED_MESSAGES):

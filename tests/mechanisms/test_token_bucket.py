@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
-from penstock.mechanisms.token_bucket import TokenBucket
+from penstock.mechanisms.token_bucket import TokenBucket, TokenBuckets
 
 FIXED = {"least_capacity": 10.0}
 GROWING = {"least_capacity": 2.0, "depth_ns": 50 * MILLISECOND}
@@ -114,3 +114,40 @@ def test_across_changes_of_rate_no_more_is_sent_than_arrived(
         bucket.set_rate(new_rate, now)
         rate = new_rate
     assert taken <= arrived + 1e-6 * (1 + taken)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["take", "rate", "ready_at"]),
+        st.integers(0, 2 * SECOND),
+        st.floats(0.1, 1e4),
+    ),
+    max_size=40,
+)
+
+
+@shapes
+@given(STEPS)
+@settings(deadline=None)
+def test_buckets_in_columns_do_what_a_bucket_does(
+    shape: dict[str, float], steps: list[tuple[str, int, float]]
+) -> None:
+    one = TokenBucket(5.0, tokens=1.0, now=0, **shape)  # type: ignore[arg-type]
+    many = TokenBuckets(**shape)  # type: ignore[arg-type]
+    for number in range(2):
+        many.append()
+        many.start(number, 5.0, tokens=1.0, now=0)
+    now = 0
+    for what, elapsed, rate in steps:
+        now += elapsed
+        if what == "rate":
+            one.set_rate(rate, now)
+            many.set_rate(1, rate, now)
+        elif what == "take" and one.ready(now):
+            assert many.ready(1, now)
+            one.take()
+            many.take(1)
+        assert many.tokens(1, now) == one.tokens(now)
+        assert (many.ready(1, now), many.ready_at(1)) == (one.ready(now), one.ready_at())
+    assert many.rate_msgs_per_s(0) == 5.0
+    assert many.tokens(0, 0) == 1.0

@@ -9,14 +9,18 @@
 
 3. A window of fixed length is too long for a dense flow or too short for a sparse one.  So the rate
    is taken over ``SHORTEST_WINDOW_NS``, over the last ``ENOUGH_MESSAGES`` if those took longer, and
-   never over more than ``LONGEST_WINDOW_NS``.
-4. It remembers the instant of each message in the window, ``REMEMBERED_MESSAGES`` at most.
+   not over more than ``LONGEST_WINDOW_NS``.
+4. If that holds fewer than ``THIN_MESSAGES``, the rate is that of the intervals between the last
+   ``THIN_MESSAGES``, or less if the next one is overdue.  A count by a time would be too high by a
+   message when it is asked at an arrival: half of the rate, if two came in the window.  A flow that
+   is silent for the window and ``STOPPED_INTERVALS`` intervals has stopped.
+5. It remembers the instant of each message in the window, ``REMEMBERED_MESSAGES`` at most.
 
 ``RateHistory`` tells the rate of a stream now and at any point of its past.
 
-5. It keeps running totals in buckets of 100 ms of stream time, so that the rows between two ticks
+6. It keeps running totals in buckets of 100 ms of stream time, so that the rows between two ticks
    are one subtraction.
-6. It remembers at least ``REMEMBERED``, and twice as much at most.
+7. It remembers at least ``REMEMBERED``, and twice as much at most.
 """
 
 from __future__ import annotations
@@ -38,7 +42,13 @@ ENOUGH_MESSAGES: Final = 16
 """Sixteen messages of a Poisson flow tell its rate to a quarter."""
 
 LONGEST_WINDOW_NS: Final[Duration] = 2 * SECOND
-"""A flow of less than a message in this time counts as stopped."""
+"""A person who stops a flow sees it in the next report but one."""
+
+THIN_MESSAGES: Final = 5
+"""Four intervals: below this the message too many is a quarter or more of the rate."""
+
+STOPPED_INTERVALS: Final = 16
+"""If half of all messages are lost, one flow in 65,000 loses sixteen in a row."""
 
 REMEMBERED_MESSAGES: Final = 4096
 """At more than 40,000 messages a second the window is shorter than ``SHORTEST_WINDOW_NS``."""
@@ -107,15 +117,27 @@ class AdaptiveRateMeter:
     def per_second(self, now: Instant) -> float:
         """The rate at present."""
         arrivals = self._arrivals
-        while arrivals and (
+        while len(arrivals) > THIN_MESSAGES and (
             arrivals[0] < now - LONGEST_WINDOW_NS
             or (len(arrivals) > ENOUGH_MESSAGES and arrivals[0] < now - SHORTEST_WINDOW_NS)
         ):
             arrivals.popleft()
-        if not arrivals:
-            return 0.0
+        if len(arrivals) < THIN_MESSAGES or arrivals[0] < now - LONGEST_WINDOW_NS:
+            return self._of_intervals(now)
         since = min(arrivals[0], now - SHORTEST_WINDOW_NS)
         return len(arrivals) * SECOND / max(1, now - max(since, self._began))
+
+    def _of_intervals(self, now: Instant) -> float:
+        """Rule 4."""
+        arrivals = self._arrivals
+        if len(arrivals) < 2:
+            return len(arrivals) * SECOND / max(LONGEST_WINDOW_NS, now - self._began)
+        first, last, intervals = arrivals[0], arrivals[-1], len(arrivals) - 1
+        silent = now - last
+        if silent > LONGEST_WINDOW_NS and silent * intervals > STOPPED_INTERVALS * (last - first):
+            return 0.0
+        lasted = max(last - first, (now - first) * intervals // (intervals + 1))
+        return intervals * SECOND / max(1, lasted)
 
 
 class RateHistory:

@@ -39,7 +39,7 @@ from penstock.content.bloom.hashing import (
     presence_hash,
     value_hash,
 )
-from penstock.content.matching.normal_form import Box, normal_form
+from penstock.content.matching.normal_form import Box, Boxes, normal_form
 from penstock.content.matching.value_sets import finite_values
 from penstock.content.rows.batch import Batch
 from penstock.content.rows.columns import Array, AttributeType, AttributeValue, Mask
@@ -120,7 +120,11 @@ def encode_batch(batch: Batch, shape: BloomShape = PAPER_SHAPE) -> Array:
 
 def encode_filter(selector: Selector, shape: BloomShape = PAPER_SHAPE) -> FilterEncoding:
     """The encoding of a selector."""
-    boxes = normal_form(selector)
+    return encode_boxes(normal_form(selector), shape)
+
+
+def encode_boxes(boxes: Boxes, shape: BloomShape = PAPER_SHAPE) -> FilterEncoding:
+    """The encoding of the selector that has this normal form."""
     room = max(1, MAX_ALTERNATIVES // max(1, len(boxes)))
     exact = all(_is_exact(box, shape, room) for box in boxes)
     found = dict.fromkeys(each for box in boxes for each in _box_bits(box, shape, room))
@@ -165,7 +169,7 @@ def encoding_bytes(bits: int, shape: BloomShape = PAPER_SHAPE) -> bytes:
     return bits.to_bytes(shape.bits // 8, "little")
 
 
-def encoding_from_bytes(data: bytes) -> int:
+def encoding_from_bytes(data: bytes | bytearray) -> int:
     """The inverse of ``encoding_bytes``."""
     return int.from_bytes(data, "little")
 

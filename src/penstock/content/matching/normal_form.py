@@ -92,6 +92,11 @@ def normal_form(selector: Selector) -> Boxes:
     return _kept(selector.condition)
 
 
+def normal_form_anew(selector: Selector) -> Boxes:
+    """The same without keeping it, for selectors that are not asked about again."""
+    return _wanted(selector.condition, True)
+
+
 @lru_cache(maxsize=KEPT_FORMS)
 def _kept(condition: tree.Condition) -> Boxes:
     return _wanted(condition, True)

@@ -55,15 +55,29 @@ DEFAULT_LIMITS: Final = SelectorLimits()
 
 def parse(text: str, limits: SelectorLimits = DEFAULT_LIMITS) -> Selector:
     """Read a selector; raises ``SelectorError`` if it is not one or exceeds the limits."""
+    _check_length(text, limits)
+    return _kept(text, limits)
+
+
+def parse_anew(text: str, limits: SelectorLimits = DEFAULT_LIMITS) -> Selector:
+    """The same without keeping what was read, for texts that do not come again."""
+    _check_length(text, limits)
+    return _parse(text, limits)
+
+
+def _check_length(text: str, limits: SelectorLimits) -> None:
     if len(text) > limits.max_characters:
         raise SelectorError(
             f"it has {len(text)} characters and the limit is {limits.max_characters}",
             hint="split it into several subscriptions",
         )
-    return _parse(text, limits)
 
 
 @lru_cache(maxsize=KEPT_SELECTORS)
+def _kept(text: str, limits: SelectorLimits) -> Selector:
+    return _parse(text, limits)
+
+
 def _parse(text: str, limits: SelectorLimits) -> Selector:
     if not text or text.isspace():
         return EVERYTHING

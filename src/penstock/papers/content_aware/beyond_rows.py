@@ -9,7 +9,7 @@ from penstock.lab.experiments.row import Row
 from penstock.lab.experiments.table import at_least, at_most
 from penstock.lab.scenario.model import Measurement
 from penstock.papers.content_aware import measures
-from penstock.papers.content_aware.publisher_cost import MEMORY, TIME
+from penstock.papers.content_aware.publisher_cost import MEMORY, REPORT_TIME, TIME
 
 SETTLED_S: Final = 20.0
 JOINED_S: Final = 5.0 + 3.0
@@ -38,4 +38,6 @@ BEYOND: Final = (
         paper_law="publisher cost", measure=MEMORY),
     Row("publisher with 2,000 flows", "time of a publication / without flows", "x",
         "not tangible", paper_law="publisher cost", measure=TIME),
+    Row("publisher with 2,000 flows", "time of a report", "µs", "not tangible",
+        paper_law="publisher cost", measure=REPORT_TIME),
 )  # fmt: skip

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from penstock.lab.experiments.experiment import Computation, Experiment, Source
-from penstock.papers.content_aware import publisher_cost, records
+from penstock.papers.content_aware import corners, publisher_cost, records
 
 POLICIES: Final = {
     "none": {"law": "none"},
@@ -80,6 +80,11 @@ def _experiments() -> dict[str, Source]:
                 named[f"{name} {policy}"] = Experiment(
                     f"datagram-{file}", _of(policy), most_seeds=seeds, effort=effort
                 )
+    for corner in corners.CORNERS:
+        for policy in ("paper", "improved"):
+            named[f"{corner.name} {policy}"] = Experiment(
+                corners.FILE, _of(policy, corner.overrides()), most_seeds=1, effort=4
+            )
     for policy in (each for each in POLICIES if each in COMPARED):
         runs = LIVE_RUNS if policy in BARRED else 1
         for name, factor in SHORTENED.items():

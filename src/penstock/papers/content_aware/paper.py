@@ -6,6 +6,7 @@ from typing import Final
 
 from penstock.lab.experiments.paper import Paper
 from penstock.papers.content_aware.beyond_rows import BEYOND
+from penstock.papers.content_aware.corners import CORNER_ROWS
 from penstock.papers.content_aware.experiments import EXPERIMENTS
 from penstock.papers.content_aware.figures import FIGURES
 from penstock.papers.content_aware.live_rows import LIVE_ROWS
@@ -15,6 +16,6 @@ PAPER: Final = Paper(
     "datagram",
     "End-to-End Congestion Control for Content-Based Networks",
     EXPERIMENTS,
-    (*ROWS, *BEYOND, *LIVE_ROWS),
+    (*ROWS, *BEYOND, *CORNER_ROWS, *LIVE_ROWS),
     FIGURES,
 )

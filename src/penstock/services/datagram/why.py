@@ -69,7 +69,7 @@ def explain(control: PublishingControl, now: Instant) -> PublisherExplanation:
     parameters = control.parameters
     flows = tuple(
         FlowExplanation(
-            selector=flow.selector.text,
+            selector=flow.text,
             limiting_receiver=flow.receiver,
             quota_msgs_per_s=flow.quota_msgs_per_s,
             reception_msgs_per_s=flow.reception_msgs_per_s,

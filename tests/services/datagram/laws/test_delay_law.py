@@ -13,6 +13,7 @@ from penstock.services.datagram.laws.delay_law import (
     LOSS_QUIET_NS,
     MOST_RISE,
     DelayLaw,
+    rate_wanting,
     wanted_ns,
 )
 from penstock.services.datagram.laws.queue_view import ROOM_NS
@@ -50,6 +51,37 @@ def test_a_long_queue_lowers_the_rate_and_a_short_one_does_not() -> None:
 def test_a_thinner_flow_wants_a_longer_queue(first: float, second: float, room: int) -> None:
     thin, thick = sorted((first, second))
     assert wanted_ns(thin, room) >= wanted_ns(thick, room)
+
+
+@given(st.floats(0.1, 1e4), st.integers(MILLISECOND, ROOM_NS))
+@settings(deadline=None)
+def test_the_rate_that_wants_a_delay_is_the_inverse(rate: float, room: int) -> None:
+    assert rate_wanting(wanted_ns(rate, room), room) == pytest.approx(rate, rel=1e-3)
+
+
+def thin_law(queueing: Duration, gap: Duration) -> tuple[DelayLaw, float, float]:
+    """A law that decides at every message: what it has measured and what it allows at last."""
+    law, now = DelayLaw(), BEGIN
+    allowed = 0.0
+    for step in range(12):
+        now += gap
+        law.arrived([queueing if step else 0], now)
+        allowed = law.allowed_rate(now)
+    return law, SECOND / gap, allowed
+
+
+def test_a_thin_flow_does_not_answer_faster_than_its_messages_come() -> None:
+    gap = 2 * SECOND
+    _, rate, allowed = thin_law(round(wanted_ns(SECOND / gap, ROOM_NS)) + SECOND // 2, gap)
+    # Half a second too much would halve the rate of a flow that decides every 50 ms.
+    assert 0.7 * rate < allowed < 0.8 * rate
+
+
+def test_a_flow_that_is_thinner_than_those_that_hold_the_queue_grows_quickly() -> None:
+    gap = 2 * SECOND
+    own, others = (round(wanted_ns(each, ROOM_NS)) for each in (0.5, 5.0))
+    grown = [thin_law(delay, gap)[2] for delay in (own - 20 * MILLISECOND, others)]
+    assert grown[1] > 1.2 * 0.5 > grown[0] > 0.5
 
 
 @given(st.integers(2, 100), st.floats(40.0, 2000.0))

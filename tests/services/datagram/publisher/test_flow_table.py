@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.content.bloom.encoding import encode_message
 from penstock.content.matching.covering import covers
 from penstock.core.clock import SECOND
 from penstock.services.datagram.parameters import DatagramParameters
@@ -71,9 +70,27 @@ def test_what_waits_in_a_flow_that_goes_waits_in_its_heir() -> None:
 def test_a_message_is_part_of_every_flow_that_matches_it() -> None:
     table = table_of(("s", WIDE, 10.0), ("t", NARROW, 2.0), ("u", OTHER, 3.0))
     row = {"kind": "a", "size": 1}
-    found = table.matching(encode_message(row), row)
-    assert sorted(each.receiver for each in found) == ["s", "t"]
-    assert table.matching(encode_message({"kind": "c"}), {"kind": "c"}) == []
+    found = [table.flow(slot) for slot in table.matching(row)]
+    assert [each.receiver for each in found] == ["s", "t"]
+    assert not table.matching({"kind": "c"})
+
+
+def test_a_selector_that_is_written_differently_is_the_same_flow() -> None:
+    table = table_of(("s", WIDE, 10.0), ("t", "kind='a'", 4.0), ("t", "kind  =  'a'", 6.0))
+    assert flows(table) == [("t", WIDE, 6.0)]
+
+
+def test_the_slot_of_a_flow_that_went_is_used_again() -> None:
+    table = table_of(("s", WIDE, 10.0), ("u", OTHER, 3.0))
+    table.flows[0].wait(["waits"])
+    table.flows[0].held_back = True
+    table.feedback(feedback("", 1.0, sender="v"), NOW)
+    table.feedback(feedback(NARROW, 0.5, sender="w"), NOW + SECOND)
+    everything, narrow = table.flows
+    assert (everything.text, narrow.text) == ("TRUE", NARROW)
+    assert (list(everything.waiting), list(narrow.waiting)) == (["waits"], [])
+    assert (narrow.held_back, narrow.since, narrow.receiver) == (False, NOW + SECOND, "w")
+    assert table.matching({"kind": "a", "size": 1}) == [everything.slot, narrow.slot]
 
 
 @pytest.mark.parametrize("quota", [0.0, -5.0, 1e-12])
@@ -108,6 +125,15 @@ def test_a_stale_flow_that_holds_nothing_back_goes() -> None:
     assert not table.flows
 
 
+def test_reports_move_the_instant_of_staleness_when_it_has_come() -> None:
+    table = table_of(("s", WIDE, 10.0), ("u", OTHER, 3.0))
+    for receiver, selector in (("s", WIDE), ("u", OTHER)):
+        table.feedback(feedback(selector, 3.0, sender=receiver), NOW + SECOND)
+    assert table.stale_at() == NOW + STALE_NS
+    table.loosen_stale(NOW + STALE_NS)
+    assert (len(table), table.stale_at()) == (2, NOW + SECOND + STALE_NS)
+
+
 def test_a_stale_flow_that_holds_back_is_loosened() -> None:
     table = table_of(("s", WIDE, 10.0))
     table.flows[0].held_back = True
@@ -126,10 +152,10 @@ def test_a_stale_flow_is_handed_over_to_somebody_who_reports() -> None:
 
 def test_the_numbers_of_a_flow_that_is_handed_over_go_on() -> None:
     table = table_of(("s", WIDE, 10.0))
-    flow = table.flows[0]
-    assert [flow.tag().sequence, flow.tag().sequence] == [1, 2]
+    (slot,) = table.matching({"kind": "a"})
+    assert [table.columns.tag(slot).sequence for _ in range(2)] == [1, 2]
     table.feedback(feedback(WIDE, 4.0, sender="t", filter_id=7), NOW)
-    tag = flow.tag()
+    tag = table.columns.tag(slot)
     assert (tag.receiver, tag.filter_id, tag.sequence) == ("t", 7, 3)
 
 

@@ -7,7 +7,8 @@ from penstock.content.selectors.parser import parse
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.services.datagram.messages import EchoReply, EchoRequest, Feedback, FlowTag
 from penstock.services.datagram.parameters import DatagramParameters
-from penstock.services.datagram.subscriber.control import SILENT_NS, SubscribingControl
+from penstock.services.datagram.subscriber.control import SubscribingControl
+from penstock.services.datagram.subscriber.session import SILENT_NS
 
 from ..conftest import NOW, PUBLISHER, SUBSCRIBER, publication
 

@@ -89,7 +89,7 @@ class SimDatagramPublisher:
         if control is None:
             return []
         state = PublisherState(
-            len(control.table.flows), control.feedback_messages, control.waiting_messages
+            len(control.table), control.feedback_messages, control.waiting_messages
         )
         return [Trace(each) for each in publisher_records(self.history.name, state, now)]
 

@@ -19,10 +19,17 @@
 
    This brings the queue to where it is wanted within a few ``DRAIN``.  A step is a part of the
    rate, and so is the same on slow and on fast links.
-4. A rate that rises is taken from the present quota (``granted``), and a thin flow, which decides
-   seldom, rises by more at a time.  Where there is no queue, the growth doubles at each decision up
-   to ``PROBE``.  Nothing rises within ``LOSS_QUIET_NS`` of a loss: reception leaves out what was
-   lost, so that flows which repeat it lose nothing more, even if they do not see the queue.
+4. A rate that rises is taken from the present quota (``granted``).  Where there is no queue, the
+   growth doubles at each decision up to ``PROBE``.  Nothing rises within ``LOSS_QUIET_NS`` of a
+   loss: reception leaves out what was lost, so that flows which repeat it lose nothing more, even
+   if they do not see the queue.
+   A thin flow decides when a message comes, once in T.  If all flows of a queue did what it does,
+   nobody would answer before T has passed.  So a deviation is worked off in T where that is longer
+   than ``DRAIN``, and without a queue a rate grows by wanted / T at most, which fills the queue in
+   T as far as is wanted.  A flow that is much thinner than others need not be so slow: the longest
+   delay that it has seen lately is wanted by flows of a higher rate, and those answer in their T.
+   A flow of which fewer than five messages came is not held below ``LEAST_FIRST_MSGS_PER_S``: one
+   interval, while others are lost, tells little.
 5. The queue is drained now and then (``drain``).
 6. While a rival keeps the queue long (``rivals``), the paper's law decides instead.
 
@@ -31,6 +38,7 @@ A policy: it takes delays, rates and instants, and returns rates.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from math import inf, sqrt
 from typing import Final
@@ -88,10 +96,21 @@ DECISION_NS: Final[Duration] = 50 * MILLISECOND
 """The interval of a thick flow's decisions; a thin one decides when a message comes."""
 
 MOST_TIMES: Final = 4.0
-"""A thin flow makes up for at most so many decisions that it could not make."""
+"""A thin flow that has found no queue in five decisions in a row, which is no chance any more,
+makes up for at most so many decisions that it could not make."""
 
 MOST_RISE: Final = 1.5
 """The paper's α: a quota rises by half at most."""
+
+LEAST_FIRST_MSGS_PER_S: Final = 2.0
+"""As much as a session that joins asks for at least (``session.LEAST_JOINING_MSGS_PER_S``)."""
+
+SEEN: Final = 4
+"""Delays at decisions of which the longest tells who else answers: as many as messages that tell a
+rate."""
+
+JITTER_PART: Final = 1 / 4
+"""Of the wanted delay; see ``queue_view``, rule 5."""
 
 LOSS_QUIET_NS: Final[Duration] = SECOND
 """Losses of one congestion come within a second."""
@@ -99,10 +118,23 @@ LOSS_QUIET_NS: Final[Duration] = SECOND
 
 def wanted_ns(rate_msgs_per_s: float, room_ns: Duration) -> float:
     """The queueing delay that a flow of this rate wants (rule 2)."""
-    target = max(TARGET_PART * room_ns, min(room_ns / 4, LEAST_TARGET_NS))
+    target, knee = _target_and_knee_ns(room_ns)
     thinness = FEW * SECOND / (room_ns * max(rate_msgs_per_s, 1e-3))
-    knee = max(LEAST_KNEE_NS, KNEE_PART * room_ns)
     return target + knee * (thinness * thinness if thinness < 1 else sqrt(thinness))
+
+
+def rate_wanting(delay_ns: float, room_ns: Duration) -> float:
+    """The inverse: the rate of a flow that wants this delay; infinite if none wants so little."""
+    target, knee = _target_and_knee_ns(room_ns)
+    above = (delay_ns - target) / knee
+    if above <= 0:
+        return inf
+    return FEW * SECOND / (room_ns * (above * above if above > 1 else sqrt(above)))
+
+
+def _target_and_knee_ns(room_ns: Duration) -> tuple[float, float]:
+    target = max(TARGET_PART * room_ns, min(room_ns / 4, LEAST_TARGET_NS))
+    return target, max(LEAST_KNEE_NS, KNEE_PART * room_ns)
 
 
 class DelayLaw:
@@ -115,6 +147,7 @@ class DelayLaw:
         "_growth",
         "_reception",
         "_rivals",
+        "_seen",
         "queue",
         "rises",
     )
@@ -127,6 +160,7 @@ class DelayLaw:
         self._drain = Drain()
         self._rivals = Rivals()
         self._growth = FIRST_PROBE
+        self._seen: deque[float] = deque(maxlen=SEEN)
         self._decided_at: Instant = 0
         self.rises = True
         """Whether the last decision found room for more."""
@@ -166,6 +200,8 @@ class DelayLaw:
         if measured is None:
             return inf
         allowed = self._decide(measured, round_trip_ns, now)
+        if not self._reception.settled:
+            allowed = max(allowed, LEAST_FIRST_MSGS_PER_S)
         self._granted.add(min(allowed, MOST_RISE * measured), now)
         self._decided_at = now
         return allowed
@@ -173,9 +209,10 @@ class DelayLaw:
     def _decide(self, measured: float, round_trip_ns: Duration, now: Instant) -> float:
         queue, drain = self.queue, self._drain
         wanted = wanted_ns(measured, queue.room_ns(now))
+        queue.most_jitter_ns = round(JITTER_PART * wanted)
         high = queue.queueing_ns > max(HIGH * wanted, queue.fullest_ns // 2)
         self._rivals.look(measured, high=high, now=now)
-        if not drain.going_on and drain.due(queue.empty_at, doubted=queue.doubted, now=now):
+        if drain.due(measured, queue.empty_at, doubted=queue.doubted, now=now):
             queue.doubted = False
             drain.begin(measured, now)
         self.rises = False
@@ -194,17 +231,27 @@ class DelayLaw:
         return self._granted.present_rate(measured, window, round_trip_ns) if window else measured
 
     def _factor(self, wanted: float, now: Instant) -> float:
-        """Rules 3 and 4."""
+        """The rate by the one that was measured (rules 3 and 4)."""
         queueing = self.queue.queueing_ns
         lost = self.queue.lost_within(LOSS_QUIET_NS, now)
-        times = min(MOST_TIMES, max(1.0, (now - self._decided_at) / DECISION_NS))
+        since = max(DECISION_NS, now - self._decided_at)
         if not lost and queueing < max(NO_QUEUE_PART * wanted, min(wanted / 2, NO_QUEUE_NS)):
             self._growth = min(PROBE, 2 * self._growth)
-            return min(MOST_RISE, float((1 + self._growth) ** times))
+            times = min(MOST_TIMES, since / DECISION_NS) if self._growth == PROBE else 1.0
+            return min(MOST_RISE, 1 + wanted / since, float((1 + self._growth) ** times))
         self._growth = FIRST_PROBE
-        change = (wanted - queueing) / DRAIN_NS
+        self._seen.append(queueing)
+        answered = self._answered_ns(since, now)
+        change = (wanted - queueing) / max(DRAIN_NS, answered)
         if change <= 0 or lost:
             return max(MOST_SHRINKING, 1 + min(0.0, change))
         if queueing < wanted / 2:
             change = max(change, FIRST_PROBE)
-        return 1 + min(MOST_GROWTH, change) * sqrt(times)
+        return 1 + min(MOST_RISE - 1, MOST_GROWTH * since / answered, change)
+
+    def _answered_ns(self, since_ns: Duration, now: Instant) -> float:
+        """After what time other flows answer to a longer queue: T, or less (rule 4)."""
+        if len(self._seen) < SEEN:
+            return since_ns
+        others = rate_wanting(max(self._seen), self.queue.room_ns(now))
+        return min(since_ns, max(DECISION_NS, SECOND / others))

@@ -14,6 +14,10 @@
    one by 3 J / (n + 1), if jitter is drawn uniformly; where messages stay in order each waits for
    the slowest before it, and a dense flow is above it by J or more.  The larger of both is
    subtracted.  A message that is within J of the shortest delay has found the queue empty.
+   The delays of a flow on a slow link differ by what other messages take.  That is a queue, so J
+   counts as ``most_jitter_ns`` at most, a part of what the flow wants; otherwise flows of one
+   queue would see different ones.
+6. A very dense flow has a *floor* above the shortest delay (``floor``), which is no queue either.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
+from penstock.services.datagram.laws.floor import DelayFloor
 from penstock.services.datagram.laws.jitter import PathJitter
 from penstock.services.datagram.laws.least import Least
 
@@ -44,6 +49,10 @@ LEAST_ROOM_NS: Final[Duration] = MILLISECOND
 EMPTY_PART: Final = 1 / 50
 """Of the room: less than a message of a queue of 45."""
 
+MOST_FLOOR_NS: Final[Duration] = ROOM_NS // 22
+"""What one flow alone wants on the paper's link: if a queue that never drains were taken for a
+floor, it would be as long again and no longer."""
+
 JITTER_WIDTH: Final = 3
 """Two delays that are drawn uniformly differ by a third of the width on average."""
 
@@ -58,6 +67,7 @@ class QueueView:
     __slots__ = (
         "_base",
         "_first_at",
+        "_floor",
         "_jitter",
         "_longest",
         "_loss_follows",
@@ -68,6 +78,7 @@ class QueueView:
         "empty_at",
         "fullest_ns",
         "lost_at",
+        "most_jitter_ns",
         "queueing_ns",
     )
 
@@ -80,10 +91,13 @@ class QueueView:
         """When the queue was last seen empty; at first, when the first message arrived."""
         self.lost_at: Instant | None = None
         self.doubted = False
+        self.most_jitter_ns: Duration = ROOM_NS // 4
+        """How much of the delays' variation can be jitter (rule 5)."""
         self._base = Least(BASE_WINDOW_NS)
         self._standing = Least(STANDING_NS)
         self._longest = Least(BASE_WINDOW_NS)
         self._jitter = PathJitter(BASE_WINDOW_NS)
+        self._floor = DelayFloor(STANDING_NS, BASE_WINDOW_NS)
         self._room_known_at: Instant | None = None
         self._loss_follows = False
         self._first_at: Instant | None = None
@@ -95,6 +109,7 @@ class QueueView:
         self._standing.reset()
         self._longest.reset()
         self._jitter.clock_was_set()
+        self._floor.reset()
 
     def lost(self, now: Instant) -> None:
         """A loss event; the message that showed it has passed the full queue and arrives next."""
@@ -126,8 +141,11 @@ class QueueView:
     def _look(self, one_way_ns: Duration, now: Instant) -> None:
         base = self._base.of(one_way_ns, now)
         standing = self._standing.of(one_way_ns, now)
-        jitter = self._jitter.least_ns
+        jitter = min(self._jitter.least_ns, self.most_jitter_ns)
         by_chance = max(JITTER_WIDTH * jitter // (self._standing.count + 1), jitter)
+        self._floor.arrived(one_way_ns, now)
+        if self._floor.least_ns is not None:
+            by_chance = max(by_chance, min(self._floor.least_ns - base, MOST_FLOOR_NS))
         self.queueing_ns = max(0, standing - base - by_chance)
         self.fullest_ns = -self._longest.of(-standing, now) - base
         empty = one_way_ns - base < EMPTY_PART * self.room_ns(now) + jitter

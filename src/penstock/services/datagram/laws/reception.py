@@ -79,6 +79,11 @@ class ReceptionRate:
             self._messages -= arrivals.popleft()[1]
 
     @property
+    def settled(self) -> bool:
+        """Whether the rate is that of ``ENOUGH`` messages."""
+        return bool(self._arrivals) and self._messages - self._arrivals[0][1] >= ENOUGH
+
+    @property
     def window(self) -> tuple[Instant, Instant] | None:
         """The instants between which the rate is taken; None before the second one."""
         arrivals = self._arrivals

@@ -16,6 +16,7 @@ Pure: the caller sends the publications and tells the application what became of
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from functools import lru_cache
 from heapq import heapify, heappop, heapreplace
 from typing import Final, NoReturn
@@ -38,7 +39,9 @@ from penstock.services.datagram.messages import (
     Publication,
 )
 from penstock.services.datagram.parameters import DatagramParameters
-from penstock.services.datagram.publisher.flow_table import Flow, FlowTable
+from penstock.services.datagram.publisher.cover_index import Slot
+from penstock.services.datagram.publisher.flow_columns import Flow
+from penstock.services.datagram.publisher.flow_table import FlowTable
 from penstock.services.datagram.subscriber.publication_record import ENCODING_BYTES
 
 HEAD_BYTES: Final = 32 + 13 + 80
@@ -50,6 +53,8 @@ ATTRIBUTE_BYTES: Final = 12
 
 TAG_BYTES: Final = 37
 """What a flow's tag takes beside its receiver's address."""
+
+NO_FLOWS: Final[Sequence[Slot]] = ()
 
 ROOM_FOR_TAGS_BYTES: Final = 160
 """Kept free in every datagram for the tags of two flows or three."""
@@ -94,7 +99,7 @@ class QueueFull(Exception):
     def __init__(self, flow: Flow) -> None:
         """``flow`` is the one that holds it back."""
         super().__init__(
-            f"{len(flow.waiting)} messages wait in the flow {flow.selector.text!r}, which "
+            f"{len(flow.waiting)} messages wait in the flow {flow.text!r}, which "
             f"{flow.receiver} limits to {flow.quota_msgs_per_s:.3g} messages a second"
         )
         self.flow = flow
@@ -128,6 +133,8 @@ class PublishingControl:
         """Nothing was published; ``now`` is the incarnation."""
         self.address = address
         self.table = FlowTable(parameters)
+        self._tokens = self.table.columns.tokens
+        self._waiting = self.table.columns.waiting
         self.sent_messages = 0
         self.refused_messages = 0
         self.expired_messages = 0
@@ -175,11 +182,11 @@ class PublishingControl:
         read = self._reading.of(attributes)
         if self._head_bytes + read.size_bytes + len(payload) > self._size_limit_bytes:
             self._refuse_size(read.size_bytes + len(payload))
-        flows = self.table.matching(read.bits, attributes) if self.table.flows else []
-        if not flows or all(not flow.waiting and flow.tokens.ready(now) for flow in flows):
-            return self._send(attributes, payload, read, flows, now)
+        slots = self.table.matching(attributes) if self.table.slots else NO_FLOWS
+        if self._may_go(slots, now):
+            return self._send(attributes, payload, read, slots, now)
         slowest = max(
-            (flow for flow in flows if flow.waiting or not flow.tokens.ready(now)),
+            (self.table.flow(slot) for slot in slots if not self._may_go((slot,), now)),
             key=lambda flow: (1 + len(flow.waiting)) / flow.quota_msgs_per_s,
         )
         slowest.held_back = True
@@ -193,16 +200,23 @@ class PublishingControl:
         self._wakes_at_known = False
         return None
 
+    def _may_go(self, slots: Sequence[Slot], now: Instant) -> bool:
+        """Whether every flow has a token and holds nothing back (rule 1)."""
+        for slot in slots:
+            if slot in self._waiting or not self._tokens.ready(slot, now):
+                return False
+        return True
+
     def _send(
         self,
         attributes: dict[str, Attribute],
         payload: bytes,
         read: AttributesRead,
-        flows: list[Flow],
+        slots: Sequence[Slot],
         now: Instant,
     ) -> Publication:
-        for flow in flows:
-            flow.tokens.take()
+        for slot in slots:
+            self._tokens.take(slot)
         self.sent_messages += 1
         self._meter.add(now)
         if now >= self._rate_until:
@@ -217,23 +231,24 @@ class PublishingControl:
             now,
             self._rate,
             record,
-            self._tags(flows, attributes, payload) if flows else (),
+            self._tags(slots, attributes, payload) if slots else (),
             attributes,
             payload,
         )
 
     def _tags(
-        self, flows: list[Flow], attributes: dict[str, Attribute], payload: bytes
+        self, slots: Sequence[Slot], attributes: dict[str, Attribute], payload: bytes
     ) -> tuple[FlowTag, ...]:
         """The tags of as many flows as fit; the others' numbers do not advance."""
         used = self._head_bytes + len(payload) + 2 * ATTRIBUTE_BYTES * len(attributes)
         room = max(ROOM_FOR_TAGS_BYTES, self.parameters.datagram_bytes - 2 * used)
         tags = []
-        for flow in flows:
-            room -= TAG_BYTES + len(flow.receiver)
+        columns = self.table.columns
+        for slot in slots:
+            room -= TAG_BYTES + len(columns.receivers[slot])
             if room < 0:
                 break
-            tags.append(flow.tag())
+            tags.append(columns.tag(slot))
         return tuple(tags)
 
     # -- reports and echoes -----------------------------------------------------------------
@@ -263,9 +278,7 @@ class PublishingControl:
     def _release(self, now: Instant) -> list[WaitingOutcome]:
         """Send what has its tokens, the message that has waited longest first (rule 3)."""
         out: list[WaitingOutcome] = []
-        heads = [
-            (flow.waiting[0].arrival, flow.key, flow) for flow in self.table.flows if flow.waiting
-        ]
+        heads = [(flow.waiting[0].arrival, flow.key, flow) for flow in self.table.flows_that_wait()]
         heapify(heads)
         while heads:
             flow = heads[0][2]
@@ -274,13 +287,13 @@ class PublishingControl:
                 self.expired_messages += 1
                 out.append(WaitingOutcome(head.token, None))
             else:
-                flows = self.table.matching(head.read.bits, head.attributes)
-                if not all(each.tokens.ready(now) for each in flows):
+                slots = self.table.matching(head.attributes)
+                if not all(self._tokens.ready(slot, now) for slot in slots):
                     heappop(heads)
                     continue
-                sent = self._send(head.attributes, head.payload, head.read, flows, now)
+                sent = self._send(head.attributes, head.payload, head.read, slots, now)
                 out.append(WaitingOutcome(head.token, sent))
-            flow.waiting.popleft()
+            flow.first_goes()
             if flow.waiting:
                 heapreplace(heads, (flow.waiting[0].arrival, flow.key, flow))
             else:
@@ -296,20 +309,19 @@ class PublishingControl:
 
     def _earliest(self) -> Instant | None:
         first = self.table.stale_at()
-        for flow in self.table.flows:
-            if flow.waiting:
-                head: WaitingPublication = flow.waiting[0]
-                flows = self.table.matching(head.read.bits, head.attributes)
-                ready_at = max(each.tokens.ready_at() for each in flows) if flows else 0
-                first = earliest(first, min(ready_at, head.expires_at))
+        for flow in self.table.flows_that_wait():
+            head: WaitingPublication = flow.waiting[0]
+            slots = self.table.matching(head.attributes)
+            ready_at = max(map(self._tokens.ready_at, slots), default=0)
+            first = earliest(first, min(ready_at, head.expires_at))
         return first
 
     def give_up_waiting(self) -> list[int]:
         """Forget every message that waits; their tokens, in order."""
         given_up: list[int] = []
-        for flow in self.table.flows:
+        for flow in self.table.flows_that_wait():
             given_up += [each.token for each in flow.waiting]
-            flow.waiting.clear()
+            flow.nothing_waits()
         self._wakes_at_known = False
         return given_up
 
@@ -319,7 +331,7 @@ class PublishingControl:
         floor = self.parameters.quota_floor_msgs_per_s
         if any(flow.quota_msgs_per_s < floor for flow in flows):
             raise InvariantBroken("a flow's quota is below the floor")
-        if len({flow.selector.text for flow in flows}) < len(flows):
+        if len({flow.text for flow in flows}) < len(flows):
             raise InvariantBroken("two flows have the same filter")
 
     def publish_rate_msgs_per_s(self, now: Instant) -> float:
@@ -329,4 +341,4 @@ class PublishingControl:
     @property
     def waiting_messages(self) -> int:
         """How many messages wait for tokens."""
-        return sum(len(flow.waiting) for flow in self.table.flows)
+        return sum(len(flow.waiting) for flow in self.table.flows_that_wait())

@@ -3,44 +3,31 @@
 The encodings of filters screen candidates (``bloom/encoding``, rule 4): a filter can cover another
 only if each alternative of the other has all bits of one of its own.
 
-1. A flow is listed under the lowest bit of each of its alternatives.  What covers a selector has an
-   alternative within the selector's first one, so it is listed under one of that one's bits.
+1. A flow is listed under one bit of each of its alternatives, the one with the shortest list at
+   that time.  What covers a selector has an alternative within the selector's first one, so it is
+   listed under one of that one's bits.
 2. A flow is also listed under every bit of its first alternative.  What a selector covers has, in
-   its first alternative, the lowest bit of one of the selector's alternatives.
+   its first alternative, all bits of one of the selector's alternatives, so that one bit of each
+   of these finds it.
 3. An alternative without bits (a range alone) is within everything.  Such flows are listed apart,
    and such a selector is compared with all flows.
 
-Lists hold a few references for each flow: with 256 bits, 2,000 flows of one equality each are in
-lists of 8 (rule 1) and 24 (rule 2) on average.
+Lists hold numbers of four bytes: with 256 bits, 2,000 flows of one equality each are in lists of 8
+(rule 1) and 24 (rule 2) on average.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Generic, Protocol, TypeVar
+from array import array
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
 
 from penstock.content.bloom.encoding import PAPER_SHAPE, FilterEncoding
 
+Slot: TypeAlias = int
+"""The number of a flow in its table."""
 
-class Keyed(Protocol):
-    """What can be listed: it has a number, by which candidates are ordered, and an encoding."""
-
-    @property
-    def key(self) -> int:
-        """Unique, and larger for what was added later."""
-
-    @property
-    def encoding(self) -> FilterEncoding:
-        """Of its selector."""
-
-
-Listed = TypeVar("Listed", bound=Keyed)
-
-WITHOUT_BITS = PAPER_SHAPE.bits
-
-
-def _lowest_bit(bits: int) -> int:
-    return (bits & -bits).bit_length() - 1 if bits else WITHOUT_BITS
+WITHOUT_BITS: Final = PAPER_SHAPE.bits
 
 
 def _bits_of(bits: int) -> Iterable[int]:
@@ -50,57 +37,61 @@ def _bits_of(bits: int) -> Iterable[int]:
         bits ^= lowest
 
 
-class CoverIndex(Generic[Listed]):
+def _first_bits(encoding: FilterEncoding) -> tuple[int, ...]:
+    """A selector that selects nothing has no alternative and is covered by everything."""
+    if not encoding.alternatives:
+        return (WITHOUT_BITS,)
+    return tuple(_bits_of(encoding.alternatives[0]))
+
+
+class CoverIndex:
     """The flows of a table, by the bits of their encodings."""
 
-    __slots__ = ("_all", "_by_bit", "_by_lowest")
+    __slots__ = ("_all", "_by_bit", "_by_rarest")
 
-    def __init__(self) -> None:
-        self._all: dict[int, Listed] = {}
-        self._by_lowest: dict[int, list[Listed]] = {}
-        self._by_bit: dict[int, list[Listed]] = {}
+    def __init__(self, all_slots: Callable[[], Iterable[Slot]]) -> None:
+        """``all_slots`` tells every flow that was added and not removed."""
+        self._all = all_slots
+        self._by_rarest: dict[int, array[int]] = {}
+        self._by_bit: dict[int, array[int]] = {}
 
-    def add(self, flow: Listed) -> None:
+    def add(self, slot: Slot, encoding: FilterEncoding) -> None:
         """List a flow."""
-        self._all[flow.key] = flow
-        for place in self._lowest_bits(flow.encoding):
-            self._by_lowest.setdefault(place, []).append(flow)
-        for place in self._first_bits(flow.encoding):
-            self._by_bit.setdefault(place, []).append(flow)
+        for place in self._rarest_bits(self._by_rarest, encoding):
+            self._by_rarest.setdefault(place, array("I")).append(slot)
+        for place in _first_bits(encoding):
+            self._by_bit.setdefault(place, array("I")).append(slot)
 
-    def remove(self, flow: Listed) -> None:
+    def remove(self, slot: Slot, encoding: FilterEncoding) -> None:
         """Forget a flow that was listed."""
-        del self._all[flow.key]
-        for place in self._lowest_bits(flow.encoding):
-            self._by_lowest[place].remove(flow)
-        for place in self._first_bits(flow.encoding):
-            self._by_bit[place].remove(flow)
+        for alternative in encoding.alternatives:
+            for place in (*_bits_of(alternative), WITHOUT_BITS):
+                if slot in self._by_rarest.get(place, ()):
+                    self._by_rarest[place].remove(slot)
+        for place in _first_bits(encoding):
+            self._by_bit[place].remove(slot)
 
-    def may_cover(self, encoding: FilterEncoding) -> list[Listed]:
-        """The flows that may cover a selector with this encoding, the oldest first."""
+    def may_cover(self, encoding: FilterEncoding) -> set[Slot]:
+        """The flows that may cover a selector with this encoding."""
         if not encoding.alternatives:
-            return list(self._all.values())
-        places = (*_bits_of(encoding.alternatives[0]), WITHOUT_BITS)
-        return self._found(self._by_lowest, places)
+            return set(self._all())
+        return _found(self._by_rarest, (*_bits_of(encoding.alternatives[0]), WITHOUT_BITS))
 
-    def may_be_covered(self, encoding: FilterEncoding) -> list[Listed]:
-        """The flows that a selector with this encoding may cover, the oldest first."""
-        places = self._lowest_bits(encoding)
+    def may_be_covered(self, encoding: FilterEncoding) -> set[Slot]:
+        """The flows that a selector with this encoding may cover."""
+        places = self._rarest_bits(self._by_bit, encoding)
         if WITHOUT_BITS in places:
-            return list(self._all.values())
-        return self._found(self._by_bit, (*places, WITHOUT_BITS))
-
-    def _found(self, lists: dict[int, list[Listed]], places: Iterable[int]) -> list[Listed]:
-        found = {flow.key: flow for place in places for flow in lists.get(place, ())}
-        return [found[key] for key in sorted(found)]
+            return set(self._all())
+        return _found(self._by_bit, (*places, WITHOUT_BITS))
 
     @staticmethod
-    def _lowest_bits(encoding: FilterEncoding) -> Iterable[int]:
-        return tuple(dict.fromkeys(_lowest_bit(each) for each in encoding.alternatives))
+    def _rarest_bits(lists: dict[int, array[int]], encoding: FilterEncoding) -> set[int]:
+        """For each alternative its bit with the shortest list."""
+        return {
+            min(_bits_of(each), key=lambda bit: len(lists.get(bit, ())), default=WITHOUT_BITS)
+            for each in encoding.alternatives
+        }
 
-    @staticmethod
-    def _first_bits(encoding: FilterEncoding) -> Iterable[int]:
-        """A selector that selects nothing has no alternative and is covered by everything."""
-        if not encoding.alternatives:
-            return (WITHOUT_BITS,)
-        return tuple(_bits_of(encoding.alternatives[0]))
+
+def _found(lists: dict[int, array[int]], places: Iterable[int]) -> set[Slot]:
+    return {slot for place in places for slot in lists.get(place, ())}

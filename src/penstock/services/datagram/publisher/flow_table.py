@@ -19,155 +19,41 @@ What waits in a flow that goes waits in its successor.
 
 Covering is exact (``matching/covering``), screened by the Bloom encodings.  No quota is below
 the floor, one receiver has a bounded number of flows, and so has the table.
+
+The flows are columns (``flow_columns``), which are found by the text of the selector: a report on a
+flow that is controlled is not parsed.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from math import isfinite
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from penstock.content.bloom.encoding import FilterEncoding
 from penstock.content.matching.covering import covers
-from penstock.content.matching.index import SelectorIndex
+from penstock.content.matching.normal_form import Boxes
 from penstock.content.selectors.error import SelectorError
-from penstock.content.selectors.selector import Selector
-from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
-from penstock.mechanisms.token_bucket import TokenBucket
-from penstock.services.datagram.attribute_cache import AttributeCache
-from penstock.services.datagram.messages import (
-    Attribute,
-    ClientAddress,
-    DecidedBy,
-    Feedback,
-    FlowRequest,
-    FlowTag,
-)
+from penstock.core.clock import SECOND, Instant, earliest
+from penstock.services.datagram.messages import Attribute, ClientAddress, Feedback
 from penstock.services.datagram.parameters import DatagramParameters
-from penstock.services.datagram.publisher.cover_index import CoverIndex
-from penstock.services.datagram.selectors import ReadSelector, read_selector
-
-DEPTH_NS: Final[Duration] = 50 * MILLISECOND
-LEAST_TOKENS: Final = 2.0
-"""How many tokens a flow can save up: enough that a publisher that wakes up late loses nothing, too
-few for a burst that would fill a queue on the way."""
+from penstock.services.datagram.publisher.cover_index import CoverIndex, Slot
+from penstock.services.datagram.publisher.flow_columns import Flow, FlowColumns, FlowReport
+from penstock.services.datagram.publisher.flow_match import FlowMatch
+from penstock.services.datagram.selectors import ReadSelector, read_anew, read_selector
 
 STALE_RISE: Final = 1.25
 """By how much the quota of a flow without reports rises: dropping it instead triples the losses."""
 
 SUCCESSORS_KEPT: Final = 8
-"""AttributeCache requests of one flow; the newest are the likely successors."""
+"""Requests of one flow; the newest are the likely successors."""
 
-
-SCREENED_FLOWS: Final = 8
-"""Encodings that are compared in the time of one look into the cache of the index."""
+KEPT_READINGS: Final = 1024
+"""Selectors that are no flows, because others cover them, and are reported again and again; beyond
+this all are read again."""
 
 STALE_MESSAGES: Final = 4
 """A receiver whose flow has sent so many messages and that has reported none is silent."""
-
-
-NOBODY: Final[deque[Any]] = deque(maxlen=0)
-"""What waits in a flow that holds nothing back: most flows never need a queue of their own."""
-
-
-class FlowReport(msgspec.Struct, frozen=True):
-    """One request, and what its subscriber says of the network."""
-
-    receiver: ClientAddress
-    request: FlowRequest
-    at: Instant
-    delay_ns: Duration
-    loss_event_rate: float
-    round_trip_ns: Duration
-    decided_by: DecidedBy
-
-
-class Flow:
-    """A line of the table (Figure 4)."""
-
-    __slots__ = (
-        "encoding",
-        "held_back",
-        "key",
-        "report",
-        "selector",
-        "selector_hash",
-        "sequence",
-        "since",
-        "successors",
-        "tokens",
-        "touched_at",
-        "waiting",
-    )
-
-    def __init__(self, key: int, read: ReadSelector, report: FlowReport, quota: float) -> None:
-        self.key = key
-        self.selector: Selector = read.selector
-        self.selector_hash = read.hash
-        self.encoding: FilterEncoding = read.encoding
-        self.report = report
-        self.since = report.at
-        self.touched_at = report.at
-        # One token at the start: being controlled does not stop a flow.
-        self.tokens = TokenBucket(
-            quota, tokens=1.0, least_capacity=LEAST_TOKENS, depth_ns=DEPTH_NS, now=report.at
-        )
-        self.sequence = 0
-        self.waiting: deque[Any] = NOBODY
-        self.successors: dict[ClientAddress, FlowReport] = {}
-        self.held_back = False
-
-    @property
-    def quota_msgs_per_s(self) -> float:
-        """The limit in force."""
-        return self.tokens.rate_msgs_per_s
-
-    @property
-    def reception_msgs_per_s(self) -> float:
-        """What the limiting receiver says that it receives."""
-        request = self.report.request
-        return request.reception_msgs_per_s
-
-    @property
-    def receiver(self) -> ClientAddress:
-        """The limiting receiver."""
-        return self.report.receiver
-
-    def covers(self, read: ReadSelector) -> bool:
-        """Whether every message that the selector selects is part of the flow."""
-        return self.encoding.may_cover(read.encoding) and covers(self.selector, read.selector)
-
-    def tag(self) -> FlowTag:
-        """The mark of the next publication of this flow."""
-        self.sequence += 1
-        report = self.report
-        return FlowTag(
-            report.receiver,
-            report.request.filter_id,
-            self.sequence,
-            report.delay_ns,
-            self.selector_hash,
-        )
-
-    def wait(self, some: Iterable[Any]) -> None:
-        """Publications wait in this flow from now on."""
-        if self.waiting is NOBODY:
-            self.waiting = deque()
-        self.waiting.extend(some)
-
-    def limited_by(self, report: FlowReport, quota: float) -> None:
-        """Somebody limits the flow now, perhaps somebody else than before.
-
-        Its numbers go on: every receiver of the selector reads them.
-        """
-        if report.receiver != self.receiver:
-            self.successors.pop(report.receiver, None)
-        self.report = report
-        self.touched_at = report.at
-        self.tokens.set_rate(quota, report.at)
 
 
 class FlowTable:
@@ -175,41 +61,45 @@ class FlowTable:
 
     def __init__(self, parameters: DatagramParameters) -> None:
         """No flow is controlled."""
-        self.flows: list[Flow] = []
         self.refused_requests = 0
         self._parameters = parameters
-        self._index = SelectorIndex()
-        self._matching = AttributeCache(self._match)
-        self._by_key: dict[int, Flow] = {}
-        self._by_text: dict[str, Flow] = {}
-        self._flows_of: Counter[ClientAddress] = Counter()
-        self._covers: CoverIndex[Flow] = CoverIndex()
+        self.columns = FlowColumns()
+        self.slots: dict[str, Slot] = {}
+        """The flows by the text of the selector, the oldest first."""
+        self._match = FlowMatch()
+        self._covers = CoverIndex(self.slots.values)
+        self._readings: dict[str, tuple[ReadSelector, Boxes]] = {}
         self._last_key = 0
+        self._stale_at: Instant | None = None
 
-    def matching(self, bits: int, attributes: dict[str, Attribute]) -> list[Flow]:
-        """The flows that a message is part of; ``bits`` is its encoding, which screens it.
+    def __len__(self) -> int:
+        """How many flows are controlled."""
+        return len(self.slots)
 
-        With many flows the index is quicker than the screen.
-        """
-        if len(self.flows) > SCREENED_FLOWS:
-            return self._matching.of(attributes)
-        for flow in self.flows:
-            if flow.encoding.matches(bits):
-                return self._matching.of(attributes)
-        return []
+    @property
+    def flows(self) -> list[Flow]:
+        """All flows, the oldest first."""
+        return [Flow(self.columns, slot) for slot in self.slots.values()]
 
-    def _match(self, attributes: dict[str, Attribute]) -> list[Flow]:
-        return [self._by_key[key] for key in self._index.match_row(attributes)]
+    def flows_that_wait(self) -> list[Flow]:
+        """Those in which messages wait, the oldest first."""
+        return list(self.columns.flows_that_wait())
+
+    def flow(self, slot: Slot) -> Flow:
+        """The flow in a slot."""
+        return Flow(self.columns, slot)
+
+    def matching(self, attributes: dict[str, Attribute]) -> Sequence[Slot]:
+        """The slots of the flows that a message is part of, the oldest first."""
+        slots = self._match.slots(attributes)
+        return self.columns.oldest_first(slots) if len(slots) > 1 else slots
+
+    # -- reports ----------------------------------------------------------------------------
 
     def feedback(self, feedback: Feedback, now: Instant) -> None:
         """Take a report in."""
         delay = now - feedback.sent_at
         for request in feedback.requests[: self._parameters.max_flows_of_receiver]:
-            try:
-                read = read_selector(request.selector)
-            except SelectorError:
-                self.refused_requests += 1
-                continue
             if not isfinite(request.quota_msgs_per_s):
                 self.refused_requests += 1
                 continue
@@ -222,131 +112,182 @@ class FlowTable:
                 feedback.round_trip_ns,
                 feedback.decided_by,
             )
-            self._request(report, read)
+            try:
+                self._request(report)
+            except SelectorError:
+                self.refused_requests += 1
 
-    def _request(self, report: FlowReport, read: ReadSelector) -> None:
-        selector = read.selector
-        quota = max(self._parameters.quota_floor_msgs_per_s, report.request.quota_msgs_per_s)
-        own = self._by_text.get(selector.text)
-        if own is not None and own.receiver != report.receiver:
-            own = None
-        cover = self._cover(read, quota, own)
+    def _request(self, report: FlowReport) -> None:
+        text = report.request.selector
+        quota = self._at_least_the_floor(report)
+        slot = self._slot_of(text)
+        encoding = self._read(text)[0].encoding if slot is None else self.columns.encoding(slot)
+        own = None
+        if slot is not None and self.columns.receivers[slot] == report.receiver:
+            own = slot
+        cover = self._cover(text, encoding, quota, own)
         if own is not None:
-            if quota > own.quota_msgs_per_s and cover is not None:
+            if quota > self._quota(own) and cover is not None:
                 self._remove(own, cover)
             else:
                 self._limit(own, report, quota)
-            return
-        if cover is not None:
-            _remember(cover, report)
-            return
-        self._add(report, read, quota)
+        elif cover is not None:
+            self._remember(cover, report)
+        else:
+            self._add(report, quota)
 
-    def _cover(self, read: ReadSelector, quota: float, except_flow: Flow | None) -> Flow | None:
+    def _at_least_the_floor(self, report: FlowReport) -> float:
+        return max(self._parameters.quota_floor_msgs_per_s, report.request.quota_msgs_per_s)
+
+    def _quota(self, slot: Slot) -> float:
+        return self.columns.tokens.rate_msgs_per_s(slot)
+
+    def _slot_of(self, text: str) -> Slot | None:
+        """The flow of a selector, which may be written differently."""
+        slot = self.slots.get(text)
+        return self.slots.get(self._read(text)[0].selector.text) if slot is None else slot
+
+    def _read(self, text: str) -> tuple[ReadSelector, Boxes]:
+        reading = self._readings.get(text)
+        if reading is None:
+            if len(self._readings) >= KEPT_READINGS:
+                self._readings.clear()
+            reading = self._readings[text] = read_anew(text)
+        return reading
+
+    def _cover(
+        self, text: str, encoding: FilterEncoding, quota: float, except_slot: Slot | None
+    ) -> Slot | None:
         """A flow that limits everything that the selector selects as much, or more."""
-        for flow in self._covers.may_cover(read.encoding):
-            if flow is not except_flow and flow.quota_msgs_per_s <= quota and flow.covers(read):
-                return flow
+        columns = self.columns
+        screened = [
+            slot
+            for slot in self._covers.may_cover(encoding)
+            if slot != except_slot
+            and self._quota(slot) <= quota
+            and columns.may_cover(slot, encoding)
+        ]
+        for slot in columns.oldest_first(screened):
+            if _covers(columns.texts[slot], text):
+                return slot
         return None
 
-    def _add(self, report: FlowReport, read: ReadSelector, quota: float) -> None:
-        selector, encoding = read.selector, read.encoding
-        added = self._by_text.get(selector.text)
-        if added is not None:
+    def _add(self, report: FlowReport, quota: float) -> None:
+        text = report.request.selector
+        slot = self._slot_of(text)
+        if slot is not None:
             # Another receiver of the same filter is worse off: the flow is its now.
-            self._limit(added, report, quota)
+            self._limit(slot, report, quota)
         elif self._is_full(report.receiver):
             self.refused_requests += 1
             return
         else:
-            self._last_key += 1
-            added = Flow(self._last_key, read, report, quota)
-            self.flows.append(added)
-            self._by_key[added.key] = added
-            self._by_text[selector.text] = added
-            self._flows_of[report.receiver] += 1
-            self._covers.add(added)
-            self._index.add(added.key, selector)
-            self._matching.forget()
-        for flow in self._covers.may_be_covered(encoding):
+            slot = self._new_slot(*self._read(text), report, quota)
+            # The table has what it needs of it.
+            del self._readings[text]
+        encoding = self.columns.encoding(slot)
+        for other in self.columns.oldest_first(self._covers.may_be_covered(encoding)):
             if (
-                flow is not added
-                and flow.quota_msgs_per_s >= quota
-                and encoding.may_cover(flow.encoding)
-                and covers(selector, flow.selector)
+                other != slot
+                and self._quota(other) >= quota
+                and encoding.may_cover(self.columns.encoding(other))
+                and _covers(text, self.columns.texts[other])
             ):
-                self._remove(flow, added)
+                self._remove(other, slot)
+
+    def _new_slot(self, read: ReadSelector, boxes: Boxes, report: FlowReport, quota: float) -> Slot:
+        self._last_key += 1
+        slot = self.columns.add(self._last_key, read, report, quota)
+        self.slots[read.selector.text] = slot
+        self._covers.add(slot, read.encoding)
+        self._match.add(slot, read.selector, boxes)
+        self._touched(slot)
+        return slot
 
     def _is_full(self, receiver: ClientAddress) -> bool:
+        most = self._parameters.max_flows_of_receiver
         return (
-            len(self.flows) >= self._parameters.max_flows
-            or self._flows_of[receiver] >= self._parameters.max_flows_of_receiver
+            len(self) >= self._parameters.max_flows
+            or self.columns.receivers.count(receiver) >= most
         )
 
-    def _limit(self, flow: Flow, report: FlowReport, quota: float) -> None:
-        """The flow is limited by this report, and counts for its receiver."""
-        self._count_out(flow.receiver)
-        self._flows_of[report.receiver] += 1
-        flow.limited_by(report, quota)
+    def _limit(self, slot: Slot, report: FlowReport, quota: float) -> None:
+        """The flow is limited by this report, perhaps of another receiver than before.
 
-    def _count_out(self, receiver: ClientAddress) -> None:
-        self._flows_of[receiver] -= 1
-        if not self._flows_of[receiver]:
-            del self._flows_of[receiver]
+        Its numbers go on: every receiver of the selector reads them.
+        """
+        columns = self.columns
+        if report.receiver != columns.receivers[slot]:
+            columns.successors.get(slot, {}).pop(report.receiver, None)
+        columns.set_report(slot, report)
+        columns.tokens.set_rate(slot, quota, report.at)
+        self._touched(slot)
 
-    def _remove(self, flow: Flow, heir: Flow | None) -> None:
-        self.flows.remove(flow)
-        del self._by_key[flow.key]
-        del self._by_text[flow.selector.text]
-        self._count_out(flow.receiver)
-        self._covers.remove(flow)
-        self._index.remove(flow.key)
-        self._matching.forget()
+    def _remember(self, slot: Slot, report: FlowReport) -> None:
+        successors = self.columns.successors.setdefault(slot, {})
+        successors.pop(report.receiver, None)
+        successors[report.receiver] = report
+        while len(successors) > SUCCESSORS_KEPT:
+            del successors[next(iter(successors))]
+
+    def _remove(self, slot: Slot, heir: Slot | None) -> None:
+        columns = self.columns
         if heir is not None:
+            flow = Flow(columns, slot)
             if flow.waiting:
-                heir.wait(flow.waiting)
-            for report in (*flow.successors.values(), flow.report):
-                _remember(heir, report)
+                Flow(columns, heir).wait(flow.waiting)
+            for report in (*columns.successors.get(slot, {}).values(), flow.report):
+                self._remember(heir, report)
+        del self.slots[columns.texts[slot]]
+        self._covers.remove(slot, columns.encoding(slot))
+        self._match.remove(slot)
+        columns.remove(slot)
 
     # -- staleness --------------------------------------------------------------------------
 
     def stale_at(self) -> Instant | None:
-        """When the next flow becomes stale."""
-        if not self.flows:
-            return None
-        return min(self._stale_at(flow) for flow in self.flows)
+        """The earliest instant at which a flow can become stale.
 
-    def _stale_at(self, flow: Flow) -> Instant:
+        Reports move it away, which is found out when it has come: with thousands of flows, looking
+        at all of them after every report would be most of the publisher's work.
+        """
+        return self._stale_at if self.slots else None
+
+    def _touched(self, slot: Slot) -> None:
+        self._stale_at = earliest(self._stale_at, self._stale_at_of(slot))
+
+    def _stale_at_of(self, slot: Slot) -> Instant:
         """A receiver reports when a message arrives, so that a thin flow is given more time."""
-        of_messages = round(STALE_MESSAGES * SECOND / flow.quota_msgs_per_s)
-        return flow.touched_at + max(self._parameters.stale_after_ns, of_messages)
+        of_messages = round(STALE_MESSAGES * SECOND / self._quota(slot))
+        return self.columns.touched_at[slot] + max(self._parameters.stale_after_ns, of_messages)
 
     def loosen_stale(self, now: Instant) -> None:
         """Rule 4."""
+        for slot in [each for each in self.slots.values() if self._stale_at_of(each) <= now]:
+            self._loosen(slot, now)
+        self._stale_at = min(map(self._stale_at_of, self.slots.values()), default=None)
+
+    def _loosen(self, slot: Slot, now: Instant) -> None:
+        columns = self.columns
         limit = now - self._parameters.stale_after_ns
-        for flow in [each for each in self.flows if self._stale_at(each) <= now]:
-            fresh = [each for each in flow.successors.values() if each.at > limit]
-            if not flow.held_back and not flow.waiting:
-                self._remove(flow, None)
-            else:
-                flow.touched_at = now
-                flow.tokens.set_rate(STALE_RISE * flow.quota_msgs_per_s, now)
-            flow.held_back = False
-            for report in sorted(fresh, key=lambda each: each.request.quota_msgs_per_s)[:1]:
-                flow.successors.pop(report.receiver)
-                self._hand_over(flow, report)
-
-    def _hand_over(self, flow: Flow, report: FlowReport) -> None:
-        read = read_selector(report.request.selector)
-        if flow in self.flows and read.selector.text == flow.selector.text:
-            self._limit(flow, report, min(flow.quota_msgs_per_s, report.request.quota_msgs_per_s))
+        successors = columns.successors.get(slot, {})
+        fresh = [each for each in successors.values() if each.at > limit]
+        if not columns.held_back[slot] and slot not in columns.waiting:
+            self._remove(slot, None)
         else:
-            quota = max(self._parameters.quota_floor_msgs_per_s, report.request.quota_msgs_per_s)
-            self._add(report, read, quota)
+            columns.touched_at[slot] = now
+            columns.tokens.set_rate(slot, STALE_RISE * self._quota(slot), now)
+        columns.held_back[slot] = False
+        for report in sorted(fresh, key=lambda each: each.request.quota_msgs_per_s)[:1]:
+            successors.pop(report.receiver)
+            self._hand_over(slot, report)
+
+    def _hand_over(self, slot: Slot, report: FlowReport) -> None:
+        if self._slot_of(report.request.selector) == slot:
+            self._limit(slot, report, min(self._quota(slot), report.request.quota_msgs_per_s))
+        else:
+            self._add(report, self._at_least_the_floor(report))
 
 
-def _remember(flow: Flow, report: FlowReport) -> None:
-    flow.successors.pop(report.receiver, None)
-    flow.successors[report.receiver] = report
-    while len(flow.successors) > SUCCESSORS_KEPT:
-        del flow.successors[next(iter(flow.successors))]
+def _covers(wide: str, narrow: str) -> bool:
+    return covers(read_selector(wide).selector, read_selector(narrow).selector)

@@ -1,7 +1,7 @@
 """The subscriber's half of the congestion control: a session for each publisher.
 
 Pure: publications, echoes and time go in; whether a publication is wanted, and the datagrams to
-send, come out.  Sessions of publishers that are silent for ``SILENT_NS`` are forgotten, and there
+send, come out.  Sessions of publishers that are silent for long are forgotten, and there
 are at most ``MAX_SESSIONS``: publications of further publishers are delivered and not controlled.
 """
 
@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from penstock.content.bloom.encoding import encode_filter
 from penstock.content.matching.index import SelectorIndex
 from penstock.content.selectors.selector import Selector
-from penstock.core.clock import SECOND, Duration, Instant
+from penstock.core.clock import Instant
 from penstock.core.message import Message
 from penstock.mechanisms.deadlines import Deadlines
 from penstock.services.datagram.attribute_cache import AttributeCache
@@ -31,9 +31,6 @@ from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.datagram.selectors import hash_of
 from penstock.services.datagram.subscriber.repeats import Repeats
 from penstock.services.datagram.subscriber.session import Filter, SubscriberSession
-
-SILENT_NS: Final[Duration] = 10 * SECOND
-"""A publisher that pauses for longer is measured anew: nothing that was known holds any more."""
 
 MAX_SESSIONS: Final = 4096
 """Publishers that one subscriber controls at once."""
@@ -145,7 +142,7 @@ class SubscribingControl:
         out: list[Message] = []
         for source in self._deadlines.pop_due(now):
             session = self.sessions[source]
-            if now - session.heard_at >= SILENT_NS:
+            if now >= session.ends_at:
                 del self.sessions[source]
                 continue
             if session.round_trip.echo_wanted_at() <= now:
@@ -186,7 +183,7 @@ class SubscribingControl:
         ]
 
     def _arm(self, source: ClientAddress, session: SubscriberSession) -> None:
-        at = min(session.heard_at + SILENT_NS, session.round_trip.echo_wanted_at())
+        at = min(session.ends_at, session.round_trip.echo_wanted_at())
         decision_at = session.decision_due_at()
         if decision_at is not None and decision_at < at:
             at = decision_at

@@ -64,6 +64,12 @@ from penstock.services.datagram.subscriber.publication_record import (
     read_record,
 )
 
+SILENT_NS: Final[Duration] = 10 * SECOND
+"""A publisher that pauses for longer is measured anew: nothing that was known holds any more."""
+
+SILENT_MESSAGES: Final = 8
+"""A thin flow that has lost so many messages in a row has paused."""
+
 JOINING_NS: Final[Duration] = SECOND
 """Twenty reports; the first that arrives numbers the flow."""
 
@@ -147,6 +153,12 @@ class SubscriberSession:
         self._began = now
         self._decided_at = now
         self._decide_at: Instant | None = None
+        self._patience_ns = SILENT_NS
+
+    @property
+    def ends_at(self) -> Instant:
+        """When a publisher that stays silent is forgotten."""
+        return self.heard_at + self._patience_ns
 
     # -- publications -----------------------------------------------------------------------
 
@@ -290,6 +302,7 @@ class SubscriberSession:
         self._states = states
         rates = {key: state.meter.per_second(now) for key, state in states.items()}
         total = self._meter.per_second(now)
+        self._patience_ns = max(SILENT_NS, round(SILENT_MESSAGES * SECOND / max(total, 1e-3)))
         self.allowed_msgs_per_s = self.law.allowed_rate(total, round_trip, self.losses, now)
         limits = self.allowed_msgs_per_s < total
         self.decided_by = self.law.decided_by if limits else DecidedBy.NO_LIMIT
