@@ -146,11 +146,16 @@ def test_days_of_silence_pass_in_a_few_round_trips() -> None:
     assert trips <= 20
 
 
-def test_a_full_answer_does_not_close_the_window() -> None:
-    """The source stops at the bytes of an answer; a narrow window would waste round trips."""
+def test_a_full_answer_halves_the_window_down_to_twice_what_it_covered() -> None:
+    """A narrower window would waste round trips: the source stops at the bytes of an answer."""
     window = CatchUpWindow(answer_bytes=1000)
+    assert catch_up(window, SECOND // 10, 1000, more=True) == SECOND // 2
     for _ in range(40):
-        assert catch_up(window, SECOND // 10, 1000, more=True) == SECOND
+        catch_up(window, SECOND // 10, 1000, more=True)
+    assert window.size_ns == SECOND // 5
+
+    catch_up(window, SECOND // 20, 500)
+    assert catch_up(window, SECOND // 20, 500, more=True) == SECOND // 5, "of all its frames"
 
 
 def test_a_dense_past_does_not_widen_the_window() -> None:

@@ -158,8 +158,8 @@ class CatchUpWindow:
     """For a subscriber that reads the past: a window in bytes, expressed in ticks.
 
     The past may be dense or empty.  While answers are small the window doubles, so that days of
-    silence pass in a few round trips.  It need not close again: in dense parts the source stops at
-    the bytes that one answer may bring.
+    silence pass in a few round trips.  When an answer hits its limit the window halves, but not
+    below twice what the answer covered: the next one may bring twice as much.
 
     What one answer may bring starts with ``FIRST_BYTES`` and doubles while answers arrive within
     ``SOON`` after the shortest round trip; it halves when they take twice as long, or when a
@@ -217,17 +217,18 @@ class CatchUpWindow:
             self._piece_bytes = min(self._answer_bytes, 2 * self._piece_bytes)
 
     def answered(self, answer: NackAnswer) -> None:
-        """Grow after small answers.
+        """Grow after small answers, shrink after large ones.
 
         A request is answered in pieces, one for each frame of the log; the density of the past is
         measured over all of them.
         """
         self._resize_piece(answer)
-        if answer.more:
-            self._span = self._bytes = 0
-            return
         self._span += answer.span
         self._bytes += answer.count_bytes
+        if answer.more:
+            self._size = min(self._size, max(self._size // 2, 2 * self._span))
+            self._span = self._bytes = 0
+            return
         if 2 * self._span >= self._size:
             if 2 * self._bytes < self._answer_bytes:
                 self._size = min(self.LARGEST, self._size * 2)
