@@ -37,7 +37,7 @@ def test_a_batch_is_written_completely_and_once_per_name(
     )
     for _ in range(2):
         writer = rows.write.format("penstock").option("url", url).option("pubend", "a.2")
-        writer.option("sink", "daily").option("epoch", 7).mode("append").save()
+        writer.option("sink", "daily").option("epoch", 7).mode("append").save("ignored")
     found = published(client, start)
     assert [row["n"] for row in found] == list(range(50))
     assert found[41] == {"n": 41, "small": 41, "large": True, "payload": b"41"}
@@ -55,7 +55,7 @@ def test_rows_that_cannot_be_written_are_refused(spark: SparkSession, url: str) 
         rows.option("pubend", "zzz").mode("append").save()
 
 
-def test_a_stream_is_written_batch_by_batch(
+def test_a_named_stream_is_written_batch_by_batch(
     spark: SparkSession, url: str, client: blocking.Client, tmp_path: Path, checkpoint: str
 ) -> None:
     start = client.streams()["a.2"].head
@@ -69,6 +69,7 @@ def test_a_stream_is_written_batch_by_batch(
             .option("url", url)
             .option("pubend", "a.2")
             .option("checkpointLocation", checkpoint)
+            .queryName("numbers")  # Spark hands the name to the sink as an option.
             .trigger(availableNow=True)
             .start()
         )

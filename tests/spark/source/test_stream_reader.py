@@ -68,7 +68,7 @@ def run_to_the_end(source: DataStreamReader, checkpoint: str) -> Collected:
     """The stored rows that a query reads with Trigger.AvailableNow."""
     collected = Collected()
     query = (
-        source.load()
+        source.load("ignored")  # Spark hands a path to the source as an option.
         .writeStream.foreachBatch(collected.take)
         .option("checkpointLocation", checkpoint)
         .trigger(availableNow=True)

@@ -18,7 +18,7 @@ from penstock.spark.source.options import (
 COMMIT_WITHIN_S: Final = 600.0
 """The default deadline of a commit: the pubend's rate limit for publishers applies to it too."""
 
-KNOWN: Final = ("url", "pubend", "timeout", "committimeout", "checkpointlocation", "sink", "epoch")
+KNOWN: Final = ("url", "pubend", "timeout", "commitTimeout", "sink", "epoch")
 
 
 class SinkOptions(msgspec.Struct, frozen=True):
