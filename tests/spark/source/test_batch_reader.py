@@ -12,6 +12,7 @@ from penstock.client.blocking import client as blocking
 from penstock.spark.schema import default_schema
 from penstock.spark.source.batch_reader import PenstockBatchReader, PushdownBatchReader
 from penstock.spark.source.options import read_source_options
+from penstock.spark.source.partition import IntervalPartition
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -71,6 +72,34 @@ def test_errors_are_raised_before_anything_is_read(spark: SparkSession, url: str
         load(spark, url, attributes="n text")
     with pytest.raises(PySparkException, match="attribute 'n' has type"):
         load(spark, url, attributes="n string").collect()
+
+
+def test_a_batch_of_nothing_has_no_rows_and_the_right_columns(
+    spark: SparkSession, url: str, client: blocking.Client
+) -> None:
+    head = client.streams()["a.1"].head
+    place = f'{{"a.1": {head}}}'
+    same = load(spark, url, pubends="a.1", startingOffsets=place, endingOffsets=place)
+    assert same.collect() == []
+    assert same.columns == ["pubend", "tick", "time", "payload", "attributes"]
+    future = load(spark, url, attributes=ATTRIBUTES, startingTimestamp="2100-01-01T00:00:00Z")
+    assert future.count() == 0
+    assert future.schema == default_schema(ATTRIBUTES)
+    pushed = load(spark, url, attributes=ATTRIBUTES, pushdown="true")
+    for excludes_all in (
+        "pubend = 'none'",
+        "tick < 5",
+        "tick > 10 AND tick < 10",
+        "n < 0",
+        "time > '2100-01-01'",
+    ):
+        assert pushed.where(excludes_all).collect() == [], excludes_all
+
+
+def test_a_task_without_rows_needs_no_broker() -> None:
+    options = read_source_options({"url": "penstock://127.0.0.1:1"}, streaming=False)
+    reader = PenstockBatchReader(options, default_schema(ATTRIBUTES))
+    assert list(reader.read(IntervalPartition(()))) == []
 
 
 def test_pushed_predicates_reduce_the_rows_sent(url: str) -> None:
