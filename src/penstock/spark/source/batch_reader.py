@@ -52,6 +52,8 @@ class PenstockBatchReader(DataSourceReader):
     def _bounds(self, streams: dict[str, StreamBounds]) -> tuple[dict[str, Tick], dict[str, Tick]]:
         lows = resolve(self._options.starting, streams, "startingOffsets")
         highs = resolve(self._options.ending, streams, "endingOffsets")
+        if self._options.ending.time is not None:
+            highs = {pubend: min(high, streams[pubend].head) for pubend, high in highs.items()}
         hosts = {pubend: bounds.broker for pubend, bounds in streams.items()}
         if self._options.fail_on_data_loss:
             StreamOffset(lows, lows, hosts).check_kept(streams)
