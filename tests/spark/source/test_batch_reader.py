@@ -14,6 +14,8 @@ from penstock.spark.source.batch_reader import PenstockBatchReader, PushdownBatc
 from penstock.spark.source.options import read_source_options
 from penstock.spark.source.partition import IntervalPartition
 
+from ..conftest import StartBroker, url_of
+
 pytestmark = pytest.mark.xdist_group("spark")
 
 ATTRIBUTES = "n bigint, symbol string"
@@ -63,6 +65,24 @@ def test_a_session_that_does_not_push_predicates_down_reads_the_same(
             pushed.collect()
     finally:
         spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+
+
+def test_sql_reads_and_writes_through_views_and_refuses_tables_that_lose_options(
+    spark: SparkSession, url: str, start_broker: StartBroker
+) -> None:
+    options = f"OPTIONS (url '{url}', selector 'n >= 120', attributes 'n bigint, symbol string')"
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW quotes USING penstock {options}")
+    found = spark.sql("SELECT n FROM quotes WHERE symbol = 'S0' ORDER BY n").collect()
+    assert [row["n"] for row in found] == [120, 123, 126, 129]
+    other = url_of(start_broker("sql", 'pubends = ["out"]'))
+    sink = f"OPTIONS (url '{other}', pubend 'out')"
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW out (seen BIGINT) USING penstock {sink}")
+    spark.sql("INSERT INTO out SELECT n FROM quotes WHERE n < 122")
+    written = load(spark, other, attributes="seen bigint")
+    assert sorted(row["seen"] for row in written.collect()) == [120, 121]
+    with pytest.raises(PySparkException, match="use CREATE TEMPORARY VIEW"):
+        spark.sql(f"CREATE TABLE lossy USING penstock {options}")
+    assert not spark.catalog.tableExists("lossy")
 
 
 def test_errors_are_raised_before_anything_is_read(spark: SparkSession, url: str) -> None:
