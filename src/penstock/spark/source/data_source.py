@@ -78,7 +78,7 @@ class PenstockSource(DataSource):
         from penstock.spark.sink.writer import PenstockBatchWriter
 
         options = read_sink_options(self.options, overwrite=overwrite)
-        check_sink_schema(schema)
+        check_sink_schema(schema, map_as_text=options.map_as_text)
         return PenstockBatchWriter(options)
 
     def streamWriter(  # noqa: N802 - Spark's name
@@ -89,5 +89,5 @@ class PenstockSource(DataSource):
         from penstock.spark.sink.writer import PenstockStreamWriter
 
         options = read_sink_options(self.options, overwrite=overwrite)
-        check_sink_schema(schema)
+        check_sink_schema(schema, map_as_text=options.map_as_text)
         return PenstockStreamWriter(options)
