@@ -83,8 +83,16 @@ def test_any_attribute_a_payload_and_a_map_can_be_written() -> None:
             price=DoubleType(),
             count=IntegerType(),
             attributes=MapType(StringType(), StringType()),
-        )
+        ),
+        map_as_text=True,
     )
+
+
+def test_a_map_of_attributes_is_not_written_by_mistake() -> None:
+    read = schema_of(attributes=MapType(StringType(), StringType()))
+    with pytest.raises(SchemaMismatch, match="would become strings; read with the option attrib"):
+        check_sink_schema(read, map_as_text=False)
+    check_sink_schema(schema_of(attributes=StringType()), map_as_text=False)
 
 
 @pytest.mark.parametrize(
@@ -98,5 +106,5 @@ def test_any_attribute_a_payload_and_a_map_can_be_written() -> None:
 )
 def test_columns_that_no_message_can_carry_are_refused(schema: StructType, says: str) -> None:
     with pytest.raises(SchemaMismatch) as raised:
-        check_sink_schema(schema)
+        check_sink_schema(schema, map_as_text=True)
     assert says in str(raised.value)

@@ -119,8 +119,12 @@ def check_source_schema(schema: StructType) -> StructType:
     return schema
 
 
-def check_sink_schema(schema: StructType) -> StructType:
-    """Returns the schema if its rows can be messages; raises ``SchemaMismatch``."""
+def check_sink_schema(schema: StructType, *, map_as_text: bool) -> StructType:
+    """Returns the schema if its rows can be messages; raises ``SchemaMismatch``.
+
+    A map of attributes has only text.  One that the source has read would turn numbers, booleans
+    and byte strings into strings, so it is written only if ``map_as_text`` says that this is meant.
+    """
     for field in schema.fields:
         kind = field.dataType
         if field.name in (PUBEND, TICK, TIME):
@@ -134,6 +138,13 @@ def check_sink_schema(schema: StructType) -> StructType:
         elif field.name == ATTRIBUTES and isinstance(kind, MapType):
             if (kind.keyType, kind.valueType) != (StringType(), StringType()):
                 raise _wrong_type(field, ATTRIBUTE_MAP.simpleString())
+            if not map_as_text:
+                raise SchemaMismatch(
+                    f"column {field.name!r} is a map of texts: written back, numbers, booleans and "
+                    "byte strings would become strings; read with the option attributes (such as "
+                    "'symbol string, price double') to keep the types, or set the option mapAsText "
+                    "to true to write every value of the map as a string"
+                )
         elif not _is_attribute(kind):
             raise _wrong_type(
                 field,

@@ -37,11 +37,37 @@ def test_a_batch_is_written_completely_and_once_per_name(
     )
     for _ in range(2):
         writer = rows.write.format("penstock").option("url", url).option("pubend", "a.2")
-        writer.option("sink", "daily").option("epoch", 7).mode("append").save()
+        writer.option("sink", "daily").option("epoch", 7).mode("append").save("ignored")
     found = published(client, start)
     assert [row["n"] for row in found] == list(range(50))
     assert found[41] == {"n": 41, "small": 41, "large": True, "payload": b"41"}
     assert found[2]["kind"] == "even"
+
+
+def test_attributes_that_are_written_back_keep_their_types_or_are_refused(
+    spark: SparkSession, url: str, client: blocking.Client
+) -> None:
+    first = client.streams()["a.1"].head
+    sent = {"n": 7, "price": 100.0, "open": True, "raw": b"\x00\xff", "symbol": "ACME"}
+    with client.publisher(pubend="a.1") as publisher:
+        publisher.publish_batch([(sent, b"p")])
+    source = spark.read.format("penstock").option("url", url).option("pubends", "a.1")
+    source = source.option("startingOffsets", f'{{"a.1": {first}}}')
+    texts = source.load().select("payload", "attributes").write.format("penstock")
+    texts = texts.option("url", url).option("pubend", "a.2").mode("append")
+    start = client.streams()["a.2"].head
+    with pytest.raises(PySparkException, match="is a map of texts"):
+        texts.save()
+    kinds = "n bigint, price double, open boolean, raw binary, symbol string"
+    typed = source.option("attributes", kinds).load().drop("pubend", "tick", "time")
+    typed.write.format("penstock").option("url", url).option("pubend", "a.2").mode("append").save()
+    texts.option("mapAsText", "true").save()
+    kept, as_text = published(client, start)
+    assert kept == {**sent, "payload": b"p"}
+    assert {name: type(value) for name, value in kept.items() if name != "payload"} == {
+        name: type(value) for name, value in sent.items()
+    }
+    assert (as_text["price"], as_text["raw"]) == ("100.0", "00ff")
 
 
 def test_rows_that_cannot_be_written_are_refused(spark: SparkSession, url: str) -> None:
@@ -55,7 +81,7 @@ def test_rows_that_cannot_be_written_are_refused(spark: SparkSession, url: str) 
         rows.option("pubend", "zzz").mode("append").save()
 
 
-def test_a_stream_is_written_batch_by_batch(
+def test_a_named_stream_is_written_batch_by_batch(
     spark: SparkSession, url: str, client: blocking.Client, tmp_path: Path, checkpoint: str
 ) -> None:
     start = client.streams()["a.2"].head
@@ -69,6 +95,7 @@ def test_a_stream_is_written_batch_by_batch(
             .option("url", url)
             .option("pubend", "a.2")
             .option("checkpointLocation", checkpoint)
+            .queryName("numbers")  # Spark hands the name to the sink as an option.
             .trigger(availableNow=True)
             .start()
         )

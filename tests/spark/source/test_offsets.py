@@ -5,7 +5,13 @@ import json
 import pytest
 
 from penstock.services.guaranteed.messages import StreamBounds
-from penstock.spark.source.offsets import DataLost, StreamOffset, WrongCheckpoint, resolve
+from penstock.spark.source.offsets import (
+    DataLost,
+    StreamAway,
+    StreamOffset,
+    WrongCheckpoint,
+    resolve,
+)
 from penstock.spark.source.options import BadOption, Place
 
 STREAMS = {"p": StreamBounds("a", 10, 100, 90), "q": StreamBounds("b", 20, 50, 50)}
@@ -43,6 +49,7 @@ def test_a_new_pubend_is_read_from_its_beginning() -> None:
         "q": 20,
     }
     assert grown.with_new(STREAMS) is grown
+    assert before.with_new(STREAMS, not_before=45).next == {"p": 30, "q": 45}
 
 
 @pytest.mark.parametrize(
@@ -70,10 +77,17 @@ def test_a_log_that_was_trimmed_before_it_was_read_is_told() -> None:
         offset({"p": 9}, {}).check_kept(STREAMS)
 
 
+def test_a_stream_that_cannot_be_reached_is_told() -> None:
+    offset({"p": 30, "q": 30}, {}).check_complete(STREAMS)
+    with pytest.raises(StreamAway, match="pubend 'r' of broker 'z' cannot be reached"):
+        StreamOffset({"p": 5, "r": 5}, {}, {"p": "a", "r": "z"}).check_complete(STREAMS)
+
+
 def test_places_are_resolved_for_every_pubend() -> None:
     assert resolve(Place("earliest"), STREAMS, "o") == {"p": 10, "q": 20}
     assert resolve(Place("latest"), STREAMS, "o") == {"p": 100, "q": 50}
-    assert resolve(Place(time=60), STREAMS, "o") == {"p": 60, "q": 50}
+    assert resolve(Place(time=60), STREAMS, "o") == {"p": 60, "q": 60}
+    assert resolve(Place(time=15), STREAMS, "o") == {"p": 15, "q": 20}
     assert resolve(Place(ticks={"p": 1, "q": 2}), STREAMS, "o") == {"p": 1, "q": 2}
     with pytest.raises(BadOption, match="option o: there is no pubend 'r'"):
         resolve(Place(ticks={"r": 1}), STREAMS, "o")

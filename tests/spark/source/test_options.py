@@ -68,7 +68,11 @@ def test_the_url_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
     ("options", "says"),
     [
         ({"url": "http://x"}, "option url='http://x'"),
-        ({"maxRowPerTrigger": "5"}, "unknown option 'maxrowpertrigger'; the options are: attrib"),
+        (
+            {"maxRowPerTrigger": "5"},
+            "unknown option 'maxrowpertrigger'; did you mean maxRowsPerTrigger? the options are: a",
+        ),
+        ({"topic": "t"}, "unknown option 'topic'; the options are: attributes, cursor"),
         ({"startingOffsets": "newest"}, "option startingOffsets='newest': use earliest, latest"),
         ({"startingOffsets": "{}"}, "the JSON names no pubend"),
         ({"startingOffsets": "latest", "startingTimestamp": "5"}, "exclude each other"),
@@ -120,5 +124,13 @@ def test_an_invalid_sink_option_is_refused() -> None:
         read_sink_options({"url": URL, "sink": "s"}, overwrite=False)
     with pytest.raises(BadOption, match="a stream cannot be overwritten"):
         read_sink_options({"url": URL}, overwrite=True)
-    with pytest.raises(BadOption, match="unknown option 'topic'"):
-        read_sink_options({"url": URL, "topic": "t"}, overwrite=False)
+    with pytest.raises(BadOption, match=r"unknown option 'pubends'; did you mean pubend\?"):
+        read_sink_options({"url": URL, "pubends": "t"}, overwrite=False)
+
+
+def test_the_options_that_spark_adds_are_accepted() -> None:
+    added = dict.fromkeys(["queryName", "checkpointLocation", "path", "paths"], "x")
+    for streaming in (False, True):
+        assert read(streaming, **added) == read(streaming)
+    options = read_sink_options({"url": URL, **added}, overwrite=False)
+    assert options == read_sink_options({"url": URL}, overwrite=False)

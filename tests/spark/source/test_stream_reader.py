@@ -16,7 +16,7 @@ from penstock.client.blocking import client as blocking
 from penstock.net.process import BrokerProcess
 from penstock.services.guaranteed.messages import StreamBounds
 from penstock.spark.schema import default_schema
-from penstock.spark.source.offsets import DataLost
+from penstock.spark.source.offsets import DataLost, StreamAway
 from penstock.spark.source.options import read_source_options
 from penstock.spark.source.stream_reader import PenstockStreamReader
 
@@ -68,7 +68,7 @@ def run_to_the_end(source: DataStreamReader, checkpoint: str) -> Collected:
     """The stored rows that a query reads with Trigger.AvailableNow."""
     collected = Collected()
     query = (
-        source.load()
+        source.load("ignored")  # Spark hands a path to the source as an option.
         .writeStream.foreachBatch(collected.take)
         .option("checkpointLocation", checkpoint)
         .trigger(availableNow=True)
@@ -208,6 +208,55 @@ def test_a_time_can_be_the_start(client: blocking.Client, driver: Any) -> None:
     reader = driver(startingTimestamp=str(milliseconds), pubends="a.1")
     start = reader.reader.initialOffset()
     assert set(reader.read(start, reader.latest(start))) == {99}
+
+
+def test_a_start_in_the_future_is_waited_for(client: blocking.Client, driver: Any) -> None:
+    head = max(bounds.head for bounds in client.streams().values())
+    soon = head // 1_000_000 + 1500
+    later = soon + 3_600_000
+    far = driver(startingTimestamp=str(later), cursor="far")
+    unread = far.reader.initialOffset()
+    assert set(unread["next"].values()) == {later * 1_000_000}
+    near = driver(startingTimestamp=str(soon), pubends="a.1")
+    start = near.reader.initialOffset()
+    number = 0
+    while client.streams()["a.1"].rows_end <= soon * 1_000_000:
+        publish(client, "a.1", range(number, number + 1))
+        number += 1
+    end = near.latest(start)
+    batches = [
+        batch for each in near.reader.partitions(start, end) for batch in near.reader.read(each)
+    ]
+    ticks = [row["tick"] for batch in batches for row in batch.to_pylist()]
+    assert ticks
+    assert min(ticks) >= soon * 1_000_000
+    assert far.latest(unread) == unread
+    client.delete_cursor("far")
+
+
+def test_available_now_fails_without_a_stream_of_its_checkpoint(
+    client: blocking.Client, driver: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = driver(startingOffsets="earliest")
+    publish(client, "a.2", range(1))
+    start = before.latest(before.reader.initialOffset())
+    publish(client, "a.1", range(1))
+    for strict, away_at_first in ((True, True), (True, False), (False, True)):
+        again = driver(failOnDataLoss=str(strict).lower())
+        streams = again.reader._streams
+        everything = streams.bounds()
+        without = {"a.1": everything["a.1"]}
+        answers = [without, everything] if away_at_first else [everything, without]
+        with monkeypatch.context() as patched:
+            patched.setattr(streams, "bounds", iter(answers).__next__)
+            again.reader.prepareForTriggerAvailableNow()
+            if strict:
+                with pytest.raises(StreamAway, match=r"pubend 'a\.2' of broker 'a'"):
+                    again.latest(start)
+            else:
+                end = again.latest(start)
+                assert end["next"]["a.1"] > start["next"]["a.1"]
+                assert end["next"]["a.2"] == start["next"]["a.2"]
 
 
 def test_the_cursor_follows_the_commits(client: blocking.Client, driver: Any) -> None:

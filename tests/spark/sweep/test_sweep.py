@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from penstock.lab.run import run
 from penstock.lab.scenario.expectations import judge_expectations
+from penstock.lab.telemetry.run_records import run_records
 from penstock.lab.worlds.sim import SimRun
 from penstock.papers.gryphon.measures import recovery_s
 from penstock.spark.lake.lake import Lake, LakeError, create_lake
@@ -120,6 +121,48 @@ def test_a_failed_simulation_is_reported_with_the_others(
     assert found.runs == 2
     assert list(found.failed) == [bad.run]
     assert found.failed[bad.run].startswith("ScenarioError: duration_s: expected float > 0")
+
+
+THIN = """
+name = "thin"
+duration_s = 5
+drain_s = 1
+[[brokers]]
+name = "a"
+pubends = 1
+[[brokers]]
+name = "b"
+[[links]]
+between = ["a", "b"]
+[[clients]]
+service = "guaranteed"
+role = "subscriber"
+name = "s"
+broker = "b"
+[[clients]]
+service = "guaranteed"
+role = "publisher"
+name = "p"
+broker = "a"
+rate_msgs_per_s = 50
+[[faults]]
+at_s = 3
+cut = ["a", "b"]
+"""
+
+
+def test_messages_in_flight_at_the_end_are_unfinished_and_not_lost(tmp_path: Path) -> None:
+    """The link is cut until the end, so that the rest waits at the broker."""
+    path = tmp_path / "thin.toml"
+    path.write_text(THIN)
+    scenario = build_grid(path, []).scenario({})
+    done = run(SimRun(scenario, 1))
+    assert done.judgement["lost"] == done.judgement["unfinished"] > 50
+    swept = {each.metric: each.value for each in run_records(done, {}, "sweep")}
+    assert (swept["lost"], swept["violations"]) == (0, 0)
+    assert swept["unfinished"] == done.judgement["unfinished"]
+    alone = {each.metric: each.value for each in run_records(done)}
+    assert alone["lost"] == alone["unfinished"] > 0, "a run by itself has to finish"
 
 
 PEERS = """

@@ -10,7 +10,8 @@ report needs only the lake:
    Changes of a link that the scenario planned are ``bandwidth`` or ``path``.
 3. For each client the numbers of its service, such as ``submitted`` or ``received``, at the end.
 4. How often each rule was broken in the whole run, and all ``violations`` together, with ``judged``
-   in ``detail``, at the end.
+   in ``detail``, at the end.  In a sweep, where many points cannot finish in time, messages that
+   may still have been in flight are only ``unfinished``, and neither ``lost`` nor violations.
 5. The value of every other expectation, by its name, with ``measured`` in ``detail``, at the end.
 6. ``failed`` in place of all that, for a simulation that did not finish: ``detail`` has the reason.
 """
@@ -24,6 +25,7 @@ import msgspec
 
 from penstock.core.clock import Instant
 from penstock.core.trace import TraceRecord
+from penstock.lab.oracle.guaranteed.judge import LOST, UNFINISHED
 from penstock.lab.result import RunResult
 from penstock.lab.scenario.expectations import judge_expectations
 from penstock.lab.scenario.metrics import VIOLATIONS
@@ -74,6 +76,8 @@ def run_records(
     judgement = result.judgement
     # What breaks no rule in one service may have the name of a rule in another.
     rules = judgement.noted | judgement.broken | {VIOLATIONS: judgement.violations}
+    if sweep and rules.get(UNFINISHED):
+        rules |= {rule: rules[rule] - rules[UNFINISHED] for rule in (LOST, VIOLATIONS)}
     for rule, count in rules.items():
         yield TraceRecord(at, NODE, scenario.name, rule, count, JUDGED)
     for verdict in judge_expectations(result):

@@ -13,12 +13,13 @@ from penstock.spark.source.options import (
     OptionReader,
     read_url,
     seconds_of,
+    truth,
 )
 
 COMMIT_WITHIN_S: Final = 600.0
 """The default deadline of a commit: the pubend's rate limit for publishers applies to it too."""
 
-KNOWN: Final = ("url", "pubend", "timeout", "committimeout", "checkpointlocation", "sink", "epoch")
+KNOWN: Final = ("url", "pubend", "timeout", "commitTimeout", "sink", "epoch", "mapAsText")
 
 
 class SinkOptions(msgspec.Struct, frozen=True):
@@ -31,6 +32,8 @@ class SinkOptions(msgspec.Struct, frozen=True):
     sink: str = ""
     """For batch queries: the name and the step that identify a write, so that it happens once."""
     epoch: int = 0
+    map_as_text: bool = False
+    """Whether the values of a map of attributes are meant to be strings."""
 
 
 def read_sink_options(options: Mapping[str, str], *, overwrite: bool) -> SinkOptions:
@@ -47,4 +50,5 @@ def read_sink_options(options: Mapping[str, str], *, overwrite: bool) -> SinkOpt
         commit_timeout_s=reader.read("commitTimeout", seconds_of, COMMIT_WITHIN_S),
         sink=reader.read("sink", str, ""),
         epoch=reader.read("epoch", int, 0),
+        map_as_text=reader.read("mapAsText", truth, False),
     )

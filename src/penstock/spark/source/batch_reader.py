@@ -39,17 +39,21 @@ class PenstockBatchReader(DataSourceReader):
             streams.close()
         lows, highs = self._bounds(found)
         kept = [pubend for pubend in highs if narrowing.admits(pubend)]
-        return partition(
+        parts = partition(
             {pubend: max(lows[pubend], narrowing.low) for pubend in kept},
             {pubend: min(highs[pubend], narrowing.high) for pubend in kept},
             least=self._options.min_partitions,
             most=self._options.max_partitions,
             rows_ends={pubend: bounds.rows_end for pubend, bounds in found.items()},
         )
+        # Spark replaces an empty list by a partition of its own, which says nothing to a task.
+        return parts or [IntervalPartition(())]
 
     def _bounds(self, streams: dict[str, StreamBounds]) -> tuple[dict[str, Tick], dict[str, Tick]]:
         lows = resolve(self._options.starting, streams, "startingOffsets")
         highs = resolve(self._options.ending, streams, "endingOffsets")
+        if self._options.ending.time is not None:
+            highs = {pubend: min(high, streams[pubend].head) for pubend, high in highs.items()}
         hosts = {pubend: bounds.broker for pubend, bounds in streams.items()}
         if self._options.fail_on_data_loss:
             StreamOffset(lows, lows, hosts).check_kept(streams)

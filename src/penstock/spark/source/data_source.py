@@ -12,6 +12,8 @@ this class.  The modules that read and write are therefore imported where they a
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -23,6 +25,13 @@ from pyspark.sql.types import StructType
 
 from penstock.spark.schema import check_sink_schema, check_source_schema, default_schema
 
+TABLE_OPTION: Final = "option."
+"""Before the name of each option of a table that is being created."""
+
+
+class TableLosesOptions(ValueError):
+    """A table was given options that Spark would drop."""
+
 
 class PenstockSource(DataSource):
     """``format("penstock")``."""
@@ -33,7 +42,17 @@ class PenstockSource(DataSource):
         return "penstock"
 
     def schema(self) -> StructType:
-        """The columns, unless the query names its own."""
+        """The columns, unless the query names its own.
+
+        Spark asks with the table's options when a table is created, and reads the table without
+        them later: a selector would be ignored silently.  Options of a table are prefixed.
+        """
+        if any(name.lower().startswith(TABLE_OPTION) for name in self.options):
+            raise TableLosesOptions(
+                "CREATE TABLE ... USING penstock cannot keep its options, because Spark does not "
+                "give them to a source in Python when the table is read; use CREATE TEMPORARY VIEW "
+                "... USING penstock OPTIONS (...), which keeps them"
+            )
         return default_schema(self.options.get("attributes", ""))
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -59,7 +78,7 @@ class PenstockSource(DataSource):
         from penstock.spark.sink.writer import PenstockBatchWriter
 
         options = read_sink_options(self.options, overwrite=overwrite)
-        check_sink_schema(schema)
+        check_sink_schema(schema, map_as_text=options.map_as_text)
         return PenstockBatchWriter(options)
 
     def streamWriter(  # noqa: N802 - Spark's name
@@ -70,5 +89,5 @@ class PenstockSource(DataSource):
         from penstock.spark.sink.writer import PenstockStreamWriter
 
         options = read_sink_options(self.options, overwrite=overwrite)
-        check_sink_schema(schema)
+        check_sink_schema(schema, map_as_text=options.map_as_text)
         return PenstockStreamWriter(options)

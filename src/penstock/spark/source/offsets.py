@@ -9,8 +9,8 @@
    its end.
 3. ``hosts`` names the broker of each pubend.  A pubend lives on one broker's disk, so the pair is
    the identity of a stream: a checkpoint that names another host belongs to another stream.
-4. A pubend that appears later is read from the beginning of its log; that position is its entry in
-   ``start``.
+4. A pubend that appears later is read from the beginning of its log, but not from before the
+   query's starting time; that position is its entry in ``start``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ class WrongCheckpoint(ValueError):
 
 class DataLost(RuntimeError):
     """Ticks that the query still had to read are no longer stored."""
+
+
+class StreamAway(RuntimeError):
+    """A query that reads everything now cannot reach one of its streams."""
 
 
 class StreamOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,12 +71,14 @@ class StreamOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return dict(end.start)
         return {pubend: self.next.get(pubend, end.start[pubend]) for pubend in end.next}
 
-    def with_new(self, streams: Mapping[str, StreamBounds]) -> StreamOffset:
+    def with_new(
+        self, streams: Mapping[str, StreamBounds], not_before: Tick | None = None
+    ) -> StreamOffset:
         """This offset with the pubends that have appeared since, each at its beginning."""
         new = {pubend: bounds for pubend, bounds in streams.items() if pubend not in self.next}
         if not new:
             return self
-        begins = {pubend: bounds.earliest for pubend, bounds in new.items()}
+        begins = {pubend: max(bounds.earliest, not_before or 0) for pubend, bounds in new.items()}
         hosts = {pubend: bounds.broker for pubend, bounds in new.items()}
         return StreamOffset(
             {**self.next, **begins}, {**self.start, **begins}, {**self.hosts, **hosts}, self.initial
@@ -97,6 +103,16 @@ class StreamOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     "checkpointLocation of its own"
                 )
 
+    def check_complete(self, streams: Mapping[str, StreamBounds]) -> None:
+        """Raises ``StreamAway`` if a pubend of this offset cannot be read now."""
+        for pubend in sorted(self.next.keys() - streams.keys()):
+            raise StreamAway(
+                f"pubend {pubend!r} of broker {self.hosts.get(pubend, 'unknown')!r} cannot be "
+                "reached, and a query with availableNow would end without its messages; start the "
+                "query again when the broker is back, or set failOnDataLoss to false to end "
+                "without them"
+            )
+
     def check_kept(self, streams: Mapping[str, StreamBounds]) -> None:
         """Raises ``DataLost`` if ticks at or after this offset are no longer stored."""
         for pubend, tick in sorted(self.next.items()):
@@ -111,7 +127,10 @@ class StreamOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def resolve(place: Place, streams: Mapping[str, StreamBounds], name: str) -> dict[str, Tick]:
-    """A tick for each pubend; ``name`` is the option, for errors."""
+    """A tick for each pubend; ``name`` is the option, for errors.
+
+    A time may be ahead of a stream: the stream will reach it.
+    """
     unknown = sorted(place.ticks.keys() - streams.keys())
     if unknown:
         raise BadOption(f"option {name}: there is no pubend {unknown[0]!r} ({_list(streams)})")
@@ -123,7 +142,7 @@ def resolve(place: Place, streams: Mapping[str, StreamBounds], name: str) -> dic
         if place.ticks:
             found[pubend] = place.ticks[pubend]
         elif place.time is not None:
-            found[pubend] = min(max(place.time, bounds.earliest), bounds.head)
+            found[pubend] = max(place.time, bounds.earliest)
         else:
             found[pubend] = bounds.earliest if place.word == EARLIEST else bounds.head
     return found

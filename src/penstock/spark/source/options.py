@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Final, TypeVar
 
 import msgspec
@@ -86,25 +87,30 @@ KNOWN: Final = (
     "pubends",
     "selector",
     "attributes",
-    "startingoffsets",
-    "startingtimestamp",
-    "endingoffsets",
-    "endingtimestamp",
-    "failondataloss",
-    "typemismatch",
-    "maxrowspertrigger",
-    "maxoffsetspertrigger",
-    "maxbytespertrigger",
-    "maxspanpertrigger",
-    "minrowspertrigger",
-    "minoffsetspertrigger",
-    "maxtriggerdelay",
-    "minpartitions",
-    "maxpartitions",
+    "startingOffsets",
+    "startingTimestamp",
+    "endingOffsets",
+    "endingTimestamp",
+    "failOnDataLoss",
+    "typeMismatch",
+    "maxRowsPerTrigger",
+    "maxOffsetsPerTrigger",
+    "maxBytesPerTrigger",
+    "maxSpanPerTrigger",
+    "minRowsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "minPartitions",
+    "maxPartitions",
     "pushdown",
     "cursor",
     "timeout",
 )
+
+SPARKS_OWN: Final = frozenset({"checkpointlocation", "queryname", "path", "paths"})
+"""Options that Spark itself hands to sources and sinks: ``option("checkpointLocation")``,
+``queryName(…)``, ``load(path)``, ``load([path, …])``, ``save(path)``, ``start(path)``.  They have
+no meaning here."""
 
 
 class OptionReader:
@@ -113,11 +119,10 @@ class OptionReader:
     def __init__(self, options: Mapping[str, str], known: tuple[str, ...]) -> None:
         """Rejects unknown names: a misspelt limit would be no limit."""
         self._options = {key.lower(): value for key, value in options.items()}
-        unknown = sorted(self._options.keys() - set(known) - {"path"})
+        spelled = {name.lower(): name for name in known}
+        unknown = sorted(self._options.keys() - spelled.keys() - SPARKS_OWN)
         if unknown:
-            raise BadOption(
-                f"unknown option {unknown[0]!r}; the options are: {', '.join(sorted(known))}"
-            )
+            raise BadOption(_unknown(unknown[0], spelled))
 
     def read(self, name: str, understand: Callable[[str], Value], default: Value) -> Value:
         """One option, or the default; ``BadOption`` names the option and the reason."""
@@ -136,6 +141,13 @@ class OptionReader:
         """Reject two options that exclude each other."""
         if self.has(one) and self.has(other):
             raise BadOption(f"options {one} and {other} exclude each other; give one of them")
+
+
+def _unknown(name: str, spelled: Mapping[str, str]) -> str:
+    """The error for an option that does not exist; ``spelled`` has the names as documented."""
+    near = get_close_matches(name, spelled, n=1)
+    meant = f"did you mean {spelled[near[0]]}? " if near else ""
+    return f"unknown option {name!r}; {meant}the options are: {', '.join(sorted(spelled.values()))}"
 
 
 def read_source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:

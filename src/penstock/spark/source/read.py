@@ -7,7 +7,7 @@ stopped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -69,9 +69,11 @@ def read_batches(
 
 
 def read_arrow(
-    options: SourceOptions, rows: ArrowRows, pieces: Iterable[Piece]
+    options: SourceOptions, rows: ArrowRows, pieces: Sequence[Piece]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a partition, in batches of a suitable size for Spark."""
+    if not pieces:
+        return
     with open_client(options, "task") as client:
         gathered: dict[str, list[Frame]] = {}
         count = weight = 0

@@ -77,12 +77,12 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where the query begins; always the same answer within one process."""
         if self._first is None:
-            streams = self._streams.bounds()
+            streams = self._bounds()
             start = resolve(self._options.starting, streams, "startingOffsets")
             hosts = {pubend: bounds.broker for pubend, bounds in streams.items()}
             self._first = StreamOffset(dict(start), dict(start), hosts, initial=True)
             self._check(self._first, streams)
-            self._streams.hold(start)
+            self._hold(start, streams)
         return self._first.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
@@ -101,12 +101,14 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Where the next batch ends; equal to ``start`` if there is nothing to read."""
-        streams = self._streams.bounds()
+        streams = self._bounds()
         begin = StreamOffset.from_json(start)
         if begin.initial and self._first is not None:
             begin = self._first
         self._check(begin, streams)
-        begin = begin.with_new(streams)
+        if self._target is not None and self._options.fail_on_data_loss:
+            begin.check_complete(streams)
+        begin = begin.with_new(streams, self._options.starting.time)
         lows = {pubend: tick for pubend, tick in begin.next.items() if pubend in streams}
         self._rows_ends = {pubend: bounds.rows_end for pubend, bounds in streams.items()}
         if self._is_idle(lows, streams):
@@ -133,6 +135,18 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Read only what is stored now."""
         self._target = {pubend: bounds.head for pubend, bounds in self._streams.bounds().items()}
 
+    def _bounds(self) -> dict[str, StreamBounds]:
+        """What can be read now; with availableNow only of the pubends that were there then."""
+        found = self._streams.bounds()
+        if self._target is None:
+            return found
+        return {pubend: bounds for pubend, bounds in found.items() if pubend in self._target}
+
+    def _hold(self, ticks: Mapping[str, Tick], streams: Mapping[str, StreamBounds]) -> None:
+        """Move the cursor, at most to the heads: a start in the future holds nothing yet."""
+        heads = {pubend: bounds.head for pubend, bounds in streams.items()}
+        self._streams.hold({each: min(tick, heads.get(each, tick)) for each, tick in ticks.items()})
+
     def _is_idle(self, lows: Mapping[str, Tick], streams: Mapping[str, StreamBounds]) -> bool:
         """Whether there is only silence, and not so much that the query must advance."""
         return not any(
@@ -145,7 +159,7 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._target is None:
             return heads
         target = self._target
-        return {pubend: min(head, target.get(pubend, 0)) for pubend, head in heads.items()}
+        return {pubend: min(head, target[pubend]) for pubend, head in heads.items()}
 
     def _is_held_back(self, lows: Mapping[str, Tick], heads: Mapping[str, Tick]) -> bool:
         """Whether there are too few rows yet, and the maximum delay has not passed."""
@@ -190,7 +204,8 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: dict[str, Any]) -> None:
         """Everything before ``end`` is processed: move the query's cursor, if it has one."""
-        self._streams.hold(StreamOffset.from_json(end).next)
+        if self._options.cursor:
+            self._hold(StreamOffset.from_json(end).next, self._streams.bounds())
 
     def stop(self) -> None:
         """Close the connection."""

@@ -68,11 +68,11 @@ def test_a_missing_message_is_lost() -> None:
     ]
 
 
-def test_a_missing_end_is_lost() -> None:
+def test_a_missing_end_is_lost_and_may_be_unfinished() -> None:
     told = Told()
     told.subscriber.in_force(1)
-    told.receive(0, 1)
-    assert told.judged() == {"lost": 4}
+    told.receive(0, 2)
+    assert told.judged() == {"lost": 4, "unfinished": 3}
 
 
 def test_messages_from_before_the_subscription_are_not_lost() -> None:

@@ -23,6 +23,10 @@ use.  A loss that was announced to the subscriber excuses the messages of that i
 receipts place them in it, and those whose receipts name no tick and that may lie in it, judging by
 their neighbours.  Announced losses are counted separately.  A message with an uncertain outcome may
 be received or not.
+
+A run gives messages time to arrive (``drain_s``), so that whatever is missing afterwards counts as
+lost.  It is also noted how many of the lost messages are *unfinished*: the subscriber has received
+no later message of the same publisher, so that they may still have been in flight.
 """
 
 from __future__ import annotations
@@ -50,8 +54,10 @@ from penstock.lab.oracle.guaranteed.screening import Selection, is_spotless, req
 from penstock.lab.oracle.judgement import Judgement, judgement_of
 from penstock.lab.workloads.message_source import fingerprint
 
+LOST: Final = "lost"
+
 RULES: Final = (
-    "lost",
+    LOST,
     "duplicated",
     "out_of_order",
     "unwanted",
@@ -63,10 +69,13 @@ RULES: Final = (
 ANNOUNCED_LOST: Final = "announced_lost"
 """Loss notices, which excuse what they name; only the sixth rule forbids some of them."""
 
+UNFINISHED: Final = "unfinished"
+"""Lost messages that may still have been in flight: delivery is in order, and none came later."""
+
 
 def judge(history: GuaranteedHistory) -> Judgement:
     """Apply the rules to a history."""
-    judgement = judgement_of(RULES, (ANNOUNCED_LOST,))
+    judgement = judgement_of(RULES, (ANNOUNCED_LOST, UNFINISHED))
     by_hash = {each.source.producer_hash: each for each in history.publishers.values()}
     by_tick = messages_by_tick(history)
     for subscriber in history.subscribers.values():
@@ -139,8 +148,10 @@ def _judge_pair(
     for number in np.flatnonzero(required(publisher, subscriber, receptions)).tolist():
         if number in seen or not selection.holds(number):
             continue
+        if number > highest:
+            judgement.note(UNFINISHED)
         judgement.count(
-            "lost",
+            LOST,
             f"{subscriber.name} never received message {number} of {publisher.name}, "
             f"acknowledged at tick {publisher.ticks[number] or 'unknown'}",
         )

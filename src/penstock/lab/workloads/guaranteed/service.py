@@ -20,7 +20,7 @@ from penstock.lab.oracle.guaranteed.history import (
     PublisherHistory,
     SubscriberHistory,
 )
-from penstock.lab.oracle.guaranteed.judge import ANNOUNCED_LOST, RULES
+from penstock.lab.oracle.guaranteed.judge import ANNOUNCED_LOST, RULES, UNFINISHED
 from penstock.lab.oracle.history import Metric
 from penstock.lab.scenario.broker_tables import broker_keys, broker_tables
 from penstock.lab.scenario.curve import NotACurve, is_zero
@@ -52,6 +52,7 @@ METRICS: Final = {
     "misplaced": Metric("messages received at another tick than their receipt's", "rule"),
     "let_go": Metric("loss notices for messages that a durable subscription is due", "rule"),
     ANNOUNCED_LOST: Metric("loss notices, which break no rule", "rule"),
+    UNFINISHED: Metric("lost messages that may still have been in flight at the end", "rule"),
 }
 
 ROLES: Final[Mapping[str, type[Client]]] = {"publisher": Publisher, "subscriber": Subscriber}
@@ -78,6 +79,7 @@ TELEMETRY: Final = frozenset(
 assert {name for name, metric in METRICS.items() if metric.kind == "rule"} == {
     *RULES,
     ANNOUNCED_LOST,
+    UNFINISHED,
 }
 
 
