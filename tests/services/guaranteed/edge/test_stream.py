@@ -228,6 +228,16 @@ def test_only_what_is_still_missing_of_a_request_is_repeated() -> None:
     assert edge.requests_due(deadline) == ((0, 10), (20, 30))
 
 
+def test_an_answer_from_the_own_broker_is_no_sample_of_the_round_trip() -> None:
+    edge = stream()
+    edge.receive(frame(30, 40), 0)
+    edge.requests_due(SECOND)
+    edge.answered(frame(0, 20), more=False, now=SECOND)
+    assert edge._round_trip.latest_ns is None
+    edge.answered(frame(20, 30), more=False, now=SECOND + 500)
+    assert edge._round_trip.latest_ns == 500
+
+
 def test_karn_an_answer_to_a_repeated_request_is_not_measured() -> None:
     edge = stream(nack_timeout_initial_ns=SECOND)
     edge.receive(frame(30, 40), 0)

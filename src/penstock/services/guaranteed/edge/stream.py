@@ -202,7 +202,8 @@ class EdgeStream:
     def _settle(self, frame: Frame, now: Instant) -> None:
         """Remove the requests that a frame answered.
 
-        Those of ticks that were requested only once are samples of the round trip.
+        Those of ticks that were requested only once are samples of the round trip, unless the
+        answer came at once, from the memory of this broker: that is no way through the network.
         """
         still: list[_Request] = []
         for request in self._requests:
@@ -212,7 +213,7 @@ class EdgeStream:
                     self._outstanding.remove(request.low, request.high)
                     served_at = self._served_at(request, now)
                     self._answered_sent_at = max(self._answered_sent_at, served_at)
-                    if request.attempts == 1 and request.is_new:
+                    if request.attempts == 1 and request.is_new and now > request.sent_at:
                         self._round_trip.sample(now - request.sent_at)
                     continue
             still.append(request)
@@ -226,10 +227,11 @@ class EdgeStream:
         return request.sent_at
 
     def _took(self, tick: Tick, now: Instant) -> Duration | None:
-        """How long the answer took that stopped at a tick."""
+        """How long the answer took that stopped at a tick; None if that is no round trip."""
         for request in self._requests:
             if request.low <= tick < request.asked_high:
-                return now - request.sent_at if request.attempts == 1 else None
+                is_sample = request.attempts == 1 and now > request.sent_at
+                return now - request.sent_at if is_sample else None
         return None
 
     def _await_the_rest(self, now: Instant) -> None:
