@@ -96,7 +96,8 @@ def test_catching_up_continues_where_an_answer_stopped(edge_bench: Any) -> None:
     bench.now = 1
     bench.hear(frame(900, 940, 910), "TRUE", more=True)
 
-    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", 2 * FIRST_BYTES, joins=True)]
+    twice = 2 * FIRST_BYTES
+    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", twice, joins=True)]
 
 
 def test_frames_that_become_ready_at_once_are_delivered_in_slices(edge_bench: Any) -> None:
@@ -150,7 +151,7 @@ def test_what_was_answered_at_once_is_followed_by_a_request_in_the_next_turn(
 
     assert (bench.edge.next_deadline() or 0) <= bench.now
     bench.deadline(bench.now)
-    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", 2 * FIRST_BYTES, joins=True)]
+    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", FIRST_BYTES, joins=True)]
 
 
 def test_a_subscriber_that_does_not_read_does_not_fetch_more_of_the_past(edge_bench: Any) -> None:
@@ -159,7 +160,7 @@ def test_a_subscriber_that_does_not_read_does_not_fetch_more_of_the_past(edge_be
 
     bench.now = 1
     bench.client("c", Taken("s", 1 << 20))
-    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", 2 * FIRST_BYTES, joins=True)]
+    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", FIRST_BYTES, joins=True)]
 
 
 def test_a_live_subscriber_is_not_disturbed_by_one_that_catches_up(edge_bench: Any) -> None:
@@ -270,7 +271,7 @@ def test_requests_are_not_repeated_for_a_reader_without_room(edge_bench: Any) ->
     assert bench.said(Nack) == []
 
     bench.client("c", Taken("s", 1 << 20))
-    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", 2 * FIRST_BYTES, joins=True)]
+    assert bench.said(Nack) == [Nack("p", ((940, START),), "TRUE", FIRST_BYTES, joins=True)]
 
 
 def test_a_subscriber_that_catches_up_holds_one_piece_of_the_live_stream_at_most(
