@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock.content.selectors.error import SelectorError
@@ -173,6 +173,7 @@ GARBLED = st.one_of(
 
 
 @given(st.lists(st.tuples(GARBLED, st.integers(0, 3 * SECOND)), max_size=30))
+@example([(Feedback("p@near", "p@near", -(2**63), 0.0, 0, (FlowRequest(0, "", 0.0, 0.0),)), 0)])
 @settings(deadline=None, max_examples=60)
 def test_whatever_arrives_nothing_breaks_and_no_flow_falls_below_the_floor(
     arrivals: list[tuple[Message, int]],

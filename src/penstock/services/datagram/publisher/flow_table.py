@@ -34,7 +34,7 @@ from penstock.content.bloom.encoding import FilterEncoding
 from penstock.content.matching.covering import covers
 from penstock.content.matching.normal_form import Boxes
 from penstock.content.selectors.error import SelectorError
-from penstock.core.clock import SECOND, Instant, earliest
+from penstock.core.clock import SECOND, Duration, Instant, earliest
 from penstock.services.datagram.messages import Attribute, ClientAddress, Feedback
 from penstock.services.datagram.parameters import DatagramParameters
 from penstock.services.datagram.publisher.cover_index import CoverIndex, Slot
@@ -54,6 +54,10 @@ this all are read again."""
 
 STALE_MESSAGES: Final = 4
 """A receiver whose flow has sent so many messages and that has reported none is silent."""
+
+
+LONGEST_DELAY_NS: Final[Duration] = 2**62
+"""By clocks that may be set to anything; the columns hold 64 bits."""
 
 
 class FlowTable:
@@ -98,7 +102,7 @@ class FlowTable:
 
     def feedback(self, feedback: Feedback, now: Instant) -> None:
         """Take a report in."""
-        delay = now - feedback.sent_at
+        delay = max(-LONGEST_DELAY_NS, min(LONGEST_DELAY_NS, now - feedback.sent_at))
         for request in feedback.requests[: self._parameters.max_flows_of_receiver]:
             if not isfinite(request.quota_msgs_per_s):
                 self.refused_requests += 1
