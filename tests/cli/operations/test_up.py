@@ -4,6 +4,11 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.xdist_group("up")
+"""One at a time: brokers of two overlays could choose the same free port."""
+
 COMMAND = [sys.executable, "-c", "from penstock.cli.main import run; run()", "up", "--no-spark"]
 
 
@@ -32,7 +37,11 @@ def test_an_interrupt_stops_it_cleanly() -> None:
         os.close(terminal)
         shown = b""
         while b"Ctrl-C stops everything" not in shown:
-            shown += os.read(screen, 65536)
+            try:
+                shown += os.read(screen, 65536)
+            except OSError:
+                assert process.stderr is not None
+                pytest.fail(f"it ended by itself: {process.stderr.read()}")
         process.send_signal(signal.SIGINT)
         drain(screen)
         _, errors = process.communicate(timeout=60)
