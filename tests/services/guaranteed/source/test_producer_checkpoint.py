@@ -113,6 +113,24 @@ def test_a_log_that_is_nearly_full_does_not_wait_for_the_next_checkpoint(pubend_
     assert ordered(bench.deadline(bench.now), TrimLog)
 
 
+def test_a_full_disk_is_not_asked_again_at_once(pubend_bench: Any) -> None:
+    """The table of a log that is nearly full is wanted soon; a store that refuses it has a rest."""
+    bench = pubend_bench(
+        retain_for_ns=SECOND,
+        hold_expiry_ns=SECOND,
+        producer_checkpoint_ns=1000 * SECOND,
+        log_limit_bytes=190,
+    )
+    bench.store(0, 5)
+    for second in range(1, 30):
+        saves = ordered(bench.deadline(START + second * SECOND), PersistState)
+        assert len(saves) <= 1
+        for save in saves:
+            bench.resolve(save.token, "the disk is full")
+            assert bench.deadline(bench.now) == []
+            assert bench.pubend.next_deadline() > bench.now
+
+
 def test_what_a_restart_read_from_the_log_is_saved_before_the_log_is_trimmed(
     pubend_bench: Any,
 ) -> None:

@@ -75,5 +75,6 @@ class ProducerCheckpoint:
         return self._saved_to if self.changed or self._saving is not None else spoken_end
 
     def hasten(self, now: Instant) -> None:
-        """Save at once: the log must be trimmed further."""
-        self.due_at = min(self.due_at, now)
+        """Save at once, unless that is under way: the log must be trimmed further."""
+        if self._saving is None:
+            self.due_at = min(self.due_at, now)

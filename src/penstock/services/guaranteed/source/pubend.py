@@ -171,7 +171,7 @@ class Pubend:
     ) -> list[Frame]:
         """The store's answer to an order; returns the frames to speak of now, in order."""
         if self._checkpoint.resolved(token, failure):
-            if self.retention.needs_checkpoint:
+            if self.retention.needs_checkpoint and failure is None:
                 self.retention.look_soon(now)
             return []
         return self.writer.resolved(token, failure, now, out)
