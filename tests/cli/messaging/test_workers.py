@@ -75,7 +75,7 @@ def test_processes_work_off_a_backlog_and_are_stopped(url: str, tmp_path: Path) 
     finally:
         process.kill()
         process.wait()
-    assert "jobs: 1 workers instead of 0" in said
+    assert "jobs: workers: 0 before, 1 now" in said
     assert "Traceback" not in said
 
 

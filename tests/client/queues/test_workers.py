@@ -57,7 +57,7 @@ async def test_workers_come_with_a_backlog_and_go_after_it() -> None:
         assert len(workers) == 0
         following.cancel()
         await asyncio.wait([following])
-    assert said[0] == "jobs: 1 workers instead of 0"
+    assert said[0] == "jobs: workers: 0 before, 1 now"
     assert said[-1].startswith("jobs: 0 workers")
 
 

@@ -79,7 +79,7 @@ class Workers:
         try:
             (status,) = await self._queues.status(self._queue)
         except PenstockError as error:
-            self._say(f"{self._queue}: {error}; {self._policy.count} workers stay")
+            self._say(f"{self._queue}: {error}; the number of workers stays {self._policy.count}")
             return self._policy.count
         return self._policy.decide(load_of(status), _now())
 
@@ -87,7 +87,7 @@ class Workers:
         ended = [each for each in self._running if not each.is_running()]
         if ended:
             self._running = [each for each in self._running if each not in ended]
-            self._say(f"{self._queue}: {len(ended)} workers ended by themselves")
+            self._say(f"{self._queue}: workers that ended by themselves: {len(ended)}")
         before = len(self._running)
         while len(self._running) < wanted:
             self._running.append(await self._start())
@@ -96,7 +96,7 @@ class Workers:
         await asyncio.gather(*[each.stop() for each in surplus])
         del self._running[wanted:]
         if len(self._running) != before:
-            self._say(f"{self._queue}: {len(self._running)} workers instead of {before}")
+            self._say(f"{self._queue}: workers: {before} before, {len(self._running)} now")
 
 
 def _now() -> Instant:
