@@ -91,6 +91,31 @@ def test_why_explains_a_connected_subscription(url: str) -> None:
         assert reader["slow"] is False
 
 
+def test_sinks_are_listed_and_deleted(url: str) -> None:
+    with penstock_blocking.connect(url) as client:
+        for name in ("hourly totals", "daily totals"):
+            client.sink(name, pubend="b.1").commit(3, {})
+        client.sink("scratch", pubend="b.1", once=True).commit(0, {})
+    listed = penstock("sinks", "--url", url)
+    assert listed.returncode == 0, listed.stderr
+    assert listed.stdout.index("hourly totals") < listed.stdout.index("daily totals")
+    assert "2 of at most 10000 (sink_limit)" in listed.stdout
+    found = json.loads(penstock("sinks", "--url", url, "--json").stdout)["sinks"]
+    assert [(each["name"], each["pubend"], each["epoch"]) for each in found] == [
+        ("hourly totals", "b.1", 3),
+        ("daily totals", "b.1", 3),
+    ]
+
+    assert penstock("sinks", "--url", url, "--delete", "daily totals").returncode == 0
+    again = penstock("sinks", "--url", url, "--delete", "daily totals")
+    assert again.returncode == 1
+    assert "knows no sink 'daily totals': hourly totals" in again.stderr
+    assert penstock("sinks", "--url", url, "--delete-unused-for", "1d").stdout == ""
+    retired = penstock("sinks", "--url", url, "--delete-unused-for", "0s")
+    assert retired.stdout == "deleted 'hourly totals'\n"
+    assert penstock("sinks", "--url", url, "--delete-unused-for", "soon").returncode == 1
+
+
 def test_durable_subscriptions_are_listed_explained_and_deleted(url: str) -> None:
     with penstock_blocking.connect(url) as client, client.subscribe("n > 1", durable="away"):
         pass

@@ -52,10 +52,16 @@ SPECIMENS: list[Message] = [
     m.CursorMoved("job", {"p": 9}, problem="problem"),
     staging.StageRows("job", 3, "part", 7, ROWS),
     staging.RowsStaged("job", 3, "part", 7, True, problem="problem"),
-    staging.CommitStages("job", 3, (("part", 7),), "p"),
+    staging.CommitStages("job", 3, (("part", 7),), "p", 2, True),
     staging.StagesCommitted("job", 3, 7, problem="problem"),
     staging.DropStages("job", 3),
     staging.StagesDropped("job", 3, problem="problem"),
+    staging.OpenEpoch("job", 3, "p"),
+    staging.EpochOpened("job", 3, True, True, problem="problem"),
+    staging.ListSinks(),
+    staging.SinksListed((staging.SinkDescription("job", "p", 3, 7, True),), 9, 10),
+    staging.ForgetSink("job"),
+    staging.SinkForgotten("job", problem="problem"),
 ]
 
 

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import WriterCommitMessage
 
 from penstock.client.blocking import client as blocking
+from penstock.client.guaranteed.sink import SinkRefusedError
 from penstock.spark.sink.options import SinkOptions
 from penstock.spark.sink.writer import PenstockStreamWriter, Staged, commit_stages, drop_stages
+from tests.spark.conftest import StartBroker, url_of
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -124,6 +127,50 @@ def test_a_batch_that_failed_leaves_nothing(url: str, client: blocking.Client) -
     PenstockStreamWriter(options).abort([Staged("spark/f", 0, "s", 1), None], 0)
     with pytest.raises(Exception, match="was dropped or has expired"):
         commit_stages(options, [Staged("spark/f", 0, "s", 1)])
+
+
+def staged_rows(url: str, epoch: int, name: str) -> list[WriterCommitMessage | None]:
+    """Rows of one task, staged under a name of a query."""
+    with blocking.connect(url) as client:
+        stage = client.sink("spark/q2", pubend="a.2").stage(epoch, name)
+        stage.write([({"epoch": epoch}, b"")])
+    return [Staged("spark/q2", epoch, name, 1)]
+
+
+def test_no_number_of_other_writes_makes_a_repeated_batch_new(
+    url: str, client: blocking.Client
+) -> None:
+    start = client.streams()["a.2"].head
+    writer = PenstockStreamWriter(SinkOptions(url, "a.2"))
+    writer.commit(staged_rows(url, 0, "first"), 0)
+    for number in range(1_500):
+        client.sink(f"spark/write {number}", pubend="a.2", once=True).commit(0, {})
+    again = client.sink("spark/q2", pubend="a.2").stage(0, "again")
+    again.open()
+    assert again.is_committed
+    writer.commit([Staged("spark/q2", 0, "again", 0)], 0)
+    assert [row["epoch"] for row in published(client, start)] == [0]
+
+
+def test_a_batch_is_not_published_by_a_broker_that_does_not_know_the_one_before(
+    url: str, client: blocking.Client, start_broker: StartBroker
+) -> None:
+    # Two overlays with pubends of the same name, as after a url was changed.
+    other = url_of(start_broker("other", 'pubends = ["a.2"]'))
+    start = client.streams()["a.2"].head
+    here, there = (PenstockStreamWriter(SinkOptions(each, "a.2")) for each in (url, other))
+    here.commit(staged_rows(url, 1, "first"), 0)
+    here.commit(staged_rows(url, 2, "second"), 2)
+    repeated = staged_rows(other, 2, "repeat")
+    with pytest.raises(SinkRefusedError, match="this broker knows none: they were published by"):
+        there.commit(repeated, 2)
+    adopting = SinkOptions(other, "a.2", adopt_checkpoint=True)
+    PenstockStreamWriter(adopting).commit(repeated, 2)
+    there.commit(staged_rows(other, 3, "third"), 3)
+    assert [row["epoch"] for row in published(client, start)] == [1, 2]
+    with blocking.connect(other) as elsewhere:
+        begin = elsewhere.streams()["a.2"].earliest
+        assert [row["epoch"] for row in published(elsewhere, begin)] == [2, 3]
 
 
 def test_an_empty_commit_needs_no_broker() -> None:

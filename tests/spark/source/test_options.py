@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.core.clock import HOUR, MILLISECOND, MINUTE, SECOND
+from penstock.core.clock import HOUR, MILLISECOND, SECOND
 from penstock.spark.sink.options import read_sink_options
 from penstock.spark.source.options import (
     BadOption,
     Place,
     SourceOptions,
     at_time,
-    duration,
     read_source_options,
 )
 
@@ -110,11 +109,16 @@ def test_a_batch_query_has_an_end_and_a_number_of_tasks() -> None:
     assert read(streaming=False, endingOffsets='{"p": 9}').ending == Place(ticks={"p": 9})
 
 
-def test_times_and_durations() -> None:
+def test_times() -> None:
     assert at_time("1700000000123") == Place(time=1_700_000_000_123 * MILLISECOND)
     assert at_time("1970-01-01T00:00:01") == at_time("1970-01-01T01:00:01+01:00")
-    assert duration("1.5 minutes") == 90 * SECOND
-    assert duration("2m") == 2 * MINUTE
+
+
+def test_a_sink_with_several_brokers_names_its_pubend() -> None:
+    several = {"url": f"{URL},127.0.0.1:7401"}
+    with pytest.raises(BadOption, match="url names several brokers"):
+        read_sink_options(several, overwrite=False)
+    assert read_sink_options({**several, "pubend": "p"}, overwrite=False).pubend == "p"
 
 
 def test_an_invalid_sink_option_is_refused() -> None:

@@ -12,6 +12,7 @@ from penstock.client.datagram.subscription import DatagramMessage
 from penstock.client.groups.message import GroupBatch, GroupMessage
 from penstock.client.guaranteed.guaranteed import AckMode, LossMode
 from penstock.client.guaranteed.message import Message, MessageBatch
+from penstock.client.guaranteed.sink import KnownSinks
 from penstock.client.guaranteed.start import StartWish
 from penstock.client.publishing.driver import OnThrottle
 from penstock.client.publishing.limits import PublishLimits
@@ -73,10 +74,19 @@ class ClientMethods(BlockingContext):
         ``on_throttle`` is called on the event loop with a ``ThrottleNotice`` whenever the rate that
         the pubend allows changes: how fast, since when, by which rule, and the cause.
         """
-    def sink(self, name: str, *, pubend: str = "") -> Sink:
+    def sink(self, name: str, *, pubend: str = "", once: bool = False) -> Sink:
         """Publish in numbered steps, each of which happens whole or not at all, and once.
 
-        The broker remembers the last step of the name; without a ``pubend`` it chooses one.
+        The broker remembers the last step of the name; without a ``pubend`` it chooses one.  A sink
+        with ``once`` commits one step under a name that is never used again, and takes no place
+        among those that the broker remembers.
+        """
+    def sinks(self, *, deadline_s: float | None = None) -> KnownSinks:
+        """The sinks that this broker remembers, the one that was unused for longest first."""
+    def delete_sink(self, name: str, *, deadline_s: float | None = None) -> None:
+        """Delete what the broker remembers of a sink; it need not exist.
+
+        A step that its program repeats afterwards is published again.
         """
     def subscribe(
         self,
@@ -206,14 +216,26 @@ class Sink(BlockingContext):
     def name(self) -> str: ...
     @property
     def pubend(self) -> str: ...
+    @property
+    def once(self) -> bool: ...
     def stage(self, epoch: int, name: str) -> Stage:
         """One writer's part of an epoch; a name is used once."""
-    def commit(self, epoch: int, stages: Mapping[str, int], *, deadline_s: float = 600.0) -> int:
+    def commit(
+        self,
+        epoch: int,
+        stages: Mapping[str, int],
+        *,
+        follows: int | None = None,
+        deadline_s: float = 600.0,
+    ) -> int:
         """Publish these stages, given with the rows of each; returns how many rows that were.
 
         0 if the epoch was committed before.  Raises ``SinkRefusedError`` if a stage is not there
         any more, and ``DeadlineExceeded`` if it takes too long; then it may yet happen, and
         committing again is safe.
+
+        With ``follows``, an epoch that was committed before, a broker that has no record of it
+        refuses: it could not tell whether this epoch was published elsewhere.
         """
     def drop(self, epoch: int) -> None:
         """Discard what was staged for this epoch."""
@@ -226,6 +248,11 @@ class Stage(Proxy):
     def rows(self) -> int: ...
     @property
     def is_committed(self) -> bool: ...
+    def open(self) -> None:
+        """Ask whether the epoch was committed before, so that its rows need not be computed.
+
+        Raises ``SinkElsewhereError`` if the broker does not host the sink's pubend.
+        """
     def write(self, rows: Batch | Iterable[Row]) -> None:
         """Stage rows; they are durable when this returns.
 

@@ -17,7 +17,7 @@ from penstock.client.context import ClientContext
 from penstock.client.errors import OutcomeUncertain, PenstockError
 from penstock.client.facade import ServiceFacade
 from penstock.client.guaranteed.reader import MAX_UNFINISHED, WINDOW_BYTES, ReaderOptions
-from penstock.client.guaranteed.sink import Sink
+from penstock.client.guaranteed.sink import KnownSinks, Sink
 from penstock.client.guaranteed.start import StartWish, parse_start
 from penstock.client.guaranteed.subscription import Subscription
 from penstock.client.limits import check_name, check_selector
@@ -33,6 +33,7 @@ from penstock.content.rows.columns import Buffer
 from penstock.core.intervals import Tick
 from penstock.services.guaranteed.edge.subscription import NOTHING
 from penstock.services.guaranteed.messages import DescribeStreams, MoveCursor, StreamBounds
+from penstock.services.guaranteed.staging.messages import ForgetSink, ListSinks
 
 AckMode: TypeAlias = Literal["auto", "explicit"]
 LossMode: TypeAlias = Literal["raise", "skip"]
@@ -128,20 +129,37 @@ class Guaranteed(ServiceFacade):
             on_throttle=on_throttle,
         )
 
-    def sink(self, name: str, *, pubend: str = "") -> Sink:
+    def sink(self, name: str, *, pubend: str = "", once: bool = False) -> Sink:
         """Publish in numbered steps, each of which happens whole or not at all, and once.
 
-        The broker remembers the last step of the name; without a ``pubend`` it chooses one.
+        The broker remembers the last step of the name; without a ``pubend`` it chooses one.  A sink
+        with ``once`` commits one step under a name that is never used again, and takes no place
+        among those that the broker remembers.
         """
         if not name:
             raise ValueError("a sink's name is how the broker knows it again; it cannot be empty")
+        check_name("sink", name)
+        check_name("pubend", pubend)
         return Sink(
             self._context.ask,
             self._sink_turn,
             name,
             pubend,
             deadline_s=self._context.options.deadline_s,
+            once=once,
         )
+
+    async def sinks(self, *, deadline_s: float | None = None) -> KnownSinks:
+        """The sinks that this broker remembers, the one that was unused for longest first."""
+        listed = await self._context.carry_out(ListSinks(), deadline_s, "sinks")
+        return KnownSinks(listed.sinks, listed.total, listed.limit)
+
+    async def delete_sink(self, name: str, *, deadline_s: float | None = None) -> None:
+        """Delete what the broker remembers of a sink; it need not exist.
+
+        A step that its program repeats afterwards is published again.
+        """
+        await self._context.carry_out(ForgetSink(name), deadline_s, f"sink {name!r}")
 
     # -- subscribing ------------------------------------------------------------------------
 

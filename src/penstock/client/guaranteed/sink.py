@@ -16,12 +16,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from penstock.client.closable import Closable
 from penstock.client.errors import AnswerLost, Disconnected, OutcomeUncertain, PenstockError
 from penstock.client.waiting import deadline
 from penstock.content.rows.batch import Batch, Row
 from penstock.core.message import Request
-from penstock.services.guaranteed.staging.messages import CommitStages, DropStages, StageRows
+from penstock.services.guaranteed.staging.messages import (
+    CommitStages,
+    DropStages,
+    OpenEpoch,
+    SinkDescription,
+    StageRows,
+)
 
 COMMIT_WITHIN_S: Final = 600.0
 """How long a commit may take unless told otherwise: the rate that the pubend allows its publishers
@@ -34,11 +42,25 @@ class SinkRefusedError(PenstockError):
     """The broker did not stage or commit, and said why; nothing of the epoch was published."""
 
 
+class SinkElsewhereError(SinkRefusedError):
+    """This broker does not host the sink's pubend; connect to the one that does."""
+
+
 class SinkUncertain(OutcomeUncertain):
     """Whether the broker staged or committed cannot be found out at present.
 
     Staging and committing the same again is safe.
     """
+
+
+class KnownSinks(msgspec.Struct, frozen=True):
+    """The sinks that a broker remembers, the one that was unused for longest first."""
+
+    sinks: tuple[SinkDescription, ...]
+    """The first 1,000 of them."""
+    total: int
+    limit: int
+    """How many it remembers at most (``sink_limit``)."""
 
 
 class Sink(Closable):
@@ -49,12 +71,23 @@ class Sink(Closable):
     pubend: str
     """Where it publishes; empty if the broker chooses."""
 
+    once: bool
+    """Whether it commits one epoch and is never used again."""
+
     def __init__(
-        self, ask: Ask, turn: asyncio.Lock, name: str, pubend: str, *, deadline_s: float
+        self,
+        ask: Ask,
+        turn: asyncio.Lock,
+        name: str,
+        pubend: str,
+        *,
+        deadline_s: float,
+        once: bool = False,
     ) -> None:
         """``turn`` is shared by all sinks of a client: answers of a kind come in order."""
         self.name = name
         self.pubend = pubend
+        self.once = once
         self._ask = ask
         self._turn = turn
         self._deadline_s = deadline_s
@@ -69,15 +102,25 @@ class Sink(Closable):
         return Stage(self, epoch, name)
 
     async def commit(
-        self, epoch: int, stages: Mapping[str, int], *, deadline_s: float = COMMIT_WITHIN_S
+        self,
+        epoch: int,
+        stages: Mapping[str, int],
+        *,
+        follows: int | None = None,
+        deadline_s: float = COMMIT_WITHIN_S,
     ) -> int:
         """Publish these stages, given with the rows of each; returns how many rows that were.
 
         0 if the epoch was committed before.  Raises ``SinkRefusedError`` if a stage is not there
         any more, and ``DeadlineExceeded`` if it takes too long; then it may yet happen, and
         committing again is safe.
+
+        With ``follows``, an epoch that was committed before, a broker that has no record of it
+        refuses: it could not tell whether this epoch was published elsewhere.
         """
-        question = CommitStages(self.name, epoch, tuple(sorted(stages.items())), self.pubend)
+        question = CommitStages(
+            self.name, epoch, tuple(sorted(stages.items())), self.pubend, follows, self.once
+        )
         answer = await self._ask_until_answered(question, deadline_s)
         rows: int = answer.rows
         return rows
@@ -104,6 +147,8 @@ class Sink(Closable):
                         f"sink {self.name!r}: {problem}; ask for the same again when the broker "
                         "has been started again"
                     )
+                if getattr(answer, "elsewhere", False):
+                    raise SinkElsewhereError(f"sink {self.name!r}: {problem}")
                 if problem:
                     raise SinkRefusedError(f"sink {self.name!r}: {problem}")
                 return answer
@@ -126,6 +171,15 @@ class Stage:
         self.is_committed = False
         self._sink = sink
         self._epoch = epoch
+
+    async def open(self) -> None:
+        """Ask whether the epoch was committed before, so that its rows need not be computed.
+
+        Raises ``SinkElsewhereError`` if the broker does not host the sink's pubend.
+        """
+        question = OpenEpoch(self._sink.name, self._epoch, self._sink.pubend)
+        answer = await self._sink._ask_until_answered(question)
+        self.is_committed = answer.decided
 
     async def write(self, rows: Batch | Iterable[Row]) -> None:
         """Stage rows; they are durable when this returns.

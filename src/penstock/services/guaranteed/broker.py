@@ -338,8 +338,9 @@ class GuaranteedBroker(Service):
         return {"pubends": sorted(self.pubends)}
 
     def problems(self, now: Instant) -> list[str]:
-        """What the pubends report."""
-        return [each for pubend in self.pubends.values() for each in pubend.problems(now)]
+        """What the pubends and the staging report."""
+        found = [each for pubend in self.pubends.values() for each in pubend.problems(now)]
+        return found + self._staging.problems()
 
     def owns(self, session: LinkName, message: Message) -> bool:
         """A session that is connected to a durable subscription may delete it."""

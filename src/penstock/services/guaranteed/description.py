@@ -30,5 +30,9 @@ DESCRIPTION: Final = ServiceDescription(
             "penstock.cli.operations.subscriptions:subscriptions",
             "List the durable subscriptions of a broker, or delete one.",
         ),
+        "sinks": (
+            "penstock.cli.operations.sinks:sinks",
+            "List the sinks that a broker remembers, or delete retired ones.",
+        ),
     },
 )

@@ -94,7 +94,7 @@ class GuaranteedParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     """How long staged rows wait for their commit: longer than a batch takes, shorter than a day."""
 
     sink_limit: Positive = 10_000
-    """How many sinks' last epochs a broker remembers; the idlest is forgotten."""
+    """How many sinks' last epochs a broker remembers; further sinks are refused."""
 
     submit_limit_bytes: Positive = 64 << 20
     """Published bytes of one pubend that may wait for the disk; more is refused."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -17,7 +16,8 @@ import msgspec
 
 from penstock.client.addresses import parse_addresses
 from penstock.client.errors import InvalidAddress
-from penstock.core.clock import HOUR, MILLISECOND, MINUTE, SECOND, Duration
+from penstock.core.clock import MILLISECOND, MINUTE, SECOND, Duration
+from penstock.core.duration_text import parse_duration
 from penstock.core.intervals import Tick
 
 Value = TypeVar("Value")
@@ -30,21 +30,6 @@ ANSWER_WITHIN_S: Final = 30.0
 
 TRIGGER_DELAY: Final[Duration] = 15 * MINUTE
 """The default limit on how long a batch waits for more rows, as with Kafka."""
-
-_UNITS: Final[dict[str, Duration]] = {
-    "ms": MILLISECOND,
-    "millisecond": MILLISECOND,
-    "s": SECOND,
-    "second": SECOND,
-    "m": MINUTE,
-    "min": MINUTE,
-    "minute": MINUTE,
-    "h": HOUR,
-    "hour": HOUR,
-    "d": 24 * HOUR,
-    "day": 24 * HOUR,
-}
-_DURATION: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
 class BadOption(ValueError):
@@ -178,9 +163,9 @@ def read_source_options(options: Mapping[str, str], *, streaming: bool) -> Sourc
         null_on_type_mismatch=reader.read("typeMismatch", _mismatch, False),
         max_rows=reader.read("maxRowsPerTrigger", positive, max_rows),
         max_bytes=reader.read("maxBytesPerTrigger", positive, None),
-        max_span_ns=reader.read("maxSpanPerTrigger", duration, None),
+        max_span_ns=reader.read("maxSpanPerTrigger", parse_duration, None),
         min_rows=reader.read("minRowsPerTrigger", positive, min_rows),
-        max_trigger_delay_ns=reader.read("maxTriggerDelay", duration, TRIGGER_DELAY),
+        max_trigger_delay_ns=reader.read("maxTriggerDelay", parse_duration, TRIGGER_DELAY),
         min_partitions=reader.read("minPartitions", positive, None) or 1,
         max_partitions=reader.read("maxPartitions", positive, None) or os.cpu_count() or 1,
         pushdown=reader.read("pushdown", truth, False),
@@ -239,19 +224,9 @@ def at_time(text: str) -> Place:
     return Place(time=round(moment.timestamp() * 1000) * MILLISECOND)
 
 
-def duration(text: str) -> Duration:
-    """``500ms``, ``30s``, ``15 minutes``, ``1h``."""
-    found = _DURATION.fullmatch(text)
-    name = found[2].lower() if found is not None else ""
-    unit = _UNITS.get(name) or _UNITS.get(name.removesuffix("s"))
-    if found is None or unit is None:
-        raise ValueError("use a duration like 500ms, 30s, 15m or 1h")
-    return round(float(found[1]) * unit)
-
-
 def seconds_of(text: str) -> float:
     """A duration, in seconds."""
-    return duration(text) / SECOND
+    return parse_duration(text) / SECOND
 
 
 def positive(text: str) -> int | None:

@@ -21,7 +21,7 @@ ASKED = OpenRequest("c", CommitStages("s", 1, ()))
 
 def begun(parts: Any, pubend: str = "p") -> Any:
     decision = Decision(1, pubend, 10, 3, PIECES)
-    parts.sinks.decided("s", decision)
+    parts.sinks.decided("s", SinkState(decision=decision))
     parts.publisher.begin("s", decision, parts.now)
     assert parts.publisher.wait_for("s", 1, ASKED)
     parts.publisher.advance("s", parts.now, parts.out)

@@ -13,7 +13,7 @@ def test_pubends_are_chosen_by_wish_or_by_sink(staging_parts: Any) -> None:
     assert gate.choose("s", "q") == "q"
     assert gate.choose("s", "telemetry@b") == ""
     assert gate.choose("s", "") == gate.choose("s", "") != ""
-    assert gate.names() == "p, q"
+    assert gate.not_hosted("r") == "this broker hosts no pubend 'r' (it hosts: p, q)"
     assert gate.has("p")
     assert not gate.has("r")
 
@@ -22,7 +22,8 @@ def test_without_a_pubend_there_is_no_choice(staging_parts: Any) -> None:
     gate = staging_parts(()).gate
 
     assert gate.ready
-    assert (gate.choose("s", ""), gate.names()) == ("", "none")
+    assert gate.choose("s", "") == ""
+    assert gate.not_hosted("") == "this broker hosts no pubend (it hosts: none)"
 
 
 def test_a_publication_is_answered_to_the_staging(staging_parts: Any) -> None:

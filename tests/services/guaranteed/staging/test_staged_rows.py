@@ -7,7 +7,7 @@ from typing import Any
 from penstock.core.machine import Persist, PersistFailed
 from penstock.services.guaranteed.staging.messages import RowsStaged, StageRows
 from penstock.services.guaranteed.staging.stage_table import StageKey
-from penstock.services.guaranteed.staging.staged_epoch import Decision
+from penstock.services.guaranteed.staging.staged_epoch import Decision, SinkState
 
 KEY = StageKey("s", 1, "w")
 
@@ -65,7 +65,7 @@ def test_rows_that_leave_a_gap_are_refused(staging_parts: Any) -> None:
 
 def test_rows_of_a_decided_epoch_need_not_be_staged(staging_parts: Any) -> None:
     parts = staging_parts()
-    parts.sinks.decided("s", Decision(1, "p", 0, 2, ((0, 2),)))
+    parts.sinks.decided("s", SinkState(decision=Decision(1, "p", 0, 2, ((0, 2),))))
     stage(parts)
 
     assert parts.said() == [("writer", RowsStaged("s", 1, "w", 0, decided=True))]

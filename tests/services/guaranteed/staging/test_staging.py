@@ -33,7 +33,13 @@ from penstock.services.guaranteed.parameters import GuaranteedParameters
 from penstock.services.guaranteed.staging.messages import (
     CommitStages,
     DropStages,
+    EpochOpened,
+    ForgetSink,
+    ListSinks,
+    OpenEpoch,
     RowsStaged,
+    SinkForgotten,
+    SinksListed,
     StageRows,
     StagesCommitted,
     StagesDropped,
@@ -365,14 +371,71 @@ def test_names_are_bounded() -> None:
     ]
 
 
-def test_a_sink_that_was_forgotten_gets_new_numbers() -> None:
+def publish(harness: Harness, sink: str, epoch: int, *, once: bool = False) -> list[Message]:
+    """Stage two rows and commit them; what the commit was answered."""
+    harness.ask(StageRows(sink, epoch, "s", 0, rows(epoch, 0, 0)))
+    settle(harness)
+    harness.ask(CommitStages(sink, epoch, (("s", 2),), once=once))
+    return settle(harness)
+
+
+def test_no_number_of_other_sinks_makes_a_repeated_epoch_new() -> None:
     harness = Harness()
-    for epoch, sink in enumerate(("a", "b", "c", "a")):
-        harness.ask(StageRows(sink, epoch, "s", 0, rows(epoch, 0, 0)))
-        settle(harness)
-        harness.ask(CommitStages(sink, epoch, (("s", 2),)))
-        assert settle(harness) == [StagesCommitted(sink, epoch, 2)]
-    assert len(harness.published()) == 8
+    publish(harness, "query", 0)
+    for number in range(2_500):
+        publish(harness, f"write {number}", 0, once=True)
+        if number == 1_200:
+            harness.crash(Random(0))
+    assert [publish(harness, "other", 0), publish(harness, "query", 0)] == [
+        [StagesCommitted("other", 0, 2)],
+        [StagesCommitted("query", 0, 0)],
+    ]
+    (refused,) = publish(harness, "one too many", 0)
+    assert isinstance(refused, StagesCommitted)
+    assert "remembers 2 sinks (sink_limit)" in refused.problem
+    assert harness.published().count("0.0.0.0") == 2_502
+    (problem,) = harness.broker.problems(harness.now)
+    assert "2 of 2 sinks are remembered" in problem
+
+
+def test_a_sink_that_was_deleted_gets_new_numbers() -> None:
+    harness = Harness()
+    publish(harness, "a", 0)
+    publish(harness, "b", 0)
+    harness.ask(ForgetSink("a"))
+    assert settle(harness) == [SinkForgotten("a")]
+    harness.crash(Random(0))
+    assert publish(harness, "a", 0) == [StagesCommitted("a", 0, 2)]
+    assert len(harness.published()) == 6
+
+
+def test_sinks_are_listed_by_their_last_use() -> None:
+    harness = Harness()
+    publish(harness, "a", 0)
+    publish(harness, "b", 3)
+    publish(harness, "a", 1)
+    harness.crash(Random(0))
+    harness.ask(ListSinks())
+    (listed,) = settle(harness)
+    assert isinstance(listed, SinksListed)
+    assert [(each.name, each.pubend, each.epoch, each.publishing) for each in listed.sinks] == [
+        ("b", "p", 3, False),
+        ("a", "p", 1, False),
+    ]
+    assert (listed.total, listed.limit) == (2, 2)
+    assert all(0 < harness.now - each.used_at < HOUR for each in listed.sinks)
+
+
+def test_a_writer_learns_before_it_stages_whether_it_needs_to() -> None:
+    harness = Harness()
+    problem = "this broker hosts no pubend 'elsewhere' (it hosts: p)"
+    harness.ask(OpenEpoch("query", 0, "elsewhere"))
+    assert settle(harness) == [EpochOpened("query", 0, elsewhere=True, problem=problem)]
+    harness.ask(OpenEpoch("query", 0, "p"))
+    assert settle(harness) == [EpochOpened("query", 0)]
+    publish(harness, "query", 0)
+    harness.ask(OpenEpoch("query", 0))
+    assert settle(harness) == [EpochOpened("query", 0, decided=True)]
 
 
 def test_a_pubend_that_is_not_here_is_told() -> None:

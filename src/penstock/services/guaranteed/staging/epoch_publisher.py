@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.intervals import IntervalSet, Tick
 from penstock.core.machine import (
@@ -83,7 +85,12 @@ class EpochPublisher:
             out.append(ReadLog(token, STAGING, *piece, self._piece_bytes))
             return
         decision = publishing.decision
-        state = SinkState(decision.epoch, decision.first_sequence + decision.rows)
+        state = msgspec.structs.replace(
+            self._sinks.state(sink),
+            epoch=decision.epoch,
+            next_sequence=decision.first_sequence + decision.rows,
+            decision=None,
+        )
         self._finishing[token] = (sink, state)
         out.append(self._sinks.save(token, sink, state))
 

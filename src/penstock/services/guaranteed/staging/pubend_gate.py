@@ -26,9 +26,11 @@ class StagingGate:
         """The pubend that was asked for, or always the same one for a sink; empty if none fits."""
         return placed(self._pubends, sink, wish)
 
-    def names(self) -> str:
-        """The pubends that can be asked for, for an error message."""
-        return ", ".join(open_to_clients(self._pubends)) or "none"
+    def not_hosted(self, wish: str) -> str:
+        """The sentence that refuses a pubend that is not here."""
+        wanted = f"no pubend {wish!r}" if wish else "no pubend"
+        names = ", ".join(open_to_clients(self._pubends)) or "none"
+        return f"this broker hosts {wanted} (it hosts: {names})"
 
     def next_sequence(self, pubend: str, producer: str) -> int:
         """The first number of a producer that is free."""

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from penstock.core.clock import Instant
 from penstock.core.intervals import Interval, IntervalSet
 from penstock.core.open_request import OpenRequest
 
@@ -33,6 +34,12 @@ class SinkState(msgspec.Struct, frozen=True):
     """The last epoch whose rows are all published."""
     next_sequence: int = 0
     decision: Decision | None = None
+    pubend: str = ""
+    """Where its last epoch went; a sink that names no pubend stays there."""
+    used_at: Instant = 0
+    """When it last committed; 0 in what earlier versions saved."""
+    once: bool = False
+    """Whether it commits one epoch and is never used again."""
 
     def covers(self, epoch: int) -> bool:
         """Whether an epoch was decided, published or not."""

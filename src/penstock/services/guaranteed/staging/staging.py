@@ -10,8 +10,9 @@
    the same gate as all publications, under a producer name of the sink and numbers that the
    decision fixed.  Pieces that are published again after a crash are recognised by their numbers
    and stored once.
-4. The commit is confirmed when every row is published.  The sink's last epoch stays known: staging
-   or committing it again does nothing and is confirmed at once.
+4. The commit is confirmed when every row is published.  The sink's last epoch stays known until
+   an operator deletes the sink (``sinks``): staging or committing it again does nothing and is
+   confirmed at once.
 5. Rows that are staged and never committed are dropped: by the next commit of their sink, on
    request (``DropStages``), or when their stage was not touched for ``stage_expiry_ns``.
 6. Requests that arrive before the broker has read its logs wait, up to a limit.
@@ -43,9 +44,11 @@ from penstock.services.guaranteed.staging.epoch_publisher import EpochPublisher
 from penstock.services.guaranteed.staging.messages import (
     CommitStages,
     DropStages,
+    OpenEpoch,
     StageRows,
 )
 from penstock.services.guaranteed.staging.pubend_gate import StagingGate
+from penstock.services.guaranteed.staging.sink_administration import SinkAdministration
 from penstock.services.guaranteed.staging.sinks import Sinks
 from penstock.services.guaranteed.staging.staged_epoch import STAGING, Decision
 from penstock.services.guaranteed.staging.staged_rows import StagedRows
@@ -59,7 +62,7 @@ EARLY_LIMIT: Final = 1000
 NAME_LIMIT: Final = 512
 """Characters of a sink's and a stage's name, which are kept in memory and on disk."""
 
-StagingRequest: TypeAlias = StageRows | CommitStages | DropStages
+StagingRequest: TypeAlias = OpenEpoch | StageRows | CommitStages | DropStages
 
 
 class Staging:
@@ -92,11 +95,16 @@ class Staging:
         self._early: list[tuple[LinkName, StagingRequest]] = []
         self._early_at: Instant = now
         self._requests: Handlers = {
+            OpenEpoch: self._open,
             StageRows: self._rows.stage,
             CommitStages: self._commit,
             DropStages: self._drop,
         }
-        self.handlers: Handlers = dict.fromkeys(self._requests, self.received)
+        self._administration = SinkAdministration(tokens, self._sinks)
+        self.handlers: Handlers = {
+            **dict.fromkeys(self._requests, self.received),
+            **self._administration.handlers,
+        }
         """For messages of clients."""
         self.pubend_handlers: Handlers = {
             PublishReceipt: self._publisher.receipt,
@@ -161,6 +169,9 @@ class Staging:
             key.append(request.stage)
         out.append(OpenRequest(session, request).answer(*key, problem=problem))
 
+    def _open(self, session: LinkName, request: OpenEpoch, now: Instant, out: list[Effect]) -> None:
+        self._commits.open(OpenRequest(session, request), request, out)
+
     def _drop(
         self, session: LinkName, request: DropStages, now: Instant, out: list[Effect]
     ) -> None:
@@ -178,7 +189,7 @@ class Staging:
         if epoch <= self._sinks.state(sink).epoch:
             out.append(asked.answer(sink, epoch, 0))
         elif not self._publisher.wait_for(sink, epoch, asked):
-            self._commits.commit(asked, request, out)
+            self._commits.commit(asked, request, now, out)
 
     def _begin(self, sink: str, decision: Decision, now: Instant) -> None:
         """Publish a decision; nothing else of its epoch is needed any more."""
@@ -210,6 +221,8 @@ class Staging:
             if not failure:
                 self._trim(out)
             out += answers
+        elif self._administration.ordered(token):
+            self._administration.resolved(token, failure, out)
 
     def log_read(self, fact: LogRead, now: Instant, out: list[Effect]) -> None:
         """The store has read a part of the log: for the recovery, or the next piece to publish."""
@@ -226,6 +239,18 @@ class Staging:
         if below > self._trimmed_to and self._recovery_token is None:
             self._trimmed_to = below
             out.append(TrimLog(STAGING, below))
+
+    # -- people -----------------------------------------------------------------------------
+
+    def problems(self) -> list[str]:
+        """What an operator should know, in whole sentences."""
+        count, limit = len(self._sinks), self._sinks.limit
+        if count < limit - limit // 10:
+            return []
+        return [
+            f"{count} of {limit} sinks are remembered (sink_limit); further ones will be refused: "
+            "delete those that are retired (penstock sinks)"
+        ]
 
     # -- time -------------------------------------------------------------------------------
 
