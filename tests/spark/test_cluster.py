@@ -17,7 +17,7 @@ import pytest
 from penstock.client.blocking import client as blocking
 from penstock.net.process import free_port
 from penstock.spark.java_home import find_java_home
-from penstock.spark.lake.lake import open_lake
+from penstock.spark.lake.lake import open_lake, runs_of
 
 from .conftest import StartBroker, url_of
 
@@ -177,5 +177,5 @@ def test_a_job_and_the_commands_run_on_the_executors_of_a_cluster(
     *landed, swept = map(json.loads, done.stdout.splitlines())
     assert landed[-1]["total_rows"] > 0
     assert (swept["runs"], swept["failed"]) == (2, {})
-    runs = open_lake(tmp_path / "lake").snapshot().runs()
+    runs = runs_of(open_lake(tmp_path / "lake").snapshot())
     assert runs == ["small-sweep.p000.s01", "small-sweep.p000.s02", "t"]

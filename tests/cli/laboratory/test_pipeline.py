@@ -10,7 +10,7 @@ import pytest
 
 from penstock.cli.laboratory.pipeline import Pipeline
 from penstock.net.process import BrokerProcess, free_port
-from penstock.spark.lake.lake import open_lake
+from penstock.spark.lake.lake import open_lake, runs_of
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -38,7 +38,7 @@ async def test_rows_and_lag_are_reported_and_the_process_is_stopped(tmp_path: Pa
             assert pipeline.lag_s is not None
             process = pipeline._process.pid
     snapshot = open_lake(lake).snapshot()
-    assert snapshot.runs() == ["up"]
+    assert runs_of(snapshot) == ["up"]
     assert snapshot.rows >= pipeline.rows > 0
     with pytest.raises(ProcessLookupError):
         os.killpg(process, 0)
@@ -50,4 +50,4 @@ async def test_a_job_that_fails_reports_its_error(tmp_path: Path) -> None:
         async with asyncio.timeout(PATIENCE_S):
             await pipeline.landed()
         assert pipeline.state.startswith("ended: penstock: ")
-        assert "not empty and no lake" in pipeline.state
+        assert "not empty and no table" in pipeline.state

@@ -20,8 +20,9 @@ from penstock.core.clock import SECOND
 from penstock.net.process import BrokerProcess
 from penstock.spark.lake import landing as landing_module
 from penstock.spark.lake.frame import read_files
-from penstock.spark.lake.lake import Lake, create_lake
+from penstock.spark.lake.lake import create_lake
 from penstock.spark.lake.landing import ATTRIBUTES, Landed, Landing, lake_rows, telemetry_stream
+from penstock.spark.tables.table import OpenTable
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -63,24 +64,24 @@ def brokers(tmp_path: Path) -> Brokers:
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
+def lake(tmp_path: Path) -> OpenTable:
     return create_lake(tmp_path / "lake")
 
 
-def land_all(spark: SparkSession, lake: Lake, brokers: Brokers) -> list[Landed]:
+def land_all(spark: SparkSession, lake: OpenTable, brokers: Brokers) -> list[Landed]:
     told: list[Landed] = []
-    query = Landing(spark, lake, told.append).start(brokers.stream(spark), every_s=None)
+    query = Landing(lake, told.append).start(brokers.stream(spark), every_s=None)
     query.awaitTermination()
     return told
 
 
-def values(spark: SparkSession, lake: Lake) -> list[float]:
+def values(spark: SparkSession, lake: OpenTable) -> list[float]:
     rows = read_files(spark, lake, lake.snapshot().files.values())
     return sorted(row["value"] for row in rows.collect())
 
 
 def test_every_batch_lands_once_and_reports_its_lag(
-    spark: SparkSession, lake: Lake, brokers: Brokers
+    spark: SparkSession, lake: OpenTable, brokers: Brokers
 ) -> None:
     brokers.publish(1, 2)
     brokers.publish(3, at_ns=time.time_ns() - 5 * SECOND)
@@ -95,7 +96,7 @@ def test_every_batch_lands_once_and_reports_its_lag(
 
 
 def test_a_row_holds_the_values_of_the_message(
-    spark: SparkSession, lake: Lake, brokers: Brokers
+    spark: SparkSession, lake: OpenTable, brokers: Brokers
 ) -> None:
     brokers.publish(1.5, at_ns=1_700_000_000 * SECOND + 7)
     land_all(spark, lake, brokers)
@@ -113,7 +114,7 @@ def test_a_row_holds_the_values_of_the_message(
 
 
 def test_a_batch_that_is_repeated_after_a_crash_is_recognised(
-    spark: SparkSession, lake: Lake, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, lake: OpenTable, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The job dies after its commit to the lake and before Spark has noted the batch as done."""
     brokers.publish(1, 2)
@@ -121,7 +122,7 @@ def test_a_batch_that_is_repeated_after_a_crash_is_recognised(
     def die(landed: Landed) -> None:
         raise RuntimeError("killed")
 
-    query = Landing(spark, lake, die).start(brokers.stream(spark), every_s=None)
+    query = Landing(lake, die).start(brokers.stream(spark), every_s=None)
     with pytest.raises(Exception, match="killed"):
         query.awaitTermination()
     assert values(spark, lake) == [1, 2]
@@ -133,7 +134,7 @@ def test_a_batch_that_is_repeated_after_a_crash_is_recognised(
 
 
 def test_a_job_that_dies_before_its_commit_leaves_no_visible_rows(
-    spark: SparkSession, lake: Lake, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, lake: OpenTable, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     brokers.publish(1, 2)
 
@@ -141,18 +142,18 @@ def test_a_job_that_dies_before_its_commit_leaves_no_visible_rows(
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Lake, "commit", die)
-        query = Landing(spark, lake, lambda landed: None).start(brokers.stream(spark), every_s=None)
+        patch.setattr(OpenTable, "commit", die)
+        query = Landing(lake, lambda landed: None).start(brokers.stream(spark), every_s=None)
         with pytest.raises(Exception, match="killed"):
             query.awaitTermination()
     assert values(spark, lake) == []
     land_all(spark, lake, brokers)
     assert values(spark, lake) == [1, 2]
-    assert lake.remove_unused(older_than_s=-1) == 1
+    assert lake.remove_unused(older_than_s=0) == 1
 
 
 def test_the_job_compacts_regularly(
-    spark: SparkSession, lake: Lake, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, lake: OpenTable, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(landing_module, "COMPACT_EVERY", 3)
     for number in range(4):
@@ -183,7 +184,7 @@ def test_incomplete_measurements_are_dropped_and_rows_without_a_run_get_a_folder
 
 
 def test_the_telemetry_of_a_real_broker_lands_once(
-    spark: SparkSession, lake: Lake, start_broker: Callable[..., BrokerProcess]
+    spark: SparkSession, lake: OpenTable, start_broker: Callable[..., BrokerProcess]
 ) -> None:
     """Broker, guaranteed service, Penstock's source, lake; then once more from the checkpoint."""
     telemetry = '[telemetry]\npublish = true\nrun = "trial"\ninterval_s = 0.1'
@@ -195,7 +196,7 @@ def test_the_telemetry_of_a_real_broker_lands_once(
         # Wait while the stream is empty: the broker has just begun to measure.
         before = lake.snapshot().rows
         while lake.snapshot().rows == before:
-            landing = Landing(spark, lake, told.append)
+            landing = Landing(lake, told.append)
             landing.start(telemetry_stream(spark, url), every_s=None).awaitTermination()
     rows = read_files(spark, lake, lake.snapshot().files.values())
     found = [row.asDict() for row in rows.collect()]
@@ -235,7 +236,7 @@ def test_a_landing_job_that_is_killed_lands_everything_once(
     broker = start_broker("killed", "[telemetry]\npublish = true\ninterval_s = 0.05")
     url = "penstock://{}:{}".format(*broker.address)
     lake = create_lake(tmp_path / "lake")
-    checkpoint = lake.path / "checkpoints" / "telemetry"
+    checkpoint = lake.path / "_checkpoints" / "telemetry"
     where = ["--path", str(lake.path), "--url", url]
     with (tmp_path / "job.log").open("wb") as log:
         job = subprocess.Popen(
@@ -247,7 +248,7 @@ def test_a_landing_job_that_is_killed_lands_everything_once(
         killed_in = kill_in_the_middle_of_a_batch(job, checkpoint)
 
     told: list[Landed] = []
-    query = Landing(spark, lake, told.append).start(telemetry_stream(spark, url), every_s=None)
+    query = Landing(lake, told.append).start(telemetry_stream(spark, url), every_s=None)
     query.awaitTermination()
 
     assert told[0].batch == killed_in

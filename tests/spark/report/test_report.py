@@ -17,12 +17,13 @@ from penstock.lab.telemetry.measure import measure
 from penstock.lab.telemetry.run_records import run_name, run_records
 from penstock.lab.telemetry.telemetry import Telemetry
 from penstock.lab.worlds.sim import SimRun
-from penstock.spark.lake.lake import LakeError, create_lake
+from penstock.spark.lake.lake import create_lake
 from penstock.spark.lake.writer import RunLanding
 from penstock.spark.report.build import build_report, matching_runs
 from penstock.spark.report.page import page
 from penstock.spark.report.report import Report
 from penstock.spark.report.tables import Table, tables
+from penstock.spark.tables.table import TableError
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -177,5 +178,5 @@ def test_a_pattern_without_a_match_is_refused(runs: tuple[Path, list[RunResult]]
     lake = create_lake(runs[0])
     snapshot = lake.snapshot()
     assert matching_runs(lake, snapshot, ["thin-sim-2", "*"]) == ["thin-sim-2", "thin-sim-1"]
-    with pytest.raises(LakeError, match="no run 'fat-\\*'; there are: thin-sim-1, thin-sim-2"):
+    with pytest.raises(TableError, match="no run 'fat-\\*'; there are: thin-sim-1, thin-sim-2"):
         matching_runs(lake, snapshot, ["fat-*"])

@@ -16,11 +16,12 @@ from penstock.lab.scenario.expectations import judge_expectations
 from penstock.lab.telemetry.run_records import run_records
 from penstock.lab.worlds.sim import SimRun
 from penstock.papers.gryphon.measures import recovery_s
-from penstock.spark.lake.lake import Lake, LakeError, create_lake
+from penstock.spark.lake.lake import create_lake, runs_of
 from penstock.spark.sweep.figure import axis_of, curves_of, draw_sweep
 from penstock.spark.sweep.grid import Grid, build_grid
 from penstock.spark.sweep.summary import Estimate, SweepSummary, summarise
 from penstock.spark.sweep.sweep import Job, jobs_of, run_sweep
+from penstock.spark.tables.table import OpenTable, TableError
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -43,7 +44,7 @@ def grid() -> Grid:
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, grid: Grid, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def lake(spark: SparkSession, grid: Grid, tmp_path_factory: pytest.TempPathFactory) -> OpenTable:
     """All runs, landed."""
     made = create_lake(tmp_path_factory.mktemp("sweep") / "lake")
     told: list[int] = []
@@ -54,7 +55,7 @@ def lake(spark: SparkSession, grid: Grid, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def summary(spark: SparkSession, lake: Lake, grid: Grid) -> SweepSummary:
+def summary(spark: SparkSession, lake: OpenTable, grid: Grid) -> SweepSummary:
     return summarise(spark, lake, "e4", [job.run for job in jobs_of("e4", grid, SEEDS)])
 
 
@@ -62,8 +63,8 @@ def of(summary: SweepSummary, measure: str) -> list[Estimate]:
     return [each for each in summary.estimates if each.measure == measure]
 
 
-def test_every_run_is_in_the_lake_with_its_point(lake: Lake) -> None:
-    assert lake.snapshot().runs() == ["e4.p000.s01", "e4.p000.s02", "e4.p001.s01", "e4.p001.s02"]
+def test_every_run_is_in_the_lake_with_its_point(lake: OpenTable) -> None:
+    assert runs_of(lake.snapshot()) == ["e4.p000.s01", "e4.p000.s02", "e4.p001.s01", "e4.p001.s02"]
     assert lake.snapshot().version == 1
 
 
@@ -212,7 +213,7 @@ def test_a_scenario_of_another_service_is_swept_with_its_own_measures(
 
 
 def test_an_unknown_run_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(LakeError, match=r"there is no run 'x\.p000\.s01'"):
+    with pytest.raises(TableError, match=r"there is no run 'x\.p000\.s01'"):
         summarise(spark, create_lake(tmp_path / "lake"), "x", ["x.p000.s01"])
 
 

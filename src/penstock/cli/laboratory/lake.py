@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FrameType
@@ -21,21 +21,16 @@ from penstock.client.blocking import client as blocking
 from penstock.client.errors import InvalidAddress, PenstockError
 from penstock.core.clock import SECOND, in_seconds
 from penstock.core.trace import telemetry_stream as telemetry_pubend
-from penstock.spark.lake.lake import (
-    REMOVED_STAY_S,
-    Lake,
-    LakeError,
-    Snapshot,
-    create_lake,
-    open_lake,
-)
+from penstock.spark.lake import compaction, conversion
+from penstock.spark.lake.lake import create_lake, drop, files_of_runs, open_lake, runs_of
+from penstock.spark.tables.table import REMOVED_STAY_S, OpenTable, Snapshot, TableError
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from penstock.spark.lake.landing import Landed
 
-lake = App(name="lake", help="Write brokers' telemetry to a lake of Parquet files; maintain it.")
+lake = App(name="lake", help="Write telemetry to a lake, a table in Delta's format; maintain it.")
 
 ANSWER_WITHIN_S: Final = 30.0
 """Deadline for a broker's answer to the question which streams exist."""
@@ -81,15 +76,15 @@ def land(
     need_spark("lake")
     with told_in_one_line(InvalidAddress, status=MISUSED):
         where = "penstock://" + ",".join(map(str, parse_addresses(url)))
-    with told_in_one_line(LakeError, OSError, status=MISUSED):
+    with told_in_one_line(TableError, OSError, status=MISUSED):
         opened = create_lake(path)
     _check_published(where)
     told = _print_json if json else _print_line
     with spark_session("lake", master) as spark:
         from penstock.spark.lake.landing import Landing, telemetry_stream
 
-        landing = Landing(spark, opened, told)
-        with spark_told_in_one_line(), told_in_one_line(LakeError):
+        landing = Landing(opened, told)
+        with spark_told_in_one_line(), told_in_one_line(TableError):
             stream = telemetry_stream(spark, where, skip_lost=skip_lost)
             query = landing.start(stream, every_s=None if once else every)
             _wait(query)
@@ -141,7 +136,7 @@ def _print_line(landed: Landed) -> None:
 
 
 @lake.command
-def compact(*, path: Path, json: bool = False, master: str = "local[*]") -> None:
+def compact(*, path: Path, json: bool = False) -> None:
     """Merge many small files into few; running readers are not affected.
 
     Files that are no longer used are deleted once no reader can still have them open.
@@ -152,26 +147,64 @@ def compact(*, path: Path, json: bool = False, master: str = "local[*]") -> None
         The lake's directory.
     json
         Print the result as JSON.
-    master
-        The Spark master.
     """
-    opened = _opened(path)
-    with (
-        spark_session("lake compact", master) as spark,
-        spark_told_in_one_line(),
-        told_in_one_line(LakeError, OSError),
-    ):
-        from penstock.spark.lake.compaction import compact as compact_lake
-
-        done = compact_lake(spark, opened)
+    with told_in_one_line(TableError, OSError):
+        done = compaction.compact(_opened(path))
     if json:
         print(msgspec.json.encode(done).decode())
         return
     print(
-        f"{done.files_before} files in {done.folders} folders were merged into {done.files_after} "
-        f"({done.rows:,} rows); {done.unused_removed} unused files deleted "
+        f"{done.files_before} files in {done.folders} folders were merged into {done.files_after}; "
+        f"{done.unused_removed} unused files deleted "
         f"(unused files are kept for {REMOVED_STAY_S / 60:.0f} minutes)"
     )
+
+
+@lake.command(name="drop")
+def drop_runs(
+    *, path: Path, run: tuple[str, ...] = (), before: date | None = None, json: bool = False
+) -> None:
+    """Drop runs, or the days before one; with both, what fits both.
+
+    Parameters
+    ----------
+    path
+        The lake's directory.
+    run
+        A run to drop; repeat it for several.
+    before
+        Drop the days before this one (UTC), as in 2026-01-31.
+    json
+        Print the result as JSON.
+    """
+    if not run and before is None:
+        raise UserError("give --run NAME, --before DAY or both", MISUSED)
+    opened = _opened(path)
+    with told_in_one_line(TableError, OSError):
+        dropped = drop(opened, run, before)
+        opened.remove_unused()
+    rows = sum(file.rows for file in dropped)
+    if json:
+        print(msgspec.json.encode({"files": len(dropped), "rows": rows}).decode())
+        return
+    print(
+        f"{rows:,} rows in {len(dropped)} files dropped; the files are deleted by the next drop or "
+        f"compact that comes {REMOVED_STAY_S / 60:.0f} minutes later"
+    )
+
+
+@lake.command
+def convert(*, path: Path) -> None:
+    """Convert a lake of an earlier version, in its place; no row is copied.
+
+    Parameters
+    ----------
+    path
+        The lake's directory.
+    """
+    with told_in_one_line(TableError, OSError, status=MISUSED):
+        files = conversion.convert(path)
+    print(f"{path} is a Delta table now; it holds the same {files} files")
 
 
 @lake.command
@@ -186,7 +219,7 @@ def runs(*, path: Path, json: bool = False) -> None:
         Print the list as JSON.
     """
     snapshot = _opened(path).snapshot()
-    listed = [_run(snapshot, run) for run in snapshot.runs()]
+    listed = [_run(snapshot, run) for run in runs_of(snapshot)]
     if json:
         print(msgspec.json.encode(listed).decode())
         return
@@ -206,13 +239,13 @@ def runs(*, path: Path, json: bool = False) -> None:
     Console().print(table)
 
 
-def _opened(path: Path) -> Lake:
-    with told_in_one_line(LakeError, OSError, status=MISUSED):
+def _opened(path: Path) -> OpenTable:
+    with told_in_one_line(TableError, OSError, status=MISUSED):
         return open_lake(path)
 
 
 def _run(snapshot: Snapshot, run: str) -> dict[str, Any]:
-    files = snapshot.of_runs([run])
+    files = files_of_runs(snapshot, [run])
     began, ended = min(file.low_ns for file in files), max(file.high_ns for file in files)
     return {
         "run": run,

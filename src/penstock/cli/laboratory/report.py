@@ -12,7 +12,8 @@ from rich.table import Table
 from penstock.cli.errors import MISUSED, UserError, told_in_one_line
 from penstock.cli.laboratory.drawing import need_matplotlib
 from penstock.cli.laboratory.spark_session import need_spark, spark_session, spark_told_in_one_line
-from penstock.spark.lake.lake import LakeError, open_lake
+from penstock.spark.lake.lake import open_lake, runs_of
+from penstock.spark.tables.table import TableError
 
 if TYPE_CHECKING:
     from penstock.spark.report.report import Report
@@ -47,11 +48,11 @@ def report(
         need_matplotlib("report --html")
     from penstock.spark.report.build import build_report, matching_runs
 
-    with told_in_one_line(LakeError, OSError, status=MISUSED):
+    with told_in_one_line(TableError, OSError, status=MISUSED):
         opened = open_lake(lake)
         snapshot = opened.snapshot()
         if not runs:
-            known = ", ".join(snapshot.runs()) or "none yet"
+            known = ", ".join(runs_of(snapshot)) or "none yet"
             raise UserError(f"name the runs to report on; {lake} has: {known}", MISUSED)
         chosen = matching_runs(opened, snapshot, runs)
     console = Console(stderr=True)

@@ -23,8 +23,9 @@ from penstock.lab.worlds.choice import world_of
 from penstock.lab.worlds.namespaces import NoNamespaces
 from penstock.lab.worlds.world import UnsupportedHere
 from penstock.net.process import BrokerFailed
-from penstock.spark.lake.lake import LakeError, create_lake
+from penstock.spark.lake.lake import create_lake
 from penstock.spark.lake.writer import RunLanding
+from penstock.spark.tables.table import TableError
 
 
 def run(
@@ -68,7 +69,7 @@ def run(
     name = run_name(plan.name, world, seed)
     with (
         told_in_one_line(
-            ScenarioError, UnsupportedHere, NoNamespaces, BrokerFailed, LakeError, OSError
+            ScenarioError, UnsupportedHere, NoNamespaces, BrokerFailed, TableError, OSError
         ),
         ExitStack() as stack,
     ):

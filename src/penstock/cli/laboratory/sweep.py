@@ -15,9 +15,10 @@ from penstock.cli.laboratory.drawing import need_matplotlib
 from penstock.cli.laboratory.spark_session import need_spark, spark_session, spark_told_in_one_line
 from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.file import NAME
-from penstock.spark.lake.lake import Lake, LakeError, create_lake
+from penstock.spark.lake.lake import create_lake
 from penstock.spark.sweep.grid import MAX_RUNS, Grid, SweepError, build_grid
 from penstock.spark.sweep.measures import MEASURES
+from penstock.spark.tables.table import OpenTable, TableError
 
 if TYPE_CHECKING:
     from penstock.spark.sweep.summary import Estimate, SweepSummary
@@ -79,7 +80,7 @@ def sweep(
     _check(called, seeds, measure, grid)
     need_spark("sweep")
     need_matplotlib("sweep")
-    with told_in_one_line(LakeError, OSError, status=MISUSED):
+    with told_in_one_line(TableError, OSError, status=MISUSED):
         opened = create_lake(lake)
 
     summary = _run(opened, called, grid, seeds, master)
@@ -95,7 +96,7 @@ def sweep(
         raise UserError(f"{len(summary.failed)} of {summary.runs} runs failed; {run}: {reason}")
 
 
-def _run(lake: Lake, called: str, grid: Grid, seeds: int, master: str) -> SweepSummary:
+def _run(lake: OpenTable, called: str, grid: Grid, seeds: int, master: str) -> SweepSummary:
     """Simulate and aggregate, with a progress bar over the runs."""
     from penstock.spark.sweep.summary import summarise
     from penstock.spark.sweep.sweep import jobs_of, run_sweep
@@ -112,7 +113,7 @@ def _run(lake: Lake, called: str, grid: Grid, seeds: int, master: str) -> SweepS
         with (
             spark_session("sweep", master) as spark,
             spark_told_in_one_line(),
-            told_in_one_line(LakeError, OSError),
+            told_in_one_line(TableError, OSError),
         ):
             progress.update(task, description=f"{len(grid.points)} points × {seeds} seeds")
             run_sweep(spark, lake, called, grid, jobs, tell)

@@ -11,7 +11,8 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.spark.lake.lake import DataFile, Lake
+from penstock.spark.tables.data_file import DataFile
+from penstock.spark.tables.table import OpenTable
 
 COLUMNS: Final = (
     "at_ns bigint, node string, subject string, metric string, value double, detail string"
@@ -22,15 +23,15 @@ SCHEMA: Final = f"{COLUMNS}, run string, day string"
 """With the columns in the folder names."""
 
 
-def read_files(spark: SparkSession, lake: Lake, files: Iterable[DataFile]) -> DataFrame:
+def read_files(spark: SparkSession, lake: OpenTable, files: Iterable[DataFile]) -> DataFrame:
     """The rows of some files."""
     paths = [str(lake.path / file.path) for file in files]
     if not paths:
         return spark.createDataFrame([], SCHEMA)
-    return spark.read.schema(SCHEMA).option("basePath", str(lake.data)).parquet(*paths)
+    return spark.read.schema(SCHEMA).option("basePath", str(lake.path)).parquet(*paths)
 
 
-def write_files(rows: DataFrame, lake: Lake) -> list[DataFile]:
+def write_files(rows: DataFrame, lake: OpenTable) -> list[DataFile]:
     """Write rows into the lake's folders; they become visible once a commit names the files."""
     with lake.staging() as staged:
         # A subdirectory: Spark creates its output directory itself, and dates it later than ours.

@@ -23,7 +23,8 @@ from penstock.core.clock import SECOND, in_seconds
 from penstock.core.trace import telemetry_stream as telemetry_pubend
 from penstock.spark.lake.compaction import compact
 from penstock.spark.lake.frame import write_files
-from penstock.spark.lake.lake import CommitConflict, DataFile, Lake
+from penstock.spark.tables.data_file import DataFile
+from penstock.spark.tables.table import CHECKPOINTS, CommitConflict, OpenTable
 
 COMPACT_EVERY: Final = 60
 """In micro-batches: five minutes of small files at the usual interval."""
@@ -58,18 +59,15 @@ class Landed(msgspec.Struct, frozen=True):
 class Landing:
     """Lands micro-batches; calls ``on_landed`` after each."""
 
-    def __init__(
-        self, spark: SparkSession, lake: Lake, on_landed: Callable[[Landed], None]
-    ) -> None:
+    def __init__(self, lake: OpenTable, on_landed: Callable[[Landed], None]) -> None:
         self.total_rows = 0
-        self._spark = spark
         self._lake = lake
         self._on_landed = on_landed
 
     def start(self, rows: DataFrame, *, every_s: float | None) -> StreamingQuery:
         """Land a stream of rows; with ``every_s`` None, land the available rows and end."""
         writer = rows.writeStream.foreachBatch(self.land).option(
-            "checkpointLocation", str(self._lake.path / "checkpoints" / CHECKPOINT)
+            "checkpointLocation", str(self._lake.path / CHECKPOINTS / CHECKPOINT)
         )
         if every_s is None:
             return writer.trigger(availableNow=True).start()
@@ -80,7 +78,7 @@ class Landing:
         query = rows.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
         assert query is not None, "a micro-batch belongs to a query"
         files: list[DataFile] = []
-        if self._lake.snapshot().batches.get(query, -1) < batch:
+        if self._lake.snapshot().last_batch(query) < batch:
             files = write_files(rows.repartition("run", "day"), self._lake)
             self._lake.commit(f"landed batch {batch}", files, batch=(query, batch))
         count = sum(file.rows for file in files)
@@ -90,7 +88,7 @@ class Landing:
         self._on_landed(Landed(batch, count, self.total_rows, newest, lag_s))
         if batch % COMPACT_EVERY == COMPACT_EVERY - 1:
             try:
-                compact(self._spark, self._lake)
+                compact(self._lake)
             except CommitConflict:
                 # Another process compacts at the same time, which has the same effect.
                 return

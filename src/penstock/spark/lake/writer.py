@@ -13,18 +13,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-from urllib.parse import quote
 
 from penstock.core.clock import SECOND, Instant
 from penstock.core.trace import TraceRecord
 from penstock.lab.telemetry.telemetry import TelemetryFile
-from penstock.spark.lake.lake import Lake, Snapshot
+from penstock.spark.lake.lake import DAY, RUN, replacing
+from penstock.spark.tables.data_file import partition_path
+from penstock.spark.tables.table import OpenTable, Snapshot
 
 
 class RunLanding:
     """The files of one run; leaving the block without ``commit`` discards them."""
 
-    def __init__(self, lake: Lake, run: str) -> None:
+    def __init__(self, lake: OpenTable, run: str) -> None:
         self._lake = lake
         self._run = run
         self._stack = ExitStack()
@@ -51,7 +52,7 @@ class RunLanding:
         day = day_of(record.at)
         file = self._files.get(day)
         if file is None:
-            path = self._staged / partition_path(self._run, day) / "rows.parquet"
+            path = self._staged / partition_path({RUN: self._run, DAY: day}) / "rows.parquet"
             file = self._files[day] = TelemetryFile(path, self._run, {})
         file.add(record)
 
@@ -64,7 +65,7 @@ class RunLanding:
             self.add(record)
         self._close_files()
         added = self._lake.adopt(self._staged)
-        snapshot = self._lake.commit(f"ran {self._run}", added, replacing=[self._run])
+        snapshot = self._lake.commit(f"ran {self._run}", added, removing=replacing([self._run]))
         assert snapshot is not None, "only a micro-batch can be in the lake already"
         return snapshot
 
@@ -77,8 +78,3 @@ class RunLanding:
 def day_of(at: Instant) -> str:
     """The UTC day of an instant."""
     return datetime.fromtimestamp(at // SECOND, UTC).date().isoformat()
-
-
-def partition_path(run: str, day: str) -> Path:
-    """The folder of a run's day, in the naming scheme that Spark reads."""
-    return Path(f"run={quote(run, safe='')}") / f"day={quote(day, safe='')}"

@@ -13,7 +13,7 @@ from pyspark.sql import functions as sql
 from penstock.core.clock import in_seconds
 from penstock.lab.telemetry.run_records import JUDGED, NODE, RunFacts
 from penstock.spark.lake.frame import read_files
-from penstock.spark.lake.lake import DataFile, Lake, LakeError, Snapshot, chosen_runs
+from penstock.spark.lake.lake import RUN, chosen_runs, files_of_runs, runs_of
 from penstock.spark.report.causes import bottlenecks, recoveries
 from penstock.spark.report.rates import fairness, links, queues, rates
 from penstock.spark.report.report import (
@@ -28,6 +28,8 @@ from penstock.spark.report.report import (
     Summary,
 )
 from penstock.spark.report.series import series
+from penstock.spark.tables.data_file import DataFile
+from penstock.spark.tables.table import OpenTable, Snapshot, TableError
 
 MAX_RUNS: Final = 500
 """The collected rows must fit a page; a sweep's summary handles thousands of runs."""
@@ -38,27 +40,27 @@ NO_TIME_S: Final = 1e-9
 Row = TypeVar("Row")
 
 
-def matching_runs(lake: Lake, snapshot: Snapshot, wanted: Sequence[str]) -> list[str]:
+def matching_runs(lake: OpenTable, snapshot: Snapshot, wanted: Sequence[str]) -> list[str]:
     """The runs that were named, or whose names match a pattern such as ``e4-*``.
 
-    Raises ``LakeError`` for an unknown name and for a pattern without a match.
+    Raises ``TableError`` for an unknown name and for a pattern without a match.
     """
-    known = snapshot.runs()
+    known = runs_of(snapshot)
     found: list[str] = []
     for name in wanted:
         fitting = [] if name in known else [run for run in known if fnmatchcase(run, name)]
         found += fitting or [name]
     runs = chosen_runs(lake, snapshot, found)
     if len(runs) > MAX_RUNS:
-        raise LakeError(f"{len(runs)} runs are chosen; a report takes at most {MAX_RUNS}")
+        raise TableError(f"{len(runs)} runs are chosen; a report takes at most {MAX_RUNS}")
     return runs
 
 
 def build_report(
-    spark: SparkSession, lake: Lake, snapshot: Snapshot, runs: Sequence[str]
+    spark: SparkSession, lake: OpenTable, snapshot: Snapshot, runs: Sequence[str]
 ) -> Report:
     """Compute the report on some runs of a snapshot."""
-    files = snapshot.of_runs(runs)
+    files = files_of_runs(snapshot, runs)
     rows = read_files(spark, lake, files).persist()
     try:
         rated = rates(rows)
@@ -77,7 +79,7 @@ def build_report(
         said = _collected(_said(rows), dict[str, Any])
     finally:
         rows.unpersist()
-    began = {run: min(file.low_ns for file in files if file.run == run) for run in runs}
+    began = {run: min(file.low_ns for file in files if file.partition[RUN] == run) for run in runs}
     faults = [
         Fault(
             each["run"],
@@ -109,7 +111,7 @@ def _collected(frame: DataFrame, kind: type[Row]) -> list[Row]:
 def _summary(
     run: str, tables: Report, files: Sequence[DataFile], said: Sequence[dict[str, Any]]
 ) -> Summary:
-    own = [file for file in files if file.run == run]
+    own = [file for file in files if file.partition[RUN] == run]
     judged = {each["metric"]: each for each in said if each["run"] == run}
     facts = judged.get("run_facts")
     of_run = _Tables(tables, run)

@@ -16,10 +16,11 @@ from pyspark.sql import functions as sql
 
 from penstock.lab.telemetry.run_records import JUDGED, MEASURED, NODE
 from penstock.spark.lake.frame import read_files
-from penstock.spark.lake.lake import Lake, chosen_runs
+from penstock.spark.lake.lake import chosen_runs, files_of_runs
 from penstock.spark.report.causes import bottlenecks, extents, recoveries
 from penstock.spark.report.rates import fairness, links, rates, seconds_of
 from penstock.spark.sweep.measures import MEASURES
+from penstock.spark.tables.table import OpenTable
 
 INTERVAL: Final = (0.05, 0.95)
 
@@ -89,11 +90,13 @@ def run_measures(rows: DataFrame) -> DataFrame:
     return reduce(DataFrame.unionByName, long, judgement)
 
 
-def summarise(spark: SparkSession, lake: Lake, sweep: str, jobs: Sequence[str]) -> SweepSummary:
-    """Aggregate the runs of a sweep; raises ``LakeError`` if one is not in the lake."""
+def summarise(
+    spark: SparkSession, lake: OpenTable, sweep: str, jobs: Sequence[str]
+) -> SweepSummary:
+    """Aggregate the runs of a sweep; raises ``TableError`` if one is not in the lake."""
     snapshot = lake.snapshot()
     runs = chosen_runs(lake, snapshot, jobs)
-    rows = read_files(spark, lake, snapshot.of_runs(runs)).cache()
+    rows = read_files(spark, lake, files_of_runs(snapshot, runs)).cache()
     try:
         said = rows.where(sql.col("node") == NODE)
         points = said.where("metric = 'run_facts'").select(

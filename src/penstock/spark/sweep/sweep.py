@@ -26,9 +26,11 @@ from penstock.lab.telemetry.run_records import RunFacts, failure_records, run_re
 from penstock.lab.telemetry.telemetry import Telemetry, record_columns
 from penstock.lab.worlds.sim import SimRun
 from penstock.spark.lake.frame import SCHEMA, write_files
-from penstock.spark.lake.lake import DataFile, Lake
+from penstock.spark.lake.lake import replacing
 from penstock.spark.lake.writer import day_of
 from penstock.spark.sweep.grid import Grid, Point
+from penstock.spark.tables.data_file import DataFile
+from penstock.spark.tables.table import OpenTable
 
 RUNS_A_SLOT: Final = 8
 """Runs of a chunk per concurrent Spark task: at most an eighth of the time is idle at its end."""
@@ -59,7 +61,7 @@ def jobs_of(sweep: str, grid: Grid, seeds: int) -> list[Job]:
 
 def run_sweep(
     spark: SparkSession,
-    lake: Lake,
+    lake: OpenTable,
     sweep: str,
     grid: Grid,
     jobs: list[Job],
@@ -73,7 +75,7 @@ def run_sweep(
         numbers = spark.range(0, len(chunk), 1, len(chunk))
         runs = numbers.mapInArrow(simulate, SCHEMA)
         files = _watched(spark, partial(write_files, runs, lake), first, progress)
-        lake.commit(f"swept {sweep}", files, replacing=[job.run for job in chunk])
+        lake.commit(f"swept {sweep}", files, removing=replacing([job.run for job in chunk]))
         progress(first + len(chunk))
 
 

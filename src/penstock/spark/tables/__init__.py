@@ -1,0 +1,1 @@
+"""Tables in the open format Delta, written exactly once."""
