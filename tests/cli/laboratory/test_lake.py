@@ -53,12 +53,14 @@ def test_a_run_lands_in_a_lake_and_is_listed(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["report", "x", "--lake", "nowhere"], "nowhere: there is no lake"),
-        (["lake", "runs", "--path", "nowhere"], "nowhere: there is no lake"),
-        (["lake", "compact", "--path", "nowhere"], "nowhere: there is no lake"),
+        (["report", "x", "--lake", "nowhere"], "nowhere: there is no table"),
+        (["lake", "runs", "--path", "nowhere"], "nowhere: there is no table"),
+        (["lake", "compact", "--path", "nowhere"], "nowhere: there is no table"),
         (["lake", "--path", "l", "--url", "http://x"], "'http://x' is not the address of a broker"),
         (["lake", "--path", "l", "--every", "0"], "--every must be greater than 0"),
         (["lake"], "requires an argument"),
+        (["lake", "drop", "--path", "l"], "give --run NAME, --before DAY or both"),
+        (["lake", "convert", "--path", "l"], "l: there is no lake of the former format"),
         (["sweep", "missing.toml"], "missing.toml: cannot be read"),
     ],
 )
@@ -76,11 +78,28 @@ def test_a_mistake_is_one_line_and_status_2(
     assert shown.err.count("\n") == 1
 
 
+def test_a_lake_is_compacted_and_runs_are_dropped(
+    scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = str(tmp_path / "lake")
+    for seed in ("1", "2"):
+        assert status_of(["run", scenario, "--lake", lake, "--seed", seed, "--json"]) == 0
+    capsys.readouterr()
+    assert status_of(["lake", "compact", "--path", lake]) == 0
+    assert "0 files in 0 folders were merged into 0" in capsys.readouterr().out
+    assert status_of(["lake", "drop", "--path", lake, "--run", "small-sim-1"]) == 0
+    assert "files dropped" in capsys.readouterr().out
+    assert status_of(["lake", "drop", "--path", lake, "--before", "2023-11-14", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"files": 0, "rows": 0}
+    assert status_of(["lake", "runs", "--path", lake, "--json"]) == 0
+    assert [each["run"] for each in json.loads(capsys.readouterr().out)] == ["small-sim-2"]
+
+
 def test_a_non_empty_directory_that_is_no_lake_is_refused(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(["run", scenario, "--lake", str(tmp_path)]) == 1
-    assert "the directory is not empty and no lake; name another one" in capsys.readouterr().err
+    assert "the directory is not empty and no table; name another one" in capsys.readouterr().err
 
 
 def test_a_report_lists_the_available_runs_in_its_error(

@@ -188,5 +188,5 @@ def test_a_directory_that_is_no_table_is_refused(tmp_path: Path, table: OpenTabl
     with pytest.raises(TableError, match="is 'test rows' and no 'other rows'"):
         open_table(table.path, other)
     (table.path / "_delta_log" / f"{0:020}.json").write_bytes(b"{")
-    with pytest.raises(TableError, match="there is no table"):
+    with pytest.raises(TableError, match="the table's log cannot be read"):
         open_table(table.path, FORM)

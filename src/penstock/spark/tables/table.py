@@ -310,10 +310,14 @@ def open_table(path: Path, form: TableFormat) -> OpenTable:
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
+    if not (path / LOG).is_dir():
+        raise TableError(f"{path}: there is no table")
     try:
         found = DeltaTable(path).metadata()
     except (DeltaError, OSError) as error:
-        raise TableError(f"{path}: there is no table: {' '.join(str(error).split())}") from None
+        raise TableError(
+            f"{path}: the table's log cannot be read: {' '.join(str(error).split())}"
+        ) from None
     if found.name != form.kind:
         raise TableError(
             f"{path}: the table there is {found.name or 'without a name'!r} and no {form.kind!r}; "
