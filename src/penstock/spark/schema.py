@@ -8,7 +8,8 @@ A row has the content of a message.  Four columns are about the message itself:
     payload  binary     its payload
 
 and its attributes are either columns of their own, with the types that the option ``attributes``
-gives them (``"symbol string, price double"``), or one column ``attributes map<string,string>``.
+gives them (``"symbol string, price double"``), or one column: ``attributes map<string,string>``, or
+with the option ``*`` a map that keeps the types (``typed_map``).
 Spark's own ``.schema(…)`` can choose any other set of these columns: a column whose name is none of
 the five above is an attribute.
 """
@@ -46,6 +47,21 @@ MESSAGE_COLUMNS: Final[dict[str, DataType]] = {
 
 ATTRIBUTE_MAP: Final = MapType(StringType(), StringType())
 
+TYPED_VALUE: Final = StructType(
+    [
+        StructField("string", StringType()),
+        StructField("int", LongType()),
+        StructField("float", DoubleType()),
+        StructField("bool", BooleanType()),
+        StructField("bytes", BinaryType()),
+    ]
+)
+TYPED_MAP: Final = MapType(StringType(), TYPED_VALUE)
+"""All attributes with their types: the field of its type holds the value of an attribute."""
+
+ALL_TYPED: Final = "*"
+"""The value of the option ``attributes`` that asks for this map."""
+
 ATTRIBUTE_TYPES: Final[tuple[DataType, ...]] = (
     StringType(),
     LongType(),
@@ -60,6 +76,7 @@ _TYPES_BY_NAME: Final[dict[str, DataType]] = {
     **{each.simpleString(): each for each in ATTRIBUTE_TYPES},
     "long": LongType(),
 }
+_MAPS: Final = f"{ATTRIBUTE_MAP.simpleString()} or {TYPED_MAP.simpleString()}"
 _DECLARATION: Final = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<plain>\w+))\s+(?P<type>\w+)\s*")
 """A name, in backquotes unless it consists of letters, digits and underscores, and a type.  Spark's
 own parser runs only in the driver, but the source must give its schema in a worker."""
@@ -70,10 +87,11 @@ class SchemaMismatch(ValueError):
 
 
 def default_schema(attributes: str) -> StructType:
-    """The columns for the option ``attributes``; empty means a map of all attributes."""
+    """The columns for the option ``attributes``; empty means a map of all attributes as text."""
     fields = [StructField(name, kind, nullable=True) for name, kind in MESSAGE_COLUMNS.items()]
-    if not attributes:
-        return StructType([*fields, StructField(ATTRIBUTES, ATTRIBUTE_MAP, nullable=True)])
+    if not attributes or attributes.strip() == ALL_TYPED:
+        every = TYPED_MAP if attributes else ATTRIBUTE_MAP
+        return StructType([*fields, StructField(ATTRIBUTES, every, nullable=True)])
     for declaration in attributes.split(","):
         name, kind = _declared(declaration, attributes)
         if name in MESSAGE_COLUMNS or name == ATTRIBUTES:
@@ -108,8 +126,8 @@ def check_source_schema(schema: StructType) -> StructType:
             if kind != expected:
                 raise _wrong_type(field, expected.simpleString())
         elif field.name == ATTRIBUTES and isinstance(kind, MapType):
-            if (kind.keyType, kind.valueType) != (StringType(), StringType()):
-                raise _wrong_type(field, ATTRIBUTE_MAP.simpleString())
+            if not is_typed_map(kind) and not _is_text_map(kind):
+                raise _wrong_type(field, _MAPS)
         elif kind not in ATTRIBUTE_TYPES:
             raise _wrong_type(field, f"one of {_NAMES_OF_TYPES} (it is an attribute)")
         if not field.nullable:
@@ -136,12 +154,14 @@ def check_sink_schema(schema: StructType, *, map_as_text: bool) -> StructType:
             if not isinstance(kind, BinaryType | StringType):
                 raise _wrong_type(field, "binary or string")
         elif field.name == ATTRIBUTES and isinstance(kind, MapType):
-            if (kind.keyType, kind.valueType) != (StringType(), StringType()):
-                raise _wrong_type(field, ATTRIBUTE_MAP.simpleString())
+            if is_typed_map(kind):
+                continue
+            if not _is_text_map(kind):
+                raise _wrong_type(field, _MAPS)
             if not map_as_text:
                 raise SchemaMismatch(
                     f"column {field.name!r} is a map of texts: written back, numbers, booleans and "
-                    "byte strings would become strings; read with the option attributes (such as "
+                    "byte strings would become strings; read with the option attributes='*' (or "
                     "'symbol string, price double') to keep the types, or set the option mapAsText "
                     "to true to write every value of the map as a string"
                 )
@@ -152,6 +172,19 @@ def check_sink_schema(schema: StructType, *, map_as_text: bool) -> StructType:
                 "payload, e.g. with to_json)",
             )
     return schema
+
+
+def is_typed_map(kind: DataType) -> bool:
+    """Whether a column is the map that keeps types; Spark may have changed what may be null."""
+    if not isinstance(kind, MapType) or not isinstance(kind.valueType, StructType):
+        return False
+    found = [(field.name, field.dataType) for field in kind.valueType.fields]
+    wanted = [(field.name, field.dataType) for field in TYPED_VALUE.fields]
+    return kind.keyType == StringType() and found == wanted
+
+
+def _is_text_map(kind: MapType) -> bool:
+    return (kind.keyType, kind.valueType) == (StringType(), StringType())
 
 
 def _is_attribute(kind: DataType) -> bool:

@@ -21,7 +21,9 @@ from pyspark.sql.types import MapType, StructType
 from penstock.content.rows.columns import Array, AttributeType, Column
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import MICROSECOND
-from penstock.spark.schema import PAYLOAD, PUBEND, TICK, TIME
+from penstock.spark.column_arrays import column_array
+from penstock.spark.schema import PAYLOAD, PUBEND, TICK, TIME, is_typed_map
+from penstock.spark.typed_map import typed_map_array
 
 KINDS: Final[dict[pa.DataType, AttributeType]] = {
     pa.string(): AttributeType.STRING,
@@ -43,7 +45,11 @@ class ArrowRows:
         """``schema`` must have been checked."""
         self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
         self._null_on_mismatch = null_on_mismatch
-        self._maps = {field.name for field in schema.fields if isinstance(field.dataType, MapType)}
+        self._maps = {
+            field.name: typed_map_array if is_typed_map(field.dataType) else _map_array
+            for field in schema.fields
+            if isinstance(field.dataType, MapType)
+        }
 
     def of_frames(self, pubend: str, frames: Sequence[Frame]) -> pa.RecordBatch:
         """The rows of one or more frames, in order."""
@@ -64,7 +70,7 @@ class ArrowRows:
         if name == PAYLOAD:
             return _payload_array(frames)
         if name in self._maps:
-            return _concatenated([_map_array(frame, field.type) for frame in frames])
+            return _concatenated([self._maps[name](frame, field.type) for frame in frames])
         return _concatenated([self._attribute(field, pubend, frame) for frame in frames])
 
     def _attribute(self, field: pa.Field, pubend: str, frame: Frame) -> pa.Array:
@@ -105,20 +111,6 @@ def _payload_array(frames: Sequence[Frame]) -> pa.Array:
         data = b"".join(data for _, data in payloads)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.binary(), sum(map(len, frames)), buffers)
-
-
-def column_array(column: Column) -> pa.Array:
-    """A column with null where a row has no value."""
-    absent = None if column.present is None else ~column.present
-    dictionary = column.encoded_dictionary
-    if dictionary is not None:
-        kind = pa.string() if column.kind is AttributeType.STRING else pa.binary()
-        buffers = [None, pa.py_buffer(dictionary.offsets), pa.py_buffer(dictionary.data)]
-        values = pa.Array.from_buffers(kind, len(dictionary), buffers)
-        return values.take(pa.array(column.values, mask=absent))
-    if column.kind is AttributeType.BOOL:
-        return pa.array(column.values.astype(np.bool_), mask=absent)
-    return pa.array(column.values, mask=absent)
 
 
 def _map_array(frame: Frame, kind: pa.MapType) -> pa.Array:

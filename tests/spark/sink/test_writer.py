@@ -64,12 +64,15 @@ def test_attributes_that_are_written_back_keep_their_types_or_are_refused(
     kinds = "n bigint, price double, open boolean, raw binary, symbol string"
     typed = source.option("attributes", kinds).load().drop("pubend", "tick", "time")
     typed.write.format("penstock").option("url", url).option("pubend", "a.2").mode("append").save()
+    every = source.option("attributes", "*").load().select("payload", "attributes")
+    every.write.format("penstock").option("url", url).option("pubend", "a.2").mode("append").save()
     texts.option("mapAsText", "true").save()
-    kept, as_text = published(client, start)
-    assert kept == {**sent, "payload": b"p"}
-    assert {name: type(value) for name, value in kept.items() if name != "payload"} == {
-        name: type(value) for name, value in sent.items()
-    }
+    kept, kept_in_map, as_text = published(client, start)
+    assert kept == kept_in_map == {**sent, "payload": b"p"}
+    for each in (kept, kept_in_map):
+        assert {name: type(value) for name, value in each.items() if name != "payload"} == {
+            name: type(value) for name, value in sent.items()
+        }
     assert (as_text["price"], as_text["raw"]) == ("100.0", "00ff")
 
 

@@ -26,6 +26,7 @@ from penstock.content.rows.columns import (
     sorted_names,
 )
 from penstock.spark.schema import ATTRIBUTES, PAYLOAD
+from penstock.spark.typed_map import attribute_arrays
 
 MAX_ROWS: Final = 10_000
 MAX_BYTES: Final = 1 << 20
@@ -102,7 +103,10 @@ def _encoded(name: str, array: pa.Array, present: Mask | None) -> Column:
 
 
 def _map_columns(array: pa.MapArray) -> list[Column]:
-    """A column for each key that occurs."""
+    """A column for each key that occurs, and for each type of its values."""
+    if pa.types.is_struct(array.type.item_type):
+        found = [_column(name, each) for name, _, each in attribute_arrays(array)]
+        return [column for column in found if column is not None]
     rows = array.to_pylist(maps_as_pydicts="strict")
     keys = dict.fromkeys(key for row in rows if row for key in row)
     found = [
