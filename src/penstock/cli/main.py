@@ -50,10 +50,14 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
         "Check, convert and make scenario files.",
     ),
     "papers": ("penstock.cli.laboratory.papers:papers", "Run the experiments of the five papers."),
-    "lake": ("penstock.cli.laboratory.lake:lake", "Write telemetry to a lake; maintain the lake."),
-    "report": ("penstock.cli.laboratory.report:report", "Report on runs in a lake, with figures."),
+    "lake": ("penstock.cli.spark.lake:lake", "Write telemetry to a lake; maintain the lake."),
+    "land": (
+        "penstock.cli.spark.land:land",
+        "Keep a Delta table of the messages that match a selector.",
+    ),
+    "report": ("penstock.cli.spark.report:report", "Report on runs in a lake, with figures."),
     "sweep": (
-        "penstock.cli.laboratory.sweep:sweep",
+        "penstock.cli.spark.sweep:sweep",
         "Run a scenario with many parameters and seeds.",
     ),
 }

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.cli.laboratory.pipeline import COMMAND
+from penstock.cli.spark.pipeline import COMMAND
 from penstock.client.blocking import client as blocking
 from penstock.core.clock import SECOND
 from penstock.net.process import BrokerProcess

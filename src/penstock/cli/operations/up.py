@@ -20,8 +20,8 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.errors import MISUSED, UserError, told_in_one_line
-from penstock.cli.laboratory.pipeline import Pipeline
-from penstock.cli.laboratory.spark_session import need_spark
+from penstock.cli.spark.pipeline import Pipeline
+from penstock.cli.spark.session import need_spark
 from penstock.client.errors import PenstockError
 from penstock.core.trace import is_own_stream
 from penstock.lab.worlds.local_overlay import (

@@ -105,21 +105,12 @@ def chosen_runs(lake: OpenTable, snapshot: Snapshot, wanted: Iterable[str]) -> l
 
 
 def drop(lake: OpenTable, runs: Iterable[str], before: date | None) -> list[DataFile]:
-    """Drop runs, or everything of days before one; with both, what fits both.  Returns the files.
-
-    They are deleted when no reader can still have them open (``OpenTable.remove_unused``).
-    """
-    chosen: list[DataFile] = []
+    """Drop runs, or the days before one; with both, what fits both.  Returns the files."""
     wanted = chosen_runs(lake, lake.snapshot(), runs)
 
-    def removing(snapshot: Snapshot) -> list[str]:
-        candidates = files_of_runs(snapshot, wanted) if wanted else snapshot.files.values()
-        chosen[:] = [
-            file
-            for file in candidates
-            if before is None or date.fromisoformat(file.partition[DAY]) < before
-        ]
-        return [file.path for file in chosen]
+    def chooses(file: DataFile) -> bool:
+        if wanted and file.partition[RUN] not in wanted:
+            return False
+        return before is None or date.fromisoformat(file.partition[DAY]) < before
 
-    lake.commit("dropped", (), removing=removing)
-    return chosen
+    return lake.drop("dropped", chooses)

@@ -21,8 +21,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.clock import SECOND, in_seconds
 from penstock.core.trace import telemetry_stream as telemetry_pubend
-from penstock.spark.lake.compaction import compact
 from penstock.spark.lake.frame import write_files
+from penstock.spark.tables.compaction import compact
 from penstock.spark.tables.data_file import DataFile
 from penstock.spark.tables.table import CHECKPOINTS, CommitConflict, OpenTable
 

@@ -25,7 +25,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -162,10 +162,15 @@ class OpenTable:
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 
-    def adopt(self, staged: Path) -> list[DataFile]:
-        """Move staged files to their place, durably; they become visible with a commit."""
+    def adopt(self, staged: Path, named: Container[str] | None = None) -> list[DataFile]:
+        """Move staged files to their place, durably; they become visible with a commit.
+
+        ``named`` are those to move, relative to the directory; without it all are.
+        """
         adopted: list[DataFile] = []
         for source, relative in staged_files(staged, self.form.partition_by):
+            if named is not None and str(source.relative_to(staged)) not in named:
+                continue
             folder = self.path / relative
             make_directory(folder)
             target = folder / f"{uuid.uuid4().hex}.parquet"
@@ -249,10 +254,32 @@ class OpenTable:
             commit_properties=properties,
         )
 
+    def add_columns(self, fields: Iterable[pa.Field]) -> None:
+        """Add columns, which are null in all rows that the table has."""
+        from deltalake import Schema
+
+        added = pa.schema(fields)
+        if added.names:
+            self._delta().alter.add_columns(Schema.from_arrow(added).fields)
+
     def _sync_log(self, version: int) -> None:
         """The library leaves the entry to the operating system; a power failure could undo it."""
         _sync_file(self.path / LOG / f"{version:020}.json")
         sync_directory(self.path / LOG)
+
+    def drop(self, what: str, chooses: Callable[[DataFile], bool]) -> list[DataFile]:
+        """Remove the files that are chosen, in one commit; returns them.
+
+        They are deleted when no reader can still have them open (``remove_unused``).
+        """
+        chosen: list[DataFile] = []
+
+        def removing(snapshot: Snapshot) -> list[str]:
+            chosen[:] = filter(chooses, snapshot.files.values())
+            return [file.path for file in chosen]
+
+        self.commit(what, (), removing=removing)
+        return chosen
 
     def merge_small_files(self, small_bytes: int) -> dict[str, Any]:
         """Merge the files of each partition that are smaller; returns the library's figures.

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.cli.errors import UserError
-from penstock.cli.laboratory.spark_session import spark_session
+from penstock.cli.spark.session import spark_session
 from penstock.spark import session as session_module
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -15,28 +13,25 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli.errors import MISUSED, UserError, told_in_one_line
-from penstock.cli.laboratory.spark_session import need_spark, spark_session, spark_told_in_one_line
+from penstock.cli.spark.session import need_spark, spark_session, spark_told_in_one_line
+from penstock.cli.spark.wait import wait_for
 from penstock.client.addresses import parse_addresses
 from penstock.client.blocking import client as blocking
 from penstock.client.errors import InvalidAddress, PenstockError
 from penstock.core.clock import SECOND, in_seconds
 from penstock.core.trace import telemetry_stream as telemetry_pubend
-from penstock.spark.lake import compaction, conversion
+from penstock.spark.lake import conversion
 from penstock.spark.lake.lake import create_lake, drop, files_of_runs, open_lake, runs_of
+from penstock.spark.tables import compaction
 from penstock.spark.tables.table import REMOVED_STAY_S, OpenTable, Snapshot, TableError
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
-
     from penstock.spark.lake.landing import Landed
 
 lake = App(name="lake", help="Write telemetry to a lake, a table in Delta's format; maintain it.")
 
 ANSWER_WITHIN_S: Final = 30.0
 """Deadline for a broker's answer to the question which streams exist."""
-
-LOOK_EVERY_S: Final = 0.5
-"""How soon a signal is noticed: Python handles signals only between two calls into the JVM."""
 
 
 @lake.default
@@ -87,7 +82,7 @@ def land(
         with spark_told_in_one_line(), told_in_one_line(TableError):
             stream = telemetry_stream(spark, where, skip_lost=skip_lost)
             query = landing.start(stream, every_s=None if once else every)
-            _wait(query)
+            wait_for(query)
         if not json:
             rows = opened.snapshot().rows
             print(f"{landing.total_rows:,} rows written; {path} holds {rows:,}")
@@ -105,24 +100,6 @@ def _check_published(url: str) -> None:
             f"no broker reachable from {url} publishes telemetry; set publish = true in "
             "[telemetry] of a broker's configuration"
         )
-
-
-def _wait(query: StreamingQuery) -> None:
-    """Wait until the query ends, fails or is interrupted."""
-    stopping = False
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal stopping
-        stopping = True
-
-    before = [(number, signal.signal(number, stop)) for number in (signal.SIGINT, signal.SIGTERM)]
-    try:
-        while not stopping and not query.awaitTermination(LOOK_EVERY_S):  # type: ignore[arg-type]
-            pass
-        query.stop()
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
 
 
 def _print_json(landed: Landed) -> None:

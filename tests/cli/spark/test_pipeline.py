@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.laboratory.pipeline import Pipeline
+from penstock.cli.spark.pipeline import Pipeline
 from penstock.net.process import BrokerProcess, free_port
 from penstock.spark.lake.lake import open_lake, runs_of
 

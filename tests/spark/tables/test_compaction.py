@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from penstock.core.clock import SECOND
 from penstock.core.trace import TraceRecord
 from penstock.lab.telemetry.telemetry import TelemetryFile
-from penstock.spark.lake.compaction import Compacted, compact
 from penstock.spark.lake.frame import read_files
 from penstock.spark.lake.lake import create_lake
+from penstock.spark.tables.compaction import Compacted, compact
 from penstock.spark.tables.data_file import DataFile, partition_path
 from penstock.spark.tables.table import OpenTable
 

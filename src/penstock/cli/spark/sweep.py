@@ -12,7 +12,7 @@ from rich.table import Table
 
 from penstock.cli.errors import MISUSED, UserError, told_in_one_line
 from penstock.cli.laboratory.drawing import need_matplotlib
-from penstock.cli.laboratory.spark_session import need_spark, spark_session, spark_told_in_one_line
+from penstock.cli.spark.session import need_spark, spark_session, spark_told_in_one_line
 from penstock.lab.scenario.error import ScenarioError
 from penstock.lab.scenario.file import NAME
 from penstock.spark.lake.lake import create_lake

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.laboratory import spark_session
 from penstock.cli.main import status_of
+from penstock.cli.spark import session as spark_session
 
 SCENARIO = """
 name = "small"
@@ -136,7 +136,7 @@ def test_an_invalid_sweep_fails_before_spark_starts(
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr(spark_session, "need_spark", started)
-    monkeypatch.setattr("penstock.cli.laboratory.sweep.need_spark", started)
+    monkeypatch.setattr("penstock.cli.spark.sweep.need_spark", started)
     assert status_of(["sweep", scenario, *arguments]) == 2
     shown = capsys.readouterr()
     assert told in shown.err

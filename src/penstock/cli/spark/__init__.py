@@ -1,0 +1,1 @@
+"""Commands of the data pipeline: the lake, tables, reports and sweeps."""

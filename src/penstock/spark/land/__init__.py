@@ -1,0 +1,1 @@
+"""Keeps a Delta table of the messages that match a selector: ``penstock land``."""
