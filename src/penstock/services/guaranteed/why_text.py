@@ -6,8 +6,30 @@ from typing import Any
 
 
 def why_text(document: dict[str, Any]) -> str:
-    """What slows a pubend down, or why subscriptions of a name are behind."""
+    """What slows a pubend down, or why subscriptions of a name or a cursor are behind."""
+    if "cursor" in document:
+        return _cursor_text(document)
     return _pubend_text(document) if "pubend" in document else _subscription_text(document)
+
+
+def _cursor_text(document: dict[str, Any]) -> str:
+    behind = document["behind_s"]
+    furthest = max(behind.values(), default=0.0)
+    standing = f"is {furthest:.1f} s behind" if furthest else "has processed everything"
+    moved = document["moved_before_s"]
+    when = "not since the broker started" if moved is None else f"{moved:.0f} s ago"
+    lines = [
+        f"{document['cursor']}: the job of this cursor {standing}",
+        f"  cause:      {document['cause']}",
+        f"  moved:      {when}",
+    ]
+    lines += [f"  {pubend}: {seconds:.1f} s behind" for pubend, seconds in behind.items()]
+    for each in document["readers"]:
+        lines.append(
+            f"  reader:     {each['session']}: {each['cause']}; {each['under_way_bytes']} of "
+            f"{each['window_bytes']} bytes of its window are not taken"
+        )
+    return "\n".join(lines)
 
 
 def _pubend_text(document: dict[str, Any]) -> str:

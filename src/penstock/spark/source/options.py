@@ -66,6 +66,13 @@ class SourceOptions(msgspec.Struct, frozen=True):
     cursor: str = ""
     timeout_s: float = ANSWER_WITHIN_S
 
+    @property
+    def described(self) -> str:
+        """The source in a few words, for people: Spark's own name of it says nothing."""
+        streams = ", ".join(self.pubends) or "all streams"
+        chosen = f" where {self.selector}" if self.selector else ""
+        return f"{streams}{chosen} at {self.url}"
+
 
 KNOWN: Final = (
     "url",

@@ -16,6 +16,7 @@ from penstock.client.blocking import client as blocking
 from penstock.client.errors import DataLoss, DeadlineExceeded
 from penstock.client.guaranteed.message import MessageBatch
 from penstock.content.rows.frame import Frame
+from penstock.services.guaranteed.job_names import reader_name
 from penstock.spark.schema_columns import ArrowRows
 from penstock.spark.source.offsets import DataLost
 from penstock.spark.source.options import SourceOptions
@@ -34,7 +35,8 @@ WINDOW_BYTES: Final = 16 << 20
 
 def open_client(options: SourceOptions, purpose: str) -> blocking.Client:
     """A connection; raises ``ConnectionFailed``, which names the address."""
-    return blocking.connect(options.url, name=f"spark-{purpose}", deadline_s=options.timeout_s)
+    name = reader_name(options.cursor) if options.cursor else f"spark-{purpose}"
+    return blocking.connect(options.url, name=name, deadline_s=options.timeout_s)
 
 
 def read_batches(

@@ -129,7 +129,10 @@ class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         streams = self._streams.bounds()
         heads = {pubend: bounds.head for pubend, bounds in streams.items()}
         hosts = {pubend: bounds.broker for pubend, bounds in streams.items()}
-        return StreamOffset(heads, heads, hosts).to_json()
+        ends = {pubend: bounds.rows_end for pubend, bounds in sorted(streams.items())}
+        # Spark only shows this one: it may have more than an offset.
+        offset = StreamOffset(heads, {}, hosts).to_json()
+        return {**offset, "source": self._options.described, "rows_end": ends}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Read only what is stored now."""

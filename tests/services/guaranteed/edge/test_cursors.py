@@ -31,6 +31,10 @@ class Bench:
         self.unsaved += [effect for effect in out if isinstance(effect, PersistState)]
         return [effect for effect in out if not isinstance(effect, PersistState)]
 
+    def state(self, name: str) -> tuple[dict[str, int], int | None] | None:
+        state = self.cursors.state(name)
+        return None if state is None else (state.ticks, state.moved_at)
+
     def save(self, failure: str = "") -> list[CursorMoved]:
         out: list[Effect] = []
         for order in self.unsaved:
@@ -132,3 +136,16 @@ def test_a_cursor_that_is_not_moved_releases_what_is_too_old() -> None:
     assert bench.cursors.lowest("p", SECOND + 5) == DurableClaim(5, "cursor 'given up'")
     assert bench.claim("p", SECOND + 6) == 6
     assert bench.claim("p", 3 * SECOND) == 2 * SECOND
+
+
+def test_a_cursor_tells_where_it_stands_and_when_it_was_moved() -> None:
+    bench = Bench()
+    assert bench.state("job") is None
+    bench.move("job", p=5)
+    bench.save()
+    assert bench.state("job") == ({"p": 5}, 0)
+    bench.restart()
+    assert bench.state("job") == ({"p": 5}, None)
+    bench.move("job", forget=True)
+    bench.save()
+    assert bench.state("job") is None

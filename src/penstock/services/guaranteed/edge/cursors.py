@@ -34,6 +34,13 @@ PUBEND_LIMIT = 10_000
 """Bounds of one cursor, which is kept in memory and on disk."""
 
 
+class CursorState(msgspec.Struct, frozen=True):
+    """Where a cursor stands, and when it was moved; None if that was before the broker started."""
+
+    ticks: dict[str, Tick]
+    moved_at: Instant | None
+
+
 class Cursors:
     """The cursors of one edge."""
 
@@ -45,6 +52,7 @@ class Cursors:
         self._holds_ns = holds_ns
         self._tokens = tokens
         self._saving: dict[int, tuple[OpenRequest, MoveCursor]] = {}
+        self._moved_at: dict[str, Instant] = {}
         self._saved: dict[str, dict[str, Tick]] = {
             key.removeprefix(PREFIX): msgspec.msgpack.decode(value, type=dict[str, int])
             for key, value in sorted(saved.items())
@@ -73,6 +81,7 @@ class Cursors:
         moved = MoveCursor(message.cursor, {} if message.forget else ticks, message.forget)
         token = self._tokens.take(CURSORS)
         self._saving[token] = (asked, moved)
+        self._moved_at[message.cursor] = now
         value = None if message.forget else msgspec.msgpack.encode(ticks)
         out.append(PersistState(token, {PREFIX + message.cursor: value}))
 
@@ -91,10 +100,16 @@ class Cursors:
             return None
         if moved.forget:
             self._saved.pop(moved.cursor, None)
+            self._moved_at.pop(moved.cursor, None)
         else:
             self._saved[moved.cursor] = moved.ticks
         fresh = tuple(pubend for pubend in moved.ticks if pubend not in held)
         return asked.answer(moved.cursor, moved.ticks), fresh
+
+    def state(self, name: str) -> CursorState | None:
+        """A cursor, or None."""
+        ticks = self._saved.get(name)
+        return None if ticks is None else CursorState(ticks, self._moved_at.get(name))
 
     def lowest(self, pubend: str, now: Instant) -> DurableClaim | None:
         """The claim of the cursor that reaches back furthest on a stream, if any."""

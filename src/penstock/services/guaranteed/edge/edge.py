@@ -23,7 +23,7 @@ from penstock.services.guaranteed.dispatch import Handlers
 from penstock.services.guaranteed.edge.claims import EdgeClaims
 from penstock.services.guaranteed.edge.congestion_control import EdgeControl
 from penstock.services.guaranteed.edge.connected import ConnectedSubscriptions
-from penstock.services.guaranteed.edge.cursors import Cursors
+from penstock.services.guaranteed.edge.cursors import Cursors, CursorState
 from penstock.services.guaranteed.edge.durable import DurableSubscriptions
 from penstock.services.guaranteed.edge.in_force import InForce
 from penstock.services.guaranteed.edge.live_streams import LiveStreams
@@ -226,6 +226,10 @@ class Edge:
     def subscriptions(self) -> list[Subscription]:
         """The connected subscriptions."""
         return list(self._connected)
+
+    def cursor(self, name: str) -> CursorState | None:
+        """The cursor of a name."""
+        return self._cursors.state(name)
 
     def durable_subscriptions(self) -> list[Subscription]:
         """Every durable subscription, with a reader or without."""

@@ -44,7 +44,7 @@ def explain_subscription(
     readers: Sequence[Subscription], broker: str, horizons: Mapping[str, Tick], now: Instant
 ) -> bytes:
     """The explanation as JSON; ``horizons`` are those of the live streams."""
-    explained = [_explain_reader(each, horizons, now) for each in readers]
+    explained = [explain_reader(each, horizons, now) for each in readers]
     return msgspec.json.encode(SubscriptionExplanation(readers[0].name, broker, explained))
 
 
@@ -57,9 +57,10 @@ def explain_absent(subscription: Subscription, broker: str, now: Instant) -> byt
     return msgspec.json.encode(explanation)
 
 
-def _explain_reader(
+def explain_reader(
     reader: Subscription, horizons: Mapping[str, Tick], now: Instant
 ) -> ReaderExplanation:
+    """One reader, and what holds it up."""
     behind = [
         horizons.get(pubend, 0) - stream.horizon for pubend, stream in reader.catching_up.items()
     ]
