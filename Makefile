@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: up test install lint types bench peers papers live lock reference compiled clean
+.PHONY: up test install lint types bench peers papers live spark-crash lock reference compiled clean
 
 up: install
 	$(BIN)/penstock up
@@ -38,6 +38,10 @@ papers: install
 
 live: install
 	$(BIN)/penstock papers --service guaranteed --world net
+
+# Kills driver, workers, planner and broker of a Spark job, and counts its output: about 15 minutes.
+spark-crash: install
+	$(BIN)/python -m benchmarks.spark_crash --kills 24 --sinks 20000
 
 # The other systems that Debian has, and Maven, with which the benchmark downloads Kafka and Artemis
 # (root, on Debian).  Nothing of it is started.
