@@ -206,7 +206,7 @@ class Trial:
             rival.kill()
 
     def _other_sinks(self, count: int) -> None:
-        """Writes without a name, as in a ``foreachBatch``; empty, because only the record counts."""
+        """Writes without a name, as in a ``foreachBatch``; only the record counts, so no rows."""
         with blocking.connect(self.url, deadline_s=PATIENCE_S) as client:
             for number in range(self.other_sinks, self.other_sinks + count):
                 client.sink(f"spark/other-{number}", pubend="other", once=True).commit(0, {})

@@ -91,5 +91,6 @@ def test_places_are_resolved_for_every_pubend() -> None:
     assert resolve(Place(ticks={"p": 1, "q": 2}), STREAMS, "o") == {"p": 1, "q": 2}
     with pytest.raises(BadOption, match="option o: there is no pubend 'r'"):
         resolve(Place(ticks={"r": 1}), STREAMS, "o")
-    with pytest.raises(BadOption, match="option o has no tick for pubend 'q'"):
-        resolve(Place(ticks={"p": 1}), STREAMS, "o")
+    assert resolve(Place("earliest", ticks={"p": 30}), STREAMS, "o") == {"p": 30, "q": 20}
+    assert resolve(Place("latest", ticks={"p": 30}), STREAMS, "o") == {"p": 30, "q": 50}
+    assert resolve(Place("latest", ticks={"p": -2, "q": -1}), STREAMS, "o") == {"p": 10, "q": 50}

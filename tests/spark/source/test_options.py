@@ -46,7 +46,7 @@ def test_all_options_can_be_set() -> None:
         },
         streaming=True,
     )
-    assert options.starting == Place(ticks={"p": 5})
+    assert options.starting == Place("latest", ticks={"p": 5})
     assert options.pubends == ("p", "q*")
     assert (options.max_rows, options.max_bytes, options.min_rows) == (10, 1000, 5)
     assert (options.max_span_ns, options.max_trigger_delay_ns) == (HOUR, 30 * SECOND)
@@ -106,7 +106,12 @@ def test_a_batch_query_has_an_end_and_a_number_of_tasks() -> None:
     options = read(streaming=False, **ending)
     assert options.ending == Place(time=2 * SECOND)
     assert (options.min_partitions, options.max_partitions) == (2, 3)
-    assert read(streaming=False, endingOffsets='{"p": 9}').ending == Place(ticks={"p": 9})
+    assert read(streaming=False, endingOffsets='{"p": 9}').ending == Place("latest", ticks={"p": 9})
+
+
+def test_a_tick_that_is_none_is_refused() -> None:
+    with pytest.raises(BadOption, match="-3 is no tick of 'p'; -2 is earliest, -1 is latest"):
+        read(startingOffsets='{"p": -3}')
 
 
 def test_times() -> None:

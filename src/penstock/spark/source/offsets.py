@@ -22,7 +22,13 @@ import msgspec
 
 from penstock.core.intervals import Tick
 from penstock.services.guaranteed.messages import StreamBounds
-from penstock.spark.source.options import EARLIEST, BadOption, Place
+from penstock.spark.source.options import (
+    EARLIEST,
+    EARLIEST_TICK,
+    LATEST_TICK,
+    BadOption,
+    Place,
+)
 
 
 class WrongCheckpoint(ValueError):
@@ -129,18 +135,19 @@ class StreamOffset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def resolve(place: Place, streams: Mapping[str, StreamBounds], name: str) -> dict[str, Tick]:
     """A tick for each pubend; ``name`` is the option, for errors.
 
-    A time may be ahead of a stream: the stream will reach it.
+    A time may be ahead of a stream: the stream will reach it.  Pubends for which the place has no
+    tick are at its word, earliest or latest.
     """
     unknown = sorted(place.ticks.keys() - streams.keys())
     if unknown:
         raise BadOption(f"option {name}: there is no pubend {unknown[0]!r} ({_list(streams)})")
-    missing = sorted(streams.keys() - place.ticks.keys()) if place.ticks else []
-    if missing:
-        raise BadOption(f"option {name} has no tick for pubend {missing[0]!r}, which is read too")
     found: dict[str, Tick] = {}
     for pubend, bounds in streams.items():
-        if place.ticks:
-            found[pubend] = place.ticks[pubend]
+        tick = place.ticks.get(pubend)
+        if tick is not None and tick not in (EARLIEST_TICK, LATEST_TICK):
+            found[pubend] = tick
+        elif tick is not None:
+            found[pubend] = bounds.earliest if tick == EARLIEST_TICK else bounds.head
         elif place.time is not None:
             found[pubend] = max(place.time, bounds.earliest)
         else:

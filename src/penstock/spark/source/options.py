@@ -25,6 +25,10 @@ Value = TypeVar("Value")
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 
+LATEST_TICK: Final = -1
+EARLIEST_TICK: Final = -2
+"""Stand for a tick in the JSON of an offset, as with Kafka."""
+
 ANSWER_WITHIN_S: Final = 30.0
 """The default deadline for an answer of a broker, and for a read to make progress."""
 
@@ -37,7 +41,10 @@ class BadOption(ValueError):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A start or an end: a word (earliest, latest), a time for all pubends, or ticks."""
+    """A start or an end: a word (earliest, latest), a time for all pubends, or ticks.
+
+    With ticks the word holds for the pubends that have none.
+    """
 
     word: str = ""
     time: Tick | None = None
@@ -151,8 +158,10 @@ def read_source_options(options: Mapping[str, str], *, streaming: bool) -> Sourc
     reader.exclusive("minRowsPerTrigger", "minOffsetsPerTrigger")
     if streaming and (reader.has("endingOffsets") or reader.has("endingTimestamp")):
         raise BadOption("endingOffsets and endingTimestamp are for batch queries (spark.read)")
-    starting = reader.read("startingOffsets", place, Place(LATEST if streaming else EARLIEST))
-    ending = reader.read("endingOffsets", place, Place(LATEST))
+    starting = _with_word(
+        reader.read("startingOffsets", place, Place()), LATEST if streaming else EARLIEST
+    )
+    ending = _with_word(reader.read("endingOffsets", place, Place()), LATEST)
     if not streaming and starting.word == LATEST:
         raise BadOption("startingOffsets='latest' leaves nothing for a batch query to read")
     if ending.word == EARLIEST:
@@ -186,6 +195,11 @@ def read_source_options(options: Mapping[str, str], *, streaming: bool) -> Sourc
     )
 
 
+def _with_word(given: Place, word: str) -> Place:
+    """The place with the default word, unless it says where every pubend stands."""
+    return given if given.word else msgspec.structs.replace(given, word=word)
+
+
 def read_url(reader: OptionReader) -> str:
     """The brokers' address: the option, or ``PENSTOCK_URL``."""
     url = reader.read("url", str, "") or os.environ.get("PENSTOCK_URL", "")
@@ -208,11 +222,14 @@ def place(text: str) -> Place:
         ticks = msgspec.json.decode(text, type=dict[str, int])
     except msgspec.MsgspecError:
         raise ValueError(
-            "use earliest, latest, or JSON with a tick for each pubend, like "
-            + json.dumps({"prices": 1_700_000_000_000_000_000})
+            "use earliest, latest, or JSON with ticks of pubends (-2 is earliest, -1 latest), like "
+            + json.dumps({"prices": 1_700_000_000_000_000_000, "trades": -2})
         ) from None
     if not ticks:
         raise ValueError("the JSON names no pubend")
+    for pubend, tick in ticks.items():
+        if tick < EARLIEST_TICK:
+            raise ValueError(f"{tick} is no tick of {pubend!r}; -2 is earliest, -1 is latest")
     return Place(ticks=ticks)
 
 
