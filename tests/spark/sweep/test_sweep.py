@@ -19,6 +19,7 @@ from penstock.papers.gryphon.measures import recovery_s
 from penstock.spark.lake.lake import create_lake, runs_of
 from penstock.spark.sweep.figure import axis_of, curves_of, draw_sweep
 from penstock.spark.sweep.grid import Grid, build_grid
+from penstock.spark.sweep.resume import jobs_left
 from penstock.spark.sweep.summary import Estimate, SweepSummary, summarise
 from penstock.spark.sweep.sweep import Job, jobs_of, run_sweep
 from penstock.spark.tables.table import OpenTable, TableError
@@ -98,6 +99,23 @@ def test_a_sweep_that_is_run_again_replaces_its_runs(
         run_sweep(spark, made, "again", small, jobs_of("again", small, 1), lambda done: None)
     assert len(made.snapshot().files) == 1
     assert made.snapshot().version == 2
+
+
+def test_a_sweep_that_was_stopped_runs_only_what_is_left(
+    spark: SparkSession, tmp_path: Path, small: Grid
+) -> None:
+    made = create_lake(tmp_path / "lake")
+    jobs = jobs_of("half", small, 3)
+    failing = Job(jobs[1].run, {"duration_s": -1}, jobs[1].seed)
+    assert jobs_left(made, "half", small, jobs) == jobs
+    run_sweep(spark, made, "half", small, [jobs[0], failing], lambda done: None)
+    assert jobs_left(made, "half", small, jobs) == jobs[1:]
+    other = [Job(job.run, {"duration_s": 2}, job.seed) for job in jobs]
+    assert jobs_left(made, "half", small, other) == other
+    run_sweep(spark, made, "half", small, jobs[1:], lambda done: None)
+    assert jobs_left(made, "half", small, jobs) == []
+    found = summarise(spark, made, "half", [job.run for job in jobs])
+    assert (found.runs, found.failed) == (3, {})
 
 
 @pytest.fixture

@@ -45,6 +45,7 @@ def sweep(
     name: str = "",
     measure: str = "",
     out: Path = Path("out/sweeps"),
+    resume: bool = False,
     json: bool = False,
 ) -> None:
     """Simulate a scenario at every combination of parameters and with several seeds, on Spark.
@@ -70,6 +71,8 @@ def sweep(
         The measure to draw (default: recovery_s, or the main measure of the scenario's service).
     out
         Where to write the figure.
+    resume
+        Do not run again what the lake has of this sweep, after it was stopped or killed.
     json
         Print the whole result as JSON.
     """
@@ -83,7 +86,7 @@ def sweep(
     with told_in_one_line(TableError, OSError, status=MISUSED):
         opened = create_lake(lake)
 
-    summary = _run(opened, called, grid, seeds, master)
+    summary = _run(opened, called, grid, seeds, master, resume=resume)
     from penstock.spark.sweep.figure import draw_sweep
 
     figures = draw_sweep(called, measure, summary.estimates, grid.parameters, out)
@@ -96,19 +99,24 @@ def sweep(
         raise UserError(f"{len(summary.failed)} of {summary.runs} runs failed; {run}: {reason}")
 
 
-def _run(lake: OpenTable, called: str, grid: Grid, seeds: int, master: str) -> SweepSummary:
+def _run(
+    lake: OpenTable, called: str, grid: Grid, seeds: int, master: str, *, resume: bool
+) -> SweepSummary:
     """Simulate and aggregate, with a progress bar over the runs."""
+    from penstock.spark.sweep.resume import jobs_left
     from penstock.spark.sweep.summary import summarise
     from penstock.spark.sweep.sweep import jobs_of, run_sweep
 
     jobs = jobs_of(called, grid, seeds)
+    left = jobs_left(lake, called, grid, jobs) if resume else jobs
+    done_before = len(jobs) - len(left)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task("starting Spark", total=len(jobs))
 
         def tell(done: int) -> None:
-            progress.update(task, completed=done)
+            progress.update(task, completed=done_before + done)
 
         with (
             spark_session("sweep", master) as spark,
@@ -116,7 +124,7 @@ def _run(lake: OpenTable, called: str, grid: Grid, seeds: int, master: str) -> S
             told_in_one_line(TableError, OSError),
         ):
             progress.update(task, description=f"{len(grid.points)} points × {seeds} seeds")
-            run_sweep(spark, lake, called, grid, jobs, tell)
+            run_sweep(spark, lake, called, grid, left, tell)
             progress.update(task, description="medians")
             return summarise(spark, lake, called, [job.run for job in jobs])
 

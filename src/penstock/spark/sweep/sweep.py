@@ -121,10 +121,11 @@ def _records(sweep: str, grid: Grid, job: Job) -> list[TraceRecord]:
         return _run(sweep, grid, job)
     except Exception as error:
         # One failed run among thousands is a result like the others, and is reported with them.
-        return failure_records(_facts(sweep, grid, job), f"{type(error).__name__}: {error}")
+        return failure_records(facts_of(sweep, grid, job), f"{type(error).__name__}: {error}")
 
 
-def _facts(sweep: str, grid: Grid, job: Job) -> RunFacts:
+def facts_of(sweep: str, grid: Grid, job: Job) -> RunFacts:
+    """What a run says of itself."""
     return RunFacts(str(grid.raw["name"]), SimRun.name, job.seed, job.point, sweep)
 
 
