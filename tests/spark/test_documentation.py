@@ -1,4 +1,4 @@
-"""The first snippets of the reference and of the README run as they stand, and show something."""
+"""The first snippets of the pages about Spark run as they stand, and show something."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars
 import pytest
 
 from penstock.client.blocking import client as blocking
@@ -48,6 +49,30 @@ def test_the_first_snippet_runs_and_shows_rows(
     assert done.returncode == 0, done.stderr[-3000:]
     shown = re.findall(r"^\|\s*(\w+)\s*\|\s*(\d+)\s*\|$", done.stdout, re.MULTILINE)
     assert shown == [("ACME", str(before))], done.stdout
+
+
+def test_the_recipe_for_delta_writes_every_message_once(
+    url: str, client: blocking.Client, tmp_path: Path
+) -> None:
+    snippet = first_snippet("docs/how-to/exactly-once-with-spark.md")
+    with client.publisher(pubend="a.2") as publisher:
+        publisher.publish_batch(
+            [({"symbol": "ACME", "price": price}, b"") for price in (90.0, 120.0)]
+        )
+    for _ in range(2):
+        # The second time there is nothing new, and the first batch is not repeated.
+        done = subprocess.run(
+            [sys.executable, "-c", snippet.replace(URL, url)],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+    written = polars.scan_delta(str(tmp_path / "out" / "expensive")).collect()
+    expected = list(client.subscribe("price > 100", start="earliest", end=heads(client)))
+    assert sorted(written["tick"]) == sorted(message.tick for message in expected)
+    assert 144.0 in written["with_tax"].to_list()
 
 
 def heads(client: blocking.Client) -> dict[str, int]:
