@@ -79,8 +79,17 @@ def test_a_report_without_a_rate_keeps_the_pace_from_growing() -> None:
     pace = LinkPace()
     pace.reported("a->b", TARGET, RATE, 0)
     later = QUIET_NS + DOUBLE_NS
-    pace.reported("a->b", 100, 0.0, later)
+    pace.reported("a->b", 2 * TARGET, 0.0, later)
     assert pace.pace_at(later + 100 * MILLISECOND) == pytest.approx(2 * RATE)
+
+
+def test_a_message_that_waits_for_its_turn_does_not_keep_the_pace_from_growing() -> None:
+    """A queue that was empty a moment ago is reported for as long as it is followed."""
+    pace = LinkPace()
+    pace.reported("a->b", TARGET, RATE, 0)
+    for number in range(1, 14):
+        pace.reported("a->b", 100, 0.0, number * 200 * MILLISECOND)
+    assert pace.pace_at(QUIET_NS + DOUBLE_NS) == pytest.approx(2 * RATE)
 
 
 def test_the_links_that_are_remembered_are_bounded() -> None:

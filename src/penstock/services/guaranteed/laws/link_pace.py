@@ -7,9 +7,10 @@ edge lets the rate law only estimate, and several seconds earlier.
 1. The pace is the rate of the link, more while less than ``TARGET_NS`` of it waits and less while
    more does, so that the difference is gone after ``SETTLE_NS``: a proportional controller, which
    is stable while reports take less than ``SETTLE_NS`` to arrive.
-2. A report without a rate comes from a queue that has just begun to stand.  The pace stays; a
-   pubend without one stops for ``HOLD_NS``, until the rate is known, if more waits than a burst
-   (``BURST_BYTES``).
+2. A report without a rate comes from a queue that was empty a moment ago.  While less than
+   ``TARGET_NS`` of the pace waits, a message waits for its turn and the link takes more: nothing
+   changes.  Otherwise the pace stays; a pubend without one stops for ``HOLD_NS``, until the rate is
+   known, if more waits than a burst (``BURST_BYTES``).
 3. Of several links the slowest counts.  A link that has not reported for ``QUIET_NS`` is not full
    any more.
 4. When no link is full the pace doubles every ``DOUBLE_NS``, until there are reports again or it is
@@ -90,8 +91,10 @@ class LinkPace:
 
     def reported(self, link: str, waiting: int, rate_bytes_per_s: float, now: Instant) -> None:
         """So much waits on a link, which takes so much a second (0 if that is not known yet)."""
-        self._pay(now)
         present = self.pace_at(now)
+        if rate_bytes_per_s <= 0 and waiting * SECOND < (present or 0.0) * TARGET_NS:
+            return
+        self._pay(now)
         self._links = {name: each for name, each in self._links.items() if now - each.at < QUIET_NS}
         self._told_at = now
         if rate_bytes_per_s <= 0:
