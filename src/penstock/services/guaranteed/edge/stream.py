@@ -23,6 +23,7 @@ from penstock.content.rows.knowledge import KnowledgeMap
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import InvariantBroken
+from penstock.services.guaranteed.edge.request import Request
 from penstock.services.guaranteed.laws.answer_round_trips import (
     HERE,
     AnswerOrigin,
@@ -31,51 +32,6 @@ from penstock.services.guaranteed.laws.answer_round_trips import (
 from penstock.services.guaranteed.laws.nack_window import MAX_UNITS, NackAnswer, NackWindow
 from penstock.services.guaranteed.messages import LIVE_FILTER
 from penstock.services.guaranteed.parameters import GuaranteedParameters
-
-
-class _Request:
-    """One unit that was requested."""
-
-    __slots__ = (
-        "ahead_ns",
-        "asked_high",
-        "attempts",
-        "deadline",
-        "first_sent_at",
-        "high",
-        "is_new",
-        "links",
-        "low",
-        "sent_at",
-    )
-
-    def __init__(
-        self, low: Tick, high: Tick, asked_high: Tick, now: Instant, *, is_new: bool
-    ) -> None:
-        """``is_new`` is False if an earlier request for the same ticks may still be answered."""
-        self.low = low
-        self.high = high
-        self.asked_high = asked_high
-        self.is_new = is_new
-        self.first_sent_at = now
-        self.sent_at = now
-        self.attempts = 0
-        self.deadline = now
-        self.links = -1
-        """Over how many links the answer came, or the part of it that came farthest."""
-        self.ahead_ns = 0
-
-    def answered(self, origin: AnswerOrigin) -> None:
-        """A part of the answer came from there."""
-        if origin.links > self.links:
-            self.links, self.ahead_ns = origin.links, origin.ahead_ns
-        elif origin.links == self.links:
-            self.ahead_ns = max(self.ahead_ns, origin.ahead_ns)
-
-    @property
-    def took_since(self) -> Instant:
-        """When the request was sent that brought the answer, the first of all who wait for it."""
-        return self.sent_at - self.ahead_ns
 
 
 class EdgeStream:
@@ -119,7 +75,7 @@ class EdgeStream:
         self._most_ready = most_ready
         self.asked_at: Instant | None = None
         self._known = KnowledgeMap()
-        self._requests: list[_Request] = []
+        self._requests: list[Request] = []
         self._answered_sent_at: Instant = 0
         self._outstanding = IntervalSet()
         self._backed_off_at: Instant = 0
@@ -237,7 +193,7 @@ class EdgeStream:
 
     def _settle(self, frame: Frame, origin: AnswerOrigin | None, now: Instant) -> None:
         """Remove the requests that a frame answered."""
-        still: list[_Request] = []
+        still: list[Request] = []
         for request in self._requests:
             if request.low < frame.high and request.high > frame.low:
                 if origin is not None:
@@ -250,7 +206,7 @@ class EdgeStream:
             still.append(request)
         self._requests = still
 
-    def _note_answered(self, request: _Request, now: Instant) -> None:
+    def _note_answered(self, request: Request, now: Instant) -> None:
         """A request is answered in full.
 
         If its ticks were requested only once this is a sample of the round trip, unless the answer
@@ -267,7 +223,7 @@ class EdgeStream:
         if request.attempts == 1 and request.is_new and now > request.sent_at:
             self._round_trip.sample(now - request.took_since, request.links)
 
-    def _is_late(self, request: _Request, now: Instant) -> bool:
+    def _is_late(self, request: Request, now: Instant) -> bool:
         """Whether an answer most likely belongs to an earlier copy of a request."""
         usual = self._round_trip.shortest_usual_ns(request.links)
         return request.attempts > 1 and now - request.sent_at < usual
@@ -290,7 +246,7 @@ class EdgeStream:
         """Release the units requested together with the one at ``tick``: they are not answered."""
         asked = [r.asked_high for r in self._requests if r.low <= tick < r.asked_high]
         end = max(asked, default=tick)
-        still: list[_Request] = []
+        still: list[Request] = []
         for request in self._requests:
             if request.high > tick and request.low < end:
                 self._outstanding.remove(request.low, request.high)
@@ -322,25 +278,25 @@ class EdgeStream:
                     due += self._new_requests(free_low, free_high, unit, now)
         return self._sent(due, now) if due else ()
 
-    def _new_requests(self, low: Tick, high: Tick, unit: Duration, now: Instant) -> list[_Request]:
+    def _new_requests(self, low: Tick, high: Tick, unit: Duration, now: Instant) -> list[Request]:
         made = []
         self._outstanding.add(low, high)
         while low < high:
             end = min(high, (low // unit + 1) * unit)
-            made.append(_Request(low, end, end, now, is_new=low >= self._asked_end))
+            made.append(Request(low, end, end, now, is_new=low >= self._asked_end))
             low = end
         self._asked_end = max(self._asked_end, high)
         self._requests += made
         return made
 
-    def _sent(self, due: list[_Request], now: Instant) -> tuple[Interval, ...]:
+    def _sent(self, due: list[Request], now: Instant) -> tuple[Interval, ...]:
         self.asked_at = now
         due.sort(key=lambda request: request.low)
         if any(self._is_unanswered(request, now) for request in due):
             self._round_trip.timed_out()
             self._backed_off_at = now
         deadline = now + self._round_trip.timeout()
-        groups: list[list[_Request]] = []
+        groups: list[list[Request]] = []
         for request in due:
             self._repeated = self._repeated or request.attempts > 0
             self._lost = self._lost or request.attempts > 1
@@ -356,7 +312,7 @@ class EdgeStream:
                 request.asked_high = group[-1].high
         return tuple((max(group[0].low, self.horizon), group[-1].high) for group in groups)
 
-    def _is_unanswered(self, request: _Request, now: Instant) -> bool:
+    def _is_unanswered(self, request: Request, now: Instant) -> bool:
         """Whether a time-out says something new: those of one moment are one event."""
         overdue = request.attempts > 0 and now >= request.deadline
         return overdue and request.sent_at >= self._backed_off_at
@@ -387,7 +343,7 @@ class EdgeStream:
             return None
         return min(self._due_at(request) for request in self._requests)
 
-    def _due_at(self, request: _Request) -> Instant:
+    def _due_at(self, request: Request) -> Instant:
         """When a request is repeated: soon, if one that was sent later has been answered."""
         if request.sent_at < self._answered_sent_at:
             return min(request.deadline, request.sent_at + self._round_trip.usual_timeout())
