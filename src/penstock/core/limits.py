@@ -85,6 +85,12 @@ Count: TypeAlias = Annotated[int, Meta(ge=0, lt=2**48)]
 
 CountBytes: TypeAlias = Annotated[int, Meta(ge=0, lt=2**48)]
 
+LinkCount: TypeAlias = Annotated[int, Meta(ge=0, lt=2**8)]
+"""Over how many links something came: far more than a tree is deep."""
+
+AheadLimited: TypeAlias = Annotated[int, Meta(ge=0, lt=2**40)]
+"""How long one request was ahead of another: 18 minutes, far beyond any time-out."""
+
 SignedCountBytes: TypeAlias = Annotated[int, Meta(gt=-(2**48), lt=2**48)]
 """For requests in which the service refuses a negative number with a reason."""
 

@@ -10,7 +10,7 @@ import msgspec
 from penstock.core.clock import SECOND
 from penstock.core.trace import TraceRecord
 from penstock.lab.scenario.model import Fault, Scenario
-from penstock.papers.held_out.attribution import attribution
+from penstock.papers.held_out.attribution import CHOSEN_S, attribution
 from penstock.papers.held_out.case import Case, CaseFlow, Phase
 
 NARROW, WIDE = "a->b", "a->c"
@@ -54,6 +54,14 @@ def test_the_full_link_of_the_phase_is_right() -> None:
     )
     assert (found.named, found.right) == (2, 1)
     assert found.wrong == {"a.1: a->c on the way to b": 1}
+
+
+def test_what_is_said_of_a_pubend_before_it_has_its_tree_does_not_count() -> None:
+    moving = tuple(msgspec.structs.replace(each, moves=each.name == "x") for each in FLOWS)
+    case = msgspec.structs.replace(case_of(), flows=moving)
+    early = [throttle(CHOSEN_S - 1, pubend, "other->link") for pubend in ("a.1", "a.2")]
+    found = attribution(case, result_of([*early, throttle(CHOSEN_S, "a.1", WIDE)]))
+    assert found.wrong == {"a.2: other->link on the way to b": 1, "a.1: a->c on the way to b": 1}
 
 
 def test_after_a_step_the_link_before_is_right_until_the_law_has_settled() -> None:

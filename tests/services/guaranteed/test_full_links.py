@@ -173,3 +173,21 @@ def test_a_subscriber_that_comes_to_a_full_link_is_soon_live() -> None:
     result = simulated(raw)
     new = Measurement(metric="delivered_rate", subject="new", from_s=25, to_s=40)
     assert measure(result, new) > 0.85 * (250_000 / 4) / 4000
+
+
+def test_a_pubend_that_wants_hardly_more_than_its_share_gets_it() -> None:
+    """Most of the time only a message waits for its turn, behind those of the other pubend."""
+    raw = line((1_559_404, 25.4), (192_869, 26.6), (0, 104))
+    raw["brokers"][0]["pubends"] = 2
+    keys = [
+        {"pubend": "b0.1", "rate_msgs_per_s": 100.8, "wire_bytes": 1008, "batch_rows": 3},
+        {"pubend": "b0.2", "rate_msgs_per_s": 104.7, "wire_bytes": 2171, "batch_rows": 2},
+    ]
+    raw["clients"] = [subscriber("s", "b3")] + [
+        publisher(f"p{number}", "b0", start_s=0, max_in_flight=10 * each["batch_rows"], **each)
+        for number, each in enumerate(keys)
+    ]
+    result = simulated(raw)
+    for each in keys:
+        rate = published(result, 15, 35, each["pubend"])
+        assert rate * each["wire_bytes"] == pytest.approx(192_869 / 2, rel=0.1)

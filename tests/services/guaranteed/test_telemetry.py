@@ -73,8 +73,8 @@ def test_a_change_of_a_limit_is_recorded_with_codes() -> None:
     for tick in range(0, SECOND, SECOND // 10):
         control.published(tick, 10, 1000, tick)
     worst = AlertReading(0.5, "sb", 0.5, SECOND, "ib->sb", 4096)
-    for at in (SECOND // 2, SECOND):
-        control.alert(UpstreamCongestionAlert("p", 0, 0, worst, None), SECOND, at)
+    for query, at in enumerate((SECOND // 2, SECOND)):
+        control.alert(UpstreamCongestionAlert("p", 0, query, worst, None), SECOND, at)
     record = throttle_record("pb", control, SECOND)
 
     assert (record.node, record.subject, record.metric) == ("pb", "p", "throttle")

@@ -51,10 +51,9 @@ def test_a_pubend_that_nothing_slows_down_says_so() -> None:
 def test_a_throttled_pubend_names_broker_link_rule_and_since_when() -> None:
     made = pubend()
     reading = AlertReading(0.5, "sb", 0.5, START + SECOND, "ib->sb", 4096)
-    for at in (START + SECOND // 2, START + SECOND):
-        made.control.alert(
-            UpstreamCongestionAlert("p", START, 0, reading, None), START + SECOND, at
-        )
+    for query, at in enumerate((START + SECOND // 2, START + SECOND)):
+        alert = UpstreamCongestionAlert("p", START, query, reading, None)
+        made.control.alert(alert, START + SECOND, at)
     account = explained(made, START + 3 * SECOND)
 
     assert account.throttled

@@ -4,7 +4,9 @@
    right if that link is on the pubend's tree and full in the optimum, within a tenth.  After an
    event the link of the phase before is right too, until the law had its time to settle.  A limit
    on a pubend none of whose links is full in the optimum is wrong, whatever it names.  What is said
-   between a cut and the end of the recovery does not count: the cause is then the outage.
+   between a cut and the end of the recovery does not count: the cause is then the outage.  Nor does
+   what is said of a pubend before the sources have chosen among equal paths, if it takes other
+   links until then.
 2. *Multicast*: ``penstock why`` names the dearest link of a sender's tree.  At every record of the
    windows, for every sender that gets less than nine tenths of its demand in the optimum, the
    dearest link must have the highest price of the optimum, within a tenth.  An instant at which no
@@ -20,16 +22,22 @@ from typing import Final
 
 import msgspec
 
+from penstock.core.clock import SECOND
 from penstock.core.trace import TraceRecord
 from penstock.lab.result import RunResult
+from penstock.overlay.node import CHOOSE_AFTER
 from penstock.papers.held_out.case import Case, CaseFlow, Phase
 from penstock.papers.held_out.optimum import link_use, prices
+from penstock.services.guaranteed.source.link_gate import HELD_NS
 from penstock.services.guaranteed.telemetry import ThrottleDetail
 
 DECREASES: Final = frozenset(
     ("full-link", "match", "share", "pdcc-decrease", "pdcc-repeated-decrease")
 )
 """The rules by which a full link or an alert sets a limit; the others repeat an older cause."""
+
+CHOSEN_S: Final = (CHOOSE_AFTER + HELD_NS) / SECOND
+"""When the sources have chosen, and what is said is not about the time before."""
 
 NEARLY: Final = 0.1
 """Links that differ by less are both the bottleneck."""
@@ -86,6 +94,8 @@ def _throttles(case: Case, result: RunResult) -> Attribution:
 
 def _right_links(case: Case, full: list[set[str]], at_s: float, flow: CaseFlow) -> set[str] | None:
     """The full links on a flow's tree; None at a time that does not count."""
+    if flow.moves and at_s < CHOSEN_S:
+        return None
     place = max(at for at, phase in enumerate(case.phases) if phase.begins_s <= at_s)
     phase = case.phases[place]
     links = set(full[place])

@@ -49,6 +49,8 @@ class CaseFlow(msgspec.Struct, frozen=True):
     """The pubend, for the guaranteed service."""
     receivers: tuple[str, ...] = ()
     """The receiving clients, all of which must get its messages."""
+    moves: bool = False
+    """Whether its pubend takes other links before the sources have chosen among equal paths."""
 
     @property
     def shared(self) -> SharedFlow:

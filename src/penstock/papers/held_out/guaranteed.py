@@ -71,7 +71,9 @@ def draw(seed: int, random: Random) -> Case:
         publishers.append(_publisher(name, home, pubend, size, share, demand, hops))
         receivers = tuple(each.name for each in subscribers if _wants(each, name))
         uses = {link: 1.0 for link in trees[name] if link in capacities}
-        flows.append(CaseFlow(name, SERVICE, uses, demand, size, 1.0, pubend, receivers))
+        brokers = [each.broker for each in subscribers if _wants(each, name)]
+        moves = network.tree(home, brokers) != trees[name]
+        flows.append(CaseFlow(name, SERVICE, uses, demand, size, 1.0, pubend, receivers, moves))
     return Case(
         seed,
         SERVICE,

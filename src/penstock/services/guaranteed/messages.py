@@ -47,6 +47,7 @@ from penstock.core.message import (
     Right,
     RowsRequest,
 )
+from penstock.services.guaranteed.laws.answer_round_trips import AnswerOrigin
 from penstock.services.guaranteed.laws.rate_law import AlertReading
 
 SUBSCRIPTION: Final = "subscription"
@@ -58,13 +59,14 @@ class Knowledge(BrokerMessage, frozen=True, gc=False):
 
     ``answer_for`` is None for live data, which goes to every child; otherwise it repeats the
     filter of the request that it answers.  ``more`` means that the answer stopped at a limit and
-    that the rest must be requested again.
+    that the rest must be requested again; ``origin`` tells where an answer comes from.
     """
 
     pubend: Name
     frame: Frame
     answer_for: FilterText | None = None
     more: bool = False
+    origin: AnswerOrigin | None = None
 
 
 class Nack(BrokerMessage, frozen=True, gc=False):

@@ -196,7 +196,7 @@ def test_a_recovering_edge_says_whether_the_network_holds_it_up(
     fall_behind(control, SAMPLE)
     window = control.stream.window
     for now, round_trip in ((SECOND, SAMPLE), (3 * SECOND, SAMPLE), (6 * SECOND, SAMPLE + late)):
-        window.answered(NackAnswer(SAMPLE, 0, False, SAMPLE, now, round_trip))
+        window.answered(NackAnswer(SAMPLE, 20_000, False, SAMPLE, now, round_trip))
     answer = control.answer(query(control.stream.horizon + lag), SAMPLE)
 
     assert answer is not None

@@ -14,7 +14,8 @@ from penstock.content.rows.frame import Frame
 from penstock.core.clock import MILLISECOND, SECOND
 from penstock.core.machine import InvariantBroken
 from penstock.services.guaranteed.edge.stream import MAX_UNITS, EdgeStream
-from penstock.services.guaranteed.laws.nack_window import FixedNackWindow
+from penstock.services.guaranteed.laws.answer_round_trips import AnswerOrigin
+from penstock.services.guaranteed.laws.nack_window import FixedNackWindow, NackAnswer
 from penstock.services.guaranteed.messages import LIVE_FILTER
 from penstock.services.guaranteed.parameters import GuaranteedParameters
 
@@ -373,3 +374,98 @@ def test_whatever_arrives_every_tick_is_handed_on_once_in_order(
             now = max(now + 1, deadline)
     assert edge.horizon == LENGTH
     check(handed, rows, LENGTH)
+
+
+# -- answers from different brokers ----------------------------------------------------------------
+
+NEAR, FAR = AnswerOrigin(links=1), AnswerOrigin(links=3)
+
+
+def asked_twice(first: int, second: int) -> EdgeStream:
+    """Ticks 0 to 10 are requested at one instant, and 20 to 30 at another."""
+    edge = stream(nack_timeout_min_ns=MILLISECOND, nack_timeout_initial_ns=SECOND)
+    edge.receive(frame(10, 20), first)
+    edge.requests_due(first)
+    edge.receive(frame(30, 40), second)
+    edge.requests_due(second)
+    return edge
+
+
+@pytest.mark.parametrize(("origin", "looks_lost"), [(NEAR, False), (FAR, True)])
+def test_an_answer_of_a_near_relay_overtakes_those_from_farther_on(
+    origin: AnswerOrigin, looks_lost: bool
+) -> None:
+    edge = asked_twice(SECOND, SECOND + 500 * MILLISECOND)
+    edge._round_trip.sample(100 * MILLISECOND, FAR.links)
+    at = SECOND + 600 * MILLISECOND
+    edge.answered(frame(20, 30), more=False, now=at, origin=origin)
+
+    deadline = edge.next_deadline()
+    assert deadline is not None
+    assert (deadline <= at) is looks_lost
+
+
+def test_the_time_that_a_request_was_under_way_for_others_counts() -> None:
+    edge = asked_twice(SECOND, SECOND)
+    origin = AnswerOrigin(links=3, ahead_ns=40)
+    edge.answered(frame(0, 10), more=False, now=SECOND + 60, origin=origin)
+
+    assert edge._round_trip.latest_ns == 100
+    assert edge._round_trip.smoothed_over(3) == 100
+
+
+def test_an_answer_in_parts_came_from_the_farthest_of_them() -> None:
+    edge = asked_twice(SECOND, SECOND)
+    edge.answered(frame(0, 5), more=False, now=SECOND + 500, origin=FAR)
+    edge.answered(frame(5, 10), more=False, now=SECOND + 600, origin=NEAR)
+
+    assert edge._round_trip.latest_links == FAR.links
+
+
+def test_live_data_that_was_late_is_no_sample_of_the_round_trip() -> None:
+    edge = asked_twice(SECOND, SECOND)
+    edge.receive(frame(0, 10), SECOND + 5)
+
+    assert edge.horizon == 20
+    assert edge._round_trip.latest_ns is None
+
+
+class Told(FixedNackWindow):
+    """A window that notes what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(WINDOW)
+        self.answers: list[NackAnswer] = []
+        self.paths = 0
+
+    def answered(self, answer: NackAnswer) -> None:
+        self.answers.append(answer)
+
+    def path_changed(self) -> None:
+        self.paths += 1
+
+
+@pytest.mark.parametrize(("answered_after_ms", "lost"), [(10, False), (100, True)])
+def test_the_window_is_told_of_what_was_lost_and_not_of_what_was_repeated_too_early(
+    answered_after_ms: int, lost: bool
+) -> None:
+    edge = asked_twice(SECOND, SECOND)
+    edge.window = told = Told()
+    edge._round_trip.sample(100 * MILLISECOND, FAR.links)
+    edge.requests_due(2 * SECOND)
+    at = 2 * SECOND + answered_after_ms * MILLISECOND
+    edge.answered(frame(0, 10), more=False, now=at, origin=FAR)
+    edge.answered(frame(20, 25), more=False, now=at, origin=FAR)
+
+    assert [(each.repeated, each.lost) for each in told.answers] == [(True, lost), (False, False)]
+
+
+def test_on_another_way_everything_is_measured_and_requested_anew() -> None:
+    edge = asked_twice(SECOND, SECOND)
+    edge.window = told = Told()
+    edge.answered(frame(0, 5), more=True, now=SECOND + 500, origin=FAR)
+    edge.path_changed()
+
+    assert told.paths == 1
+    assert edge.requests_due(SECOND + 600) == ((5, 10), (20, 30))
+    assert edge._round_trip.latest_ns is None

@@ -28,14 +28,14 @@ def law(rate: int = RATE) -> ImprovedRateLaw:
         history.add(tick, rate // 10)
     made = ImprovedRateLaw(CongestionParameters(), history)
     # At the query before, bytes waited as well: the queue stands.
-    made.alert(live(0.9), observed=float(rate), position=NOW, query=0, now=NOW - SECOND)
+    made.alert(live(0.9, sequence=0), observed=float(rate), position=NOW, query=0, now=NOW - SECOND)
     return made
 
 
 def live(
     rate: float,
     *,
-    sequence: int = 0,
+    sequence: int = 1,
     latest: float | None = None,
     horizon: int = NOW,
     link_bytes: int = 1000,
@@ -49,7 +49,7 @@ def recovering(rate: float, *, sequence: int = 0, horizon: int = NOW // 2) -> Re
     return Reading(sequence, None, AlertReading(rate, "edge", rate, horizon))
 
 
-def alert(law: ImprovedRateLaw, reading: Reading, *, query: int = 1, now: int = NOW) -> bool:
+def alert(law: ImprovedRateLaw, reading: Reading, *, query: int = 2, now: int = NOW) -> bool:
     return law.alert(reading, observed=float(RATE), position=NOW, query=query, now=now)
 
 
@@ -125,7 +125,7 @@ def test_share_gives_back_what_a_recovering_edge_has_too_much() -> None:
 
 def test_of_a_live_and_a_recovering_edge_the_lower_target_counts() -> None:
     policy = law()
-    both = Reading(0, live(0.25).nonrecovering, recovering(1.5).recovering)
+    both = Reading(1, live(0.25).nonrecovering, recovering(1.5).recovering)
     alert(policy, both)
 
     assert policy.limit_msgs_per_s == pytest.approx(0.25 * RATE)
@@ -211,6 +211,17 @@ def test_a_limit_without_effect_is_released() -> None:
     assert policy.rule is Rule.RELEASE
 
 
+def test_a_limit_without_effect_is_released_though_publications_wait() -> None:
+    """They wait for a full link; otherwise the limit would double without end."""
+    policy = law()
+    alert(policy, live(0.5))
+    for number in range(1, 400):
+        elapse(policy, NOW + number * 2 * SECOND, observed=100.0)
+
+    assert policy.limit_msgs_per_s is None
+    assert policy.rule is Rule.RELEASE
+
+
 def test_an_edge_that_rests_while_nothing_waits_on_a_link_slows_nobody() -> None:
     """Its processor is busy: it rests for a moment, and rushes in the next."""
     policy = law()
@@ -235,11 +246,34 @@ def test_an_edge_that_is_slow_without_a_break_counts_although_no_queue_is_seen()
     policy = law()
     start = NOW + 5 * SECOND
     acted = [
-        alert(policy, live(0.5, sequence=second, link_bytes=0), now=start + second * SECOND)
+        alert(
+            policy,
+            live(0.5, sequence=second, horizon=NOW - second * SECOND // 2, link_bytes=0),
+            now=start + second * SECOND,
+        )
         for second in range(6)
     ]
 
     assert acted == [False, False, False, False, True, True]
+
+
+def test_an_edge_that_does_not_get_later_is_not_slow_whatever_its_smoothed_rate() -> None:
+    """Frames of different lengths make the samples vary; the horizon keeps up."""
+    policy = law()
+    start = NOW + 5 * SECOND
+    for second in range(20):
+        late = (100 + 50 * (second % 2)) * MILLISECOND
+        reading = live(0.9, sequence=second, latest=1.0, horizon=NOW - late, link_bytes=0)
+        assert not alert(policy, reading, now=start + second * SECOND)
+
+
+def test_alerts_of_two_edges_to_one_query_are_no_queue_that_stands() -> None:
+    policy = law()
+    later = NOW + 10 * SECOND
+
+    assert not alert(policy, live(0.5, sequence=9), query=10, now=later)
+    assert not alert(policy, live(0.4, sequence=9), query=10, now=later + 1)
+    assert alert(policy, live(0.5, sequence=10), query=11, now=later + SECOND)
 
 
 def test_an_edge_that_is_far_behind_counts_although_no_queue_is_seen() -> None:
@@ -252,8 +286,8 @@ def test_the_verdict_is_the_edge_whose_rule_moved_the_limit() -> None:
     """A recovering edge may be slower than the live one that decides, and the other way round."""
     matched, shared = law(), law()
     thin = live(0.1).nonrecovering
-    alert(matched, Reading(0, thin, AlertReading(0.05, "other", 2.0, NOW // 2)))
-    alert(shared, Reading(0, live(0.9).nonrecovering, AlertReading(1.5, "other", 0.1, NOW // 2)))
+    alert(matched, Reading(1, thin, AlertReading(0.05, "other", 2.0, NOW // 2)))
+    alert(shared, Reading(1, live(0.9).nonrecovering, AlertReading(1.5, "other", 0.1, NOW // 2)))
 
     assert matched.rule is Rule.MATCH
     assert matched.verdict is not None
@@ -277,7 +311,7 @@ def test_what_was_taken_for_a_recovering_edge_is_given_back_when_it_limits_itsel
     before = policy.limit_msgs_per_s
     itself = AlertReading(0.5, "edge", 0.5, NOW // 2, congested=False)
     policy.alert(
-        Reading(1, None, itself), observed=before or 0.0, position=NOW, query=2, now=NOW + SECOND
+        Reading(2, None, itself), observed=before or 0.0, position=NOW, query=2, now=NOW + SECOND
     )
 
     assert before is not None

@@ -75,12 +75,41 @@ def test_a_report_without_a_rate_stops_a_pubend_that_has_no_pace_for_a_moment() 
     assert pace.next_pass == 5 + HOLD_NS
 
 
+def test_a_burst_that_the_link_took_stops_a_pubend_only_once() -> None:
+    """Frames of 43 kB, of which a fast link has taken all before the next report."""
+    pace, stopped = LinkPace(), 0
+    for second in range(20):
+        pace.reported("a->b", 4 * BURST_BYTES, 0.0, second * SECOND)
+        stopped += pace.next_pass > second * SECOND
+    assert stopped == 1
+    pace.reported("a->b", 8 * BURST_BYTES, 0.0, 20 * SECOND)
+    assert pace.next_pass == 20 * SECOND + HOLD_NS
+
+
+def test_after_a_report_with_a_rate_a_burst_stops_a_pubend_again() -> None:
+    pace = LinkPace()
+    pace.reported("a->b", BURST_BYTES, 0.0, 0)
+    pace.reported("a->b", TARGET, RATE, SECOND)
+    assert pace.release_unless_needed(1.0, 2 * SECOND)
+    pace.reported("a->b", BURST_BYTES, 0.0, 3 * SECOND)
+    assert pace.next_pass == 3 * SECOND + HOLD_NS
+
+
 def test_a_report_without_a_rate_keeps_the_pace_from_growing() -> None:
     pace = LinkPace()
     pace.reported("a->b", TARGET, RATE, 0)
     later = QUIET_NS + DOUBLE_NS
-    pace.reported("a->b", 100, 0.0, later)
+    pace.reported("a->b", 2 * TARGET, 0.0, later)
     assert pace.pace_at(later + 100 * MILLISECOND) == pytest.approx(2 * RATE)
+
+
+def test_a_message_that_waits_for_its_turn_does_not_keep_the_pace_from_growing() -> None:
+    """A queue that was empty a moment ago is reported for as long as it is followed."""
+    pace = LinkPace()
+    pace.reported("a->b", TARGET, RATE, 0)
+    for number in range(1, 14):
+        pace.reported("a->b", 100, 0.0, number * 200 * MILLISECOND)
+    assert pace.pace_at(QUIET_NS + DOUBLE_NS) == pytest.approx(2 * RATE)
 
 
 def test_the_links_that_are_remembered_are_bounded() -> None:

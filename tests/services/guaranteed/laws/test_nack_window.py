@@ -115,7 +115,7 @@ def test_every_recovery_starts_with_nwnd_0() -> None:
     recovery = Recovery()
     for _ in range(5):
         recovery.answer(SECOND)
-    recovery.window.recovery_began()
+    recovery.window.recovery_began(0)
 
     assert recovery.window.size_ns == 100 * MILLISECOND
     assert recovery.answer(SECOND) == 2 * UNIT
@@ -123,7 +123,7 @@ def test_every_recovery_starts_with_nwnd_0() -> None:
 
 def test_the_fixed_window_learns_nothing() -> None:
     window = FixedNackWindow(LARGEST)
-    window.recovery_began()
+    window.recovery_began(0)
     window.answered(NackAnswer(UNIT, 1 << 20, True, SECOND, 0))
 
     assert window.size_ns == LARGEST
@@ -174,7 +174,7 @@ def test_the_pieces_of_one_answer_count_together() -> None:
 
 def test_the_window_has_an_upper_bound() -> None:
     window = CatchUpWindow(answer_bytes=1000)
-    window.recovery_began()
+    window.recovery_began(0)
     for _ in range(100):
         catch_up(window, window.size_ns, 0)
 

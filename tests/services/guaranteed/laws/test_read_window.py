@@ -19,10 +19,18 @@ from penstock.services.guaranteed.laws.read_window import (
 ANSWER_BYTES = 1 << 20
 
 
+def answer_over(
+    links: int, span: int, count: int, more: bool, round_trip: int | None, now: int
+) -> NackAnswer:
+    return NackAnswer(
+        span, count, more, round_trip, now, links=links, round_trip_over_links=round_trip
+    )
+
+
 def answer_window(window: ReadWindow, round_trip: int, now: int, density: int = 1000) -> None:
     """A whole window's worth of answers, at ``density`` ticks a byte."""
     count = round(window.window_bytes) + 1
-    window.answered(NackAnswer(count * density, count, False, round_trip, now))
+    window.answered(answer_over(0, count * density, count, False, round_trip, now))
 
 
 def test_without_delay_it_opens_up_to_its_bound() -> None:
@@ -53,6 +61,25 @@ def test_where_there_is_no_network_nothing_closes_it() -> None:
     for step in range(20):
         answer_window(window, (1 + step) * TARGET, step)
     assert window.window_bytes == PIECES * ANSWER_BYTES
+
+
+def test_answers_of_a_near_relay_do_not_make_those_of_the_source_look_late() -> None:
+    window = ReadWindow(ANSWER_BYTES)
+    for step in range(20):
+        links, round_trip = (1, MILLISECOND) if step % 2 else (3, SECOND)
+        opened = window.window_bytes
+        count = round(opened) + 1
+        window.answered(answer_over(links, count, count, False, round_trip, step))
+        assert window.window_bytes > opened
+
+
+def test_on_another_way_the_shortest_round_trip_is_measured_anew() -> None:
+    window = ReadWindow(ANSWER_BYTES)
+    answer_window(window, MILLISECOND, 0)
+    window.path_changed()
+    opened = window.window_bytes
+    answer_window(window, 4 * TARGET, 1)
+    assert window.window_bytes > opened
 
 
 def test_at_the_delay_that_is_allowed_it_stays() -> None:
@@ -104,7 +131,7 @@ def test_its_bounds_hold_whatever_comes(answers: list[tuple[int, int, bool, int 
     window = ReadWindow(ANSWER_BYTES)
     assert window.size_ns == FIRST_SPAN
     for now, (span, count, more, round_trip) in enumerate(answers):
-        window.answered(NackAnswer(span, count, more, round_trip, now * SECOND))
+        window.answered(answer_over(0, span, count, more, round_trip, now * SECOND))
         assert SMALLEST_BYTES <= window.window_bytes <= PIECES * ANSWER_BYTES
         assert SMALLEST_SPAN <= window.size_ns <= LARGEST_SPAN
         assert window.piece_bytes > 0

@@ -39,13 +39,26 @@ def test_a_small_queue_that_stands_is_reported_with_its_rate() -> None:
     assert 95_000 <= said[-1].bytes_per_s <= 105_000
 
 
-def test_a_source_that_follows_a_link_is_told_of_the_next_queue_at_once() -> None:
+def test_a_source_that_follows_a_link_is_told_of_a_queue_as_soon_as_its_rate_is_known() -> None:
     reports = LinkReports("ib")
     measured(reports, BURST_BYTES, 0)
     measured(reports, 0, STEP)
-    assert len(measured(reports, 500, REPORT_NS)) == 1
+    said = []
+    for number in range(2, 8):
+        reports.sent("p", "b", 5000)
+        said.append(len(measured(reports, 500, number * STEP)))
+    assert said == [0, 0, 0, 0, 1, 0]
     assert measured(reports, 0, SECOND) == []
-    later = REPORT_NS + KEPT_NS + STEP
+
+
+def test_a_source_that_follows_a_link_is_not_told_of_a_message_that_waits_for_its_turn() -> None:
+    reports = LinkReports("ib")
+    measured(reports, BURST_BYTES, 0)
+    measured(reports, 0, STEP)
+    said = [measured(reports, 500 * (number % 3), number * STEP) for number in range(4, 40)]
+    assert not any(said)
+    measured(reports, 0, SECOND)
+    later = 2 * SECOND + KEPT_NS
     measured(reports, 0, later)
     assert not reports.watches_any
     assert measured(reports, 500, later + STEP) == []

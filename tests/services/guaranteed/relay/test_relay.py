@@ -10,6 +10,7 @@ from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import MILLISECOND
 from penstock.core.machine import Effect, Priority, Send
+from penstock.services.guaranteed.laws.answer_round_trips import HERE, AnswerOrigin
 from penstock.services.guaranteed.links import LOCAL_EDGE
 from penstock.services.guaranteed.messages import (
     LIVE_FILTER,
@@ -71,10 +72,15 @@ class Bench:
         return intervals, [effect.message.frame for effect in sends(out)]
 
     def answer(
-        self, part: Frame, filter_text: str = ALL, *, more: bool = False
+        self,
+        part: Frame,
+        filter_text: str = ALL,
+        *,
+        more: bool = False,
+        origin: AnswerOrigin = HERE,
     ) -> list[tuple[str, Knowledge]]:
         out: list[Effect] = []
-        self.stream.answered(part, filter_text, more=more, out=out)
+        self.stream.answered(part, filter_text, more=more, out=out, origin=origin)
         return [(effect.link, effect.message) for effect in sends(out)]
 
 
@@ -185,8 +191,8 @@ def test_an_answer_goes_to_the_children_that_wait_filtered_for_each() -> None:
     bench.ask("b", 5, 10)
 
     assert bench.answer(frame(0, 10, 2, 3, 6, 7)) == [
-        ("a", Knowledge("p", frame(0, 10, 2, 3, 6, 7), LIVE_FILTER)),
-        ("b", Knowledge("p", frame(5, 10, 7), LIVE_FILTER)),
+        ("a", Knowledge("p", frame(0, 10, 2, 3, 6, 7), LIVE_FILTER, origin=HERE)),
+        ("b", Knowledge("p", frame(5, 10, 7), LIVE_FILTER, origin=HERE)),
     ]
     assert bench.answer(frame(0, 10, 2, 3)) == []
 
@@ -197,10 +203,10 @@ def test_a_request_that_waits_for_more_does_not_share_an_answer() -> None:
     bench.ask("b", 0, 10)
 
     assert bench.answer(frame(0, 10, 2), EVEN) == [
-        ("a", Knowledge("p", frame(0, 10, 2), LIVE_FILTER))
+        ("a", Knowledge("p", frame(0, 10, 2), LIVE_FILTER, origin=HERE))
     ]
     assert bench.answer(frame(0, 10, 2, 3)) == [
-        ("b", Knowledge("p", frame(0, 10, 2, 3), LIVE_FILTER))
+        ("b", Knowledge("p", frame(0, 10, 2, 3), LIVE_FILTER, origin=HERE))
     ]
 
 
@@ -216,7 +222,8 @@ def test_a_request_that_named_a_selector_is_answered_for_that_selector_alone() -
     bench.ask("a", 0, 10, EVEN)
     bench.ask("a", 0, 10)
 
-    assert bench.answer(frame(0, 10, 2, 3), EVEN) == [("a", Knowledge("p", frame(0, 10, 2), EVEN))]
+    answer = Knowledge("p", frame(0, 10, 2), EVEN, origin=HERE)
+    assert bench.answer(frame(0, 10, 2, 3), EVEN) == [("a", answer)]
     assert len(bench.answer(frame(0, 10, 2, 3))) == 1
 
 
@@ -316,8 +323,8 @@ def test_one_who_reads_the_past_gets_so_many_frames_of_the_cache_and_asks_again(
 
     assert upward is None
     assert [effect.message for effect in sends(out)] == [
-        Knowledge("p", frame(0, 10, 0), ALL),
-        Knowledge("p", frame(10, 20, 10), ALL, more=True),
+        Knowledge("p", frame(0, 10, 0), ALL, origin=HERE),
+        Knowledge("p", frame(10, 20, 10), ALL, more=True, origin=HERE),
     ]
     _, found = bench.ask(LOCAL_EDGE, 0, 50)
     assert len(found) == 5, "a live stream gets all that it asks for"
@@ -372,3 +379,40 @@ def test_a_relay_with_one_child_keeps_no_answers() -> None:
     bench.answer(frame(0, 10, 7))
 
     assert bench.ask("a", 0, 10, now=LATE) == ([(0, 10)], [])
+
+
+# -- where answers come from ----------------------------------------------------------------
+
+
+def origins(told: list[tuple[str, Knowledge]]) -> dict[str, AnswerOrigin | None]:
+    return {link: message.origin for link, message in told}
+
+
+def test_an_answer_says_how_long_it_was_under_way_before_a_child_waited_for_it() -> None:
+    """Otherwise the second child would find the way shorter than it is."""
+    bench = Bench({"a": ALL, "b": ALL})
+    bench.ask("a", 0, 10, now=5)
+    assert bench.ask("b", 0, 10, now=9) == ([], [])
+
+    told = bench.answer(frame(0, 10, 2), origin=AnswerOrigin(links=2, ahead_ns=30))
+    assert origins(told) == {"a": AnswerOrigin(2, 30), "b": AnswerOrigin(2, 34)}
+
+
+def test_a_child_that_asks_for_more_waits_from_the_first_request_on() -> None:
+    bench = Bench({"a": ALL, "b": ALL})
+    bench.ask("a", 0, 10, now=5)
+    assert bench.ask("b", 0, 20, now=9) == ([(10, 20)], [])
+
+    assert origins(bench.answer(frame(0, 10, 2))) == {"a": HERE, "b": AnswerOrigin(0, 4)}
+    assert origins(bench.answer(frame(10, 20, 12))) == {"b": HERE}
+
+
+def test_what_the_relay_remembers_has_come_over_no_link() -> None:
+    bench = Bench({"a": ALL, "b": ALL}, kept_answers_bytes=1 << 20)
+    bench.ask("a", 0, 10)
+    bench.answer(frame(0, 10, 2), origin=AnswerOrigin(links=3))
+    out: list[Effect] = []
+    nack = Nack("p", ((0, 10),), LIVE_FILTER, recovers=True)
+    assert bench.stream.request("b", nack, 7, out) is None
+
+    assert [effect.message.origin for effect in sends(out)] == [HERE]

@@ -9,6 +9,7 @@ from penstock.content.rows.batch import Batch
 from penstock.content.rows.frame import Frame
 from penstock.core.machine import Effect, Priority, Send
 from penstock.core.trees import Tree
+from penstock.services.guaranteed.laws.answer_round_trips import AnswerOrigin
 from penstock.services.guaranteed.laws.rate_law import AlertReading
 from penstock.services.guaranteed.messages import (
     LIVE_FILTER,
@@ -160,8 +161,10 @@ def test_an_answer_goes_to_the_child_that_asked_in_the_flow_of_its_kind(
     assert out == [control("up", Nack("p", ((0, 10),), "TRUE", **request_of))]
 
     out.clear()
-    made.knowledge(Knowledge("p", frame(0, 10, 5), "TRUE"), 0, out)
-    answer = Knowledge("p", frame(0, 10, 5), LIVE_FILTER)
+    told = Knowledge("p", frame(0, 10, 5), "TRUE", origin=AnswerOrigin(links=1, ahead_ns=7))
+    made.knowledge(told, 0, out)
+    origin = AnswerOrigin(links=2, ahead_ns=7)
+    answer = Knowledge("p", frame(0, 10, 5), LIVE_FILTER, origin=origin)
     assert out == [Send("a", answer, Priority.DATA, flow)]
 
 

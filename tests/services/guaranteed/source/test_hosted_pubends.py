@@ -80,7 +80,7 @@ def test_only_the_publishers_of_a_pubend_hear_of_its_limit() -> None:
     slow = AlertReading(0.5, "sb", 0.5, START + SECOND, "ib->sb", 1000)
     made.alert(UpstreamCongestionAlert("p", START, 0, slow, None), START + SECOND // 2, out)
     assert out == []
-    made.alert(UpstreamCongestionAlert("p", START, 0, slow, None), START + SECOND, out)
+    made.alert(UpstreamCongestionAlert("p", START, 1, slow, None), START + SECOND, out)
 
     told, traced = out
     assert isinstance(told, Send)

@@ -121,10 +121,12 @@ def test_the_gate_is_a_deadline_only_while_publications_wait() -> None:
 def test_the_changes_that_are_kept_are_bounded(law: str) -> None:
     pubend = control(law=law)
     publish(pubend, EPOCH, EPOCH + SECOND)
-    now = EPOCH + SECOND
-    pubend.alert(alert(0), EPOCH, now)
     for number in range(100):
-        pubend.elapse(EPOCH, True, now + number * 2 * SECOND)
+        now = EPOCH + (1 + number) * SECOND
+        publish(pubend, now, now + SECOND)
+        pubend.query_due(now, now)
+        pubend.alert(alert(number), EPOCH, now)
+        pubend.elapse(EPOCH, True, now)
 
     assert len(pubend.changes) == KEPT_CHANGES
     assert pubend.changes[-1].allowed_msgs_per_s == pubend.limit_msgs_per_s

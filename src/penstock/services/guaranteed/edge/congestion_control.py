@@ -85,7 +85,7 @@ class EdgeControl:
             self.recovering = recovering
             self.rate.restart(0.0 if recovering else 1.0)
             if recovering:
-                self._window.recovery_began()
+                self._window.recovery_began(now)
 
     @property
     def nack_window_ns(self) -> Duration:

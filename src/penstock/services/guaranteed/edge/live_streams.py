@@ -89,17 +89,18 @@ class LiveStreams:
 
     def receive(self, stream: EdgeStream, message: Knowledge, now: Instant) -> list[Frame]:
         """Take knowledge in; returns the frames that became contiguous, in order."""
+        frame = message.frame
         if message.answer_for is None:
-            ready = stream.receive(message.frame, now)
+            ready = stream.receive(frame, now)
         else:
-            ready = stream.answered(message.frame, more=message.more, now=now)
+            ready = stream.answered(frame, more=message.more, now=now, origin=message.origin)
         if ready:
             self.controls[stream.pubend].advanced(now)
         return ready
 
     def path_changed(self, stream: EdgeStream, now: Instant, out: list[Effect]) -> None:
         """The way to a source has changed: requests in flight are lost, so ask again."""
-        stream.forget_requests()
+        stream.path_changed()
         self.controls[stream.pubend].path_changed()
         self.requests.ask(stream, now, out)
 

@@ -160,7 +160,7 @@ class PastReaders:
     def path_changed(self, pubend: str, now: Instant, out: list[Effect]) -> None:
         """The way to the pubend has changed: requests in flight are lost."""
         for stream in self.streams(pubend):
-            stream.forget_requests()
+            stream.path_changed()
             self._ask_again(stream, now, out)
 
     def _ask_again(self, stream: EdgeStream, now: Instant, out: list[Effect]) -> None:
@@ -192,7 +192,7 @@ class PastReaders:
     ) -> list[Frame] | None:
         frame = message.frame
         if message.answer_for == stream.filter:
-            return stream.answered(frame, more=message.more, now=now)
+            return stream.answered(frame, more=message.more, now=now, origin=message.origin)
         if message.answer_for is not None:
             return []
         stream.highest = max(stream.highest, frame.high)
@@ -211,7 +211,7 @@ class PastReaders:
             # Live data, or the answer to another reader of the same selector.
             return None
         part = frame.slice(stream.horizon, end)
-        return stream.answered(part, more=message.more, now=now)
+        return stream.answered(part, more=message.more, now=now, origin=message.origin)
 
     # -- how a reader continues ------------------------------------------------------------
 

@@ -7,8 +7,9 @@
    ``nack_unit_ns``.  Each unit has its own repetition timer.
 4. Links keep the order, so a request is lost when one that was sent later is answered: it is
    repeated after the usual time-out, without the back-off for missing answers.  An answer that
-   arrives sooner than usual after a repetition belongs to an earlier copy of the request, and
-   proves nothing about requests that were sent in between.
+   arrives sooner than usual after a repetition belongs to an earlier copy of the request, and one
+   from the memory of a near relay overtakes those from farther on: neither proves anything about
+   other requests.
 5. Requests that were sent at about the same time and stay without answer are one time-out, and
    double the next one once.
 6. An answer that stopped at a limit releases the units behind it, which are requested at once: the
@@ -22,38 +23,15 @@ from penstock.content.rows.knowledge import KnowledgeMap
 from penstock.core.clock import Duration, Instant
 from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import InvariantBroken
-from penstock.mechanisms.round_trip import RequestRoundTrip
+from penstock.services.guaranteed.edge.request import Request
+from penstock.services.guaranteed.laws.answer_round_trips import (
+    HERE,
+    AnswerOrigin,
+    AnswerRoundTrips,
+)
 from penstock.services.guaranteed.laws.nack_window import MAX_UNITS, NackAnswer, NackWindow
 from penstock.services.guaranteed.messages import LIVE_FILTER
 from penstock.services.guaranteed.parameters import GuaranteedParameters
-
-
-class _Request:
-    """One unit that was requested."""
-
-    __slots__ = (
-        "asked_high",
-        "attempts",
-        "deadline",
-        "first_sent_at",
-        "high",
-        "is_new",
-        "low",
-        "sent_at",
-    )
-
-    def __init__(
-        self, low: Tick, high: Tick, asked_high: Tick, now: Instant, *, is_new: bool
-    ) -> None:
-        """``is_new`` is False if an earlier request for the same ticks may still be answered."""
-        self.low = low
-        self.high = high
-        self.asked_high = asked_high
-        self.is_new = is_new
-        self.first_sent_at = now
-        self.sent_at = now
-        self.attempts = 0
-        self.deadline = now
 
 
 class EdgeStream:
@@ -97,22 +75,29 @@ class EdgeStream:
         self._most_ready = most_ready
         self.asked_at: Instant | None = None
         self._known = KnowledgeMap()
-        self._requests: list[_Request] = []
+        self._requests: list[Request] = []
         self._answered_sent_at: Instant = 0
         self._outstanding = IntervalSet()
         self._backed_off_at: Instant = 0
         self._repeated = False
         """Whether a request was repeated since the last answer."""
+        self._lost = False
+        """Whether one had to be repeated: its first copy was not answered."""
         self._asked_end = start
         """The end of what was requested on the present way to the source."""
-        self._round_trip = RequestRoundTrip(
+        self._round_trip = AnswerRoundTrips(
             minimum=parameters.nack_timeout_min_ns,
             maximum=parameters.nack_timeout_max_ns,
             initial=parameters.nack_timeout_initial_ns,
         )
 
-    def receive(self, frame: Frame, now: Instant) -> list[Frame]:
-        """Merge knowledge; returns what became contiguous, in order and exactly once."""
+    def receive(
+        self, frame: Frame, now: Instant, origin: AnswerOrigin | None = None
+    ) -> list[Frame]:
+        """Merge knowledge; returns what became contiguous, in order and exactly once.
+
+        ``origin`` is that of an answer, None for live data.
+        """
         if len(frame):
             self.rows_at = now
         if frame.high > self.highest:
@@ -135,7 +120,7 @@ class EdgeStream:
             self._known.insert(frame)
             ready = [] if interrupted else self.take_ready()
         if self._requests:
-            self._settle(frame, now)
+            self._settle(frame, origin, now)
         return ready
 
     def _receive_limit(self) -> Tick:
@@ -173,24 +158,31 @@ class EdgeStream:
         low = self._known.low
         return low is not None and low <= self.horizon
 
-    def answered(self, frame: Frame, *, more: bool, now: Instant) -> list[Frame]:
+    def answered(
+        self, frame: Frame, *, more: bool, now: Instant, origin: AnswerOrigin | None = None
+    ) -> list[Frame]:
         """Merge the answer to a request; returns what became contiguous."""
-        ready = self.receive(frame, now)
-        span, weight = frame.high - frame.low, frame.weight if len(frame) else 0
+        origin = origin or HERE
+        ready = self.receive(frame, now, origin)
+        took = self._took(frame.high, origin, now) if more else None
         round_trip = self._round_trip
+        links = round_trip.latest_links if took is None else origin.links
         self.window.answered(
             NackAnswer(
-                span,
-                weight,
+                frame.high - frame.low,
+                frame.weight if len(frame) else 0,
                 more,
                 round_trip.smoothed_ns,
                 now,
                 round_trip.latest_ns,
                 self._repeated,
-                self._took(frame.high, now) if more else None,
+                took,
+                links,
+                round_trip.smoothed_over(links),
+                self._lost,
             )
         )
-        self._repeated = False
+        self._repeated = self._lost = False
         if self.filter != LIVE_FILTER:
             self._await_the_rest(now)
         if more:
@@ -199,39 +191,49 @@ class EdgeStream:
             self._release_ignored(frame)
         return ready
 
-    def _settle(self, frame: Frame, now: Instant) -> None:
-        """Remove the requests that a frame answered.
-
-        Those of ticks that were requested only once are samples of the round trip, unless the
-        answer came at once, from the memory of this broker: that is no way through the network.
-        """
-        still: list[_Request] = []
+    def _settle(self, frame: Frame, origin: AnswerOrigin | None, now: Instant) -> None:
+        """Remove the requests that a frame answered."""
+        still: list[Request] = []
         for request in self._requests:
             if request.low < frame.high and request.high > frame.low:
+                if origin is not None:
+                    request.answered(origin)
                 low = max(request.low, self.horizon)
                 if low >= request.high or not self._known.gaps(low, request.high):
                     self._outstanding.remove(request.low, request.high)
-                    served_at = self._served_at(request, now)
-                    self._answered_sent_at = max(self._answered_sent_at, served_at)
-                    if request.attempts == 1 and request.is_new and now > request.sent_at:
-                        self._round_trip.sample(now - request.sent_at)
+                    self._note_answered(request, now)
                     continue
             still.append(request)
         self._requests = still
 
-    def _served_at(self, request: _Request, now: Instant) -> Instant:
-        """When the copy of a request was sent that this answer most likely belongs to."""
-        usual = self._round_trip.shortest_usual_ns
-        if request.attempts > 1 and now - request.sent_at < usual:
-            return request.first_sent_at
-        return request.sent_at
+    def _note_answered(self, request: Request, now: Instant) -> None:
+        """A request is answered in full.
 
-    def _took(self, tick: Tick, now: Instant) -> Duration | None:
+        If its ticks were requested only once this is a sample of the round trip, unless the answer
+        came at once, from the memory of this broker: that is no way through the network.
+        """
+        if request.links < 0:
+            # Live data, which was late.
+            return
+        is_late = self._is_late(request, now)
+        self._lost = self._lost or (request.attempts > 1 and not is_late)
+        if self._round_trip.is_farthest(request.links):
+            served_at = request.first_sent_at if is_late else request.took_since
+            self._answered_sent_at = max(self._answered_sent_at, served_at)
+        if request.attempts == 1 and request.is_new and now > request.sent_at:
+            self._round_trip.sample(now - request.took_since, request.links)
+
+    def _is_late(self, request: Request, now: Instant) -> bool:
+        """Whether an answer most likely belongs to an earlier copy of a request."""
+        usual = self._round_trip.shortest_usual_ns(request.links)
+        return request.attempts > 1 and now - request.sent_at < usual
+
+    def _took(self, tick: Tick, origin: AnswerOrigin, now: Instant) -> Duration | None:
         """How long the answer took that stopped at a tick; None if that is no round trip."""
         for request in self._requests:
             if request.low <= tick < request.asked_high:
                 is_sample = request.attempts == 1 and now > request.sent_at
-                return now - request.sent_at if is_sample else None
+                return now - request.sent_at + origin.ahead_ns if is_sample else None
         return None
 
     def _await_the_rest(self, now: Instant) -> None:
@@ -244,7 +246,7 @@ class EdgeStream:
         """Release the units requested together with the one at ``tick``: they are not answered."""
         asked = [r.asked_high for r in self._requests if r.low <= tick < r.asked_high]
         end = max(asked, default=tick)
-        still: list[_Request] = []
+        still: list[Request] = []
         for request in self._requests:
             if request.high > tick and request.low < end:
                 self._outstanding.remove(request.low, request.high)
@@ -276,27 +278,28 @@ class EdgeStream:
                     due += self._new_requests(free_low, free_high, unit, now)
         return self._sent(due, now) if due else ()
 
-    def _new_requests(self, low: Tick, high: Tick, unit: Duration, now: Instant) -> list[_Request]:
+    def _new_requests(self, low: Tick, high: Tick, unit: Duration, now: Instant) -> list[Request]:
         made = []
         self._outstanding.add(low, high)
         while low < high:
             end = min(high, (low // unit + 1) * unit)
-            made.append(_Request(low, end, end, now, is_new=low >= self._asked_end))
+            made.append(Request(low, end, end, now, is_new=low >= self._asked_end))
             low = end
         self._asked_end = max(self._asked_end, high)
         self._requests += made
         return made
 
-    def _sent(self, due: list[_Request], now: Instant) -> tuple[Interval, ...]:
+    def _sent(self, due: list[Request], now: Instant) -> tuple[Interval, ...]:
         self.asked_at = now
         due.sort(key=lambda request: request.low)
         if any(self._is_unanswered(request, now) for request in due):
             self._round_trip.timed_out()
             self._backed_off_at = now
         deadline = now + self._round_trip.timeout()
-        groups: list[list[_Request]] = []
+        groups: list[list[Request]] = []
         for request in due:
             self._repeated = self._repeated or request.attempts > 0
+            self._lost = self._lost or request.attempts > 1
             request.attempts += 1
             request.sent_at = now
             request.deadline = deadline
@@ -309,7 +312,7 @@ class EdgeStream:
                 request.asked_high = group[-1].high
         return tuple((max(group[0].low, self.horizon), group[-1].high) for group in groups)
 
-    def _is_unanswered(self, request: _Request, now: Instant) -> bool:
+    def _is_unanswered(self, request: Request, now: Instant) -> bool:
         """Whether a time-out says something new: those of one moment are one event."""
         overdue = request.attempts > 0 and now >= request.deadline
         return overdue and request.sent_at >= self._backed_off_at
@@ -328,13 +331,19 @@ class EdgeStream:
         self._outstanding = IntervalSet()
         self._asked_end = self.horizon
 
+    def path_changed(self) -> None:
+        """The way to the source is another one."""
+        self.forget_requests()
+        self._round_trip.path_changed()
+        self.window.path_changed()
+
     def next_deadline(self) -> Instant | None:
         """When a request is overdue."""
         if not self._requests:
             return None
         return min(self._due_at(request) for request in self._requests)
 
-    def _due_at(self, request: _Request) -> Instant:
+    def _due_at(self, request: Request) -> Instant:
         """When a request is repeated: soon, if one that was sent later has been answered."""
         if request.sent_at < self._answered_sent_at:
             return min(request.deadline, request.sent_at + self._round_trip.usual_timeout())

@@ -15,11 +15,13 @@ than that an edge is slow, and this law uses it:
 3. *Return.*  When the backlog is drained the limit returns to the capacity that was measured; when
    a recovery is over, to the limit before it.
 4. *Probe.*  Without alerts the limit rises by steps that double each time, so a new optimum is
-   found in the logarithm of its distance; an alert makes the steps small again.
+   found in the logarithm of its distance; an alert makes the steps small again.  A limit of twice
+   what is published is removed, though publications wait: something else holds them.
 5. *Nothing is congested.*  An edge may be late because a processor is busy: its horizon then rests
    and rushes.  A live edge counts only if bytes wait on a link on the way to it at two queries in
    a row, if it is late by ``lag_threshold_ns``, or if it alerts for ``UNEXPLAINED_NS`` without a
-   break.
+   break and is later than at its first alert, by as much as ``nonrecovering_threshold`` makes of
+   that time.  The smoothed rate alone varies with the lengths of frames.
 6. *Held up.*  Publishers make way for a recovering edge only if the network holds it up: if the
    edge says so, or if bytes wait on the way to it at two queries in a row.  Before its first
    requests are answered, an edge cannot know.
@@ -64,6 +66,27 @@ RELEASE_FACTOR: Final = 2.0
 """A limit of twice the publication rate has no effect, and is removed."""
 
 
+class _Standing:
+    """Whether bytes waited on the way to an edge at two queries in a row.
+
+    Several edges answer one query, and their alerts may come one after another.
+    """
+
+    __slots__ = ("_before", "_sequence", "_waited")
+
+    def __init__(self) -> None:
+        self._sequence = -1
+        self._before = self._waited = False
+
+    def stands(self, link_bytes: int, sequence: int) -> bool:
+        """So much waited when the alert to this query passed."""
+        if sequence != self._sequence:
+            self._sequence = sequence
+            self._before, self._waited = self._waited, False
+        self._waited = link_bytes > 0
+        return self._before and self._waited
+
+
 class ImprovedRateLaw:
     """The limit of one pubend under the improved law."""
 
@@ -77,15 +100,16 @@ class ImprovedRateLaw:
         self._before_recovery: float | None = None
         self._floor = 0.0
         self._recovering = False
-        self._bytes_waited = False
-        """Whether bytes waited on the way to the recovering edge at the query before."""
+        self._bytes_wait = _Standing()
         self._recovering_heard_at: Instant = 0
         self._alerted_at: Instant = 0
         self._probed_at: Instant = 0
         self._probe = PROBE_SHARE
         self._decreased_before_query = 0
-        self._live_bytes_waited = False
+        self._live_bytes_wait = _Standing()
         self._unexplained_since: Instant = 0
+        self._late_then: Duration = 0
+        """How late the edge was at its first alert."""
         self._unexplained_heard_at: Instant = -parameters.no_alert_interval_ns
 
     def alert(
@@ -100,14 +124,15 @@ class ImprovedRateLaw:
             return False
         targets: list[tuple[float, Rule, AlertReading]] = []
         if reading.nonrecovering is not None and self._is_congestion(
-            reading.nonrecovering, position, now
+            reading.nonrecovering, reading.sequence, position, now
         ):
             self._alerted_at = now
             self._probe = PROBE_SHARE
             match = self._match(reading.nonrecovering, observed, position)
             targets.append((match, Rule.MATCH, reading.nonrecovering))
         if reading.recovering is not None:
-            share = self._share(reading.recovering, observed, self._held_up(reading.recovering))
+            held_up = self._held_up(reading.recovering, reading.sequence)
+            share = self._share(reading.recovering, observed, held_up)
             if share is not None:
                 targets.append((share, Rule.SHARE, reading.recovering))
         if not targets:
@@ -120,19 +145,23 @@ class ImprovedRateLaw:
         self.limit_msgs_per_s = new
         return True
 
-    def _is_congestion(self, worst: AlertReading, position: Tick, now: Instant) -> bool:
+    def _is_congestion(
+        self, worst: AlertReading, sequence: int, position: Tick, now: Instant
+    ) -> bool:
         """Whether a live edge falls behind for longer than scheduling explains (rule 5)."""
         parameters = self._parameters
+        late = position - worst.horizon
         if now - self._unexplained_heard_at >= parameters.no_alert_interval_ns:
             self._unexplained_since = now
-            self._live_bytes_waited = False
+            self._late_then = late
+            self._live_bytes_wait = _Standing()
         self._unexplained_heard_at = now
-        stood, self._live_bytes_waited = self._live_bytes_waited, worst.link_bytes > 0
-        if (
-            stood and self._live_bytes_waited
-        ) or position - worst.horizon > parameters.lag_threshold_ns:
+        stands = self._live_bytes_wait.stands(worst.link_bytes, sequence)
+        if stands or late > parameters.lag_threshold_ns:
             return True
-        return now - self._unexplained_since >= UNEXPLAINED_NS
+        since = now - self._unexplained_since
+        fell_behind = late - self._late_then >= parameters.nonrecovering_threshold * since
+        return since >= UNEXPLAINED_NS and fell_behind
 
     def _recovery_begins(self, worst: AlertReading, observed: float) -> None:
         """Note the limit to return to.
@@ -143,7 +172,7 @@ class ImprovedRateLaw:
         before = max(observed, self._history.density(worst.horizon))
         limit = self.limit_msgs_per_s
         self._recovering = True
-        self._bytes_waited = False
+        self._bytes_wait = _Standing()
         self._before_recovery = None if limit is None else max(limit, before)
         self._floor = before * self._parameters.live_floor_share
 
@@ -158,10 +187,10 @@ class ImprovedRateLaw:
         drained = capacity - backlog * SECOND / self._parameters.drain_ns
         return max(drained, capacity * self._parameters.live_floor_share)
 
-    def _held_up(self, worst: AlertReading) -> bool:
+    def _held_up(self, worst: AlertReading, sequence: int) -> bool:
         """Whether the network is the limit of a recovery (rule 6)."""
-        stood, self._bytes_waited = self._bytes_waited, worst.link_bytes > 0
-        return worst.congested or (stood and self._bytes_waited)
+        stands = self._bytes_wait.stands(worst.link_bytes, sequence)
+        return worst.congested or stands
 
     def _share(self, worst: AlertReading, observed: float, held_up: bool) -> float | None:
         threshold = 1 + self._parameters.recovering_threshold
@@ -179,6 +208,14 @@ class ImprovedRateLaw:
             lacking *= GIVE_BACK
         return max(now_published - lacking, self._floor)
 
+    def _release(self, limit: float, observed: float) -> bool:
+        """Remove a limit that has no effect; True if it was removed."""
+        if limit <= RELEASE_FACTOR * observed:
+            return False
+        self.limit_msgs_per_s = None
+        self.rule = Rule.RELEASE
+        return True
+
     def elapse(self, *, observed: float, position: Tick, waiting: bool, now: Instant) -> bool:
         """Return to the measured capacity, then probe for more."""
         quiet = self._parameters.no_alert_interval_ns
@@ -191,11 +228,7 @@ class ImprovedRateLaw:
         if limit is None or self._recovering or now - self._alerted_at < quiet:
             return False
         if not waiting:
-            if limit > RELEASE_FACTOR * observed:
-                self.limit_msgs_per_s = None
-                self.rule = Rule.RELEASE
-                return True
-            return False
+            return self._release(limit, observed)
         if self._capacity is not None and limit < self._capacity:
             self.limit_msgs_per_s = self._capacity
             self._probed_at = now
@@ -203,6 +236,8 @@ class ImprovedRateLaw:
             return True
         if now - self._probed_at < quiet:
             return False
+        if self._release(limit, observed):
+            return True
         self._probed_at = now
         self.limit_msgs_per_s = limit * (1 + self._probe)
         self._probe *= 2

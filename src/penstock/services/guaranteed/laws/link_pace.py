@@ -7,9 +7,11 @@ edge lets the rate law only estimate, and several seconds earlier.
 1. The pace is the rate of the link, more while less than ``TARGET_NS`` of it waits and less while
    more does, so that the difference is gone after ``SETTLE_NS``: a proportional controller, which
    is stable while reports take less than ``SETTLE_NS`` to arrive.
-2. A report without a rate comes from a queue that has just begun to stand.  The pace stays; a
-   pubend without one stops for ``HOLD_NS``, until the rate is known, if more waits than a burst
-   (``BURST_BYTES``).
+2. A report without a rate comes from a queue that was empty a moment ago.  While less than
+   ``TARGET_NS`` of the pace waits, a message waits for its turn and the link takes more: nothing
+   changes.  Otherwise the pace stays; a pubend without one stops for ``HOLD_NS``, until the rate is
+   known, if more waits than a burst (``BURST_BYTES``).  If no report with a rate follows, the link
+   has taken the burst, and only twice as much stops the pubend again.
 3. Of several links the slowest counts.  A link that has not reported for ``QUIET_NS`` is not full
    any more.
 4. When no link is full the pace doubles every ``DOUBLE_NS``, until there are reports again or it is
@@ -24,7 +26,7 @@ from math import log, log2
 from typing import Final, NamedTuple
 
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
-from penstock.services.guaranteed.laws.link_backlog import BURST_BYTES, TARGET_NS
+from penstock.services.guaranteed.laws.link_backlog import BURST_BYTES, GROWTH, TARGET_NS
 
 SETTLE_NS: Final[Duration] = 2 * SECOND
 """The time constant of the controller: t_nouca of the paper, within which a limit is not raised
@@ -84,21 +86,27 @@ class LinkPace:
         """What was published and is not yet paid for by the time that passed."""
         self._owed_at: Instant = 0
         self._hold_until: Instant = 0
+        self._stops_at = BURST_BYTES
+        """What must wait before a pubend without a pace stops."""
         self._next_pass: Instant = 0
         self.slowest: FullLink | None = None
         """The link that the pace follows."""
 
     def reported(self, link: str, waiting: int, rate_bytes_per_s: float, now: Instant) -> None:
         """So much waits on a link, which takes so much a second (0 if that is not known yet)."""
-        self._pay(now)
         present = self.pace_at(now)
+        if rate_bytes_per_s <= 0 and waiting * SECOND < (present or 0.0) * TARGET_NS:
+            return
+        self._pay(now)
         self._links = {name: each for name, each in self._links.items() if now - each.at < QUIET_NS}
         self._told_at = now
         if rate_bytes_per_s <= 0:
             self._pace = present
-            if present is None and waiting >= BURST_BYTES:
+            if present is None and waiting >= self._stops_at:
                 self._hold_until = now + HOLD_NS
+                self._stops_at = GROWTH * waiting
         else:
+            self._stops_at = BURST_BYTES
             if link in self._links or len(self._links) < MOST_LINKS:
                 self._links[link] = FullLink(link, waiting, rate_bytes_per_s, now)
             self.slowest = min(self._links.values(), key=lambda each: each.pace)

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import msgspec
 
 from penstock.core.clock import SECOND, Duration, Instant
+from penstock.services.guaranteed.laws.answer_round_trips import ShortestRoundTrips
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 
 MAX_UNITS: Final = 64
@@ -31,9 +32,16 @@ class NackAnswer(msgspec.Struct, frozen=True, gc=False):
     latest_round_trip: Duration | None = None
     """The latest sample of the round trip; None before the first one."""
     repeated: bool = False
-    """Whether a request had to be repeated since the answer before: what it asked for was lost."""
+    """Whether a request was repeated since the answer before: it took longer than any time-out."""
     took: Duration | None = None
     """How long an answer took that stopped at a limit; None for others and for repetitions."""
+    links: int = 0
+    """Over how many links the answer came that ``took`` so long, or that of the latest sample: only
+    round trips over as many links can be compared (``answer_round_trips``)."""
+    round_trip_over_links: Duration | None = None
+    """The smoothed round trip of answers that came over so many links."""
+    lost: bool = False
+    """Whether what a request asked for was lost: a repetition was answered, or sent again."""
 
 
 class NackWindow(Protocol):
@@ -54,8 +62,12 @@ class NackWindow(Protocol):
         """Whether a wider window would not bring more: the network is the limit, not the window."""
         ...
 
-    def recovery_began(self) -> None:
+    def recovery_began(self, now: Instant) -> None:
         """The edge has just entered recovery."""
+        ...
+
+    def path_changed(self) -> None:
+        """The way to the source is another one, of which nothing is known yet."""
         ...
 
     def answered(self, answer: NackAnswer) -> None:
@@ -86,7 +98,10 @@ class FixedNackWindow:
         """It is never narrower than what is requested."""
         return True
 
-    def recovery_began(self) -> None:
+    def recovery_began(self, now: Instant) -> None:
+        """The window stays as it is."""
+
+    def path_changed(self) -> None:
         """The window stays as it is."""
 
     def answered(self, answer: NackAnswer) -> None:
@@ -134,9 +149,12 @@ class RecoveryNackWindow:
         """The paper does not distinguish the two."""
         return True
 
-    def recovery_began(self) -> None:
+    def recovery_began(self, now: Instant) -> None:
         self._size = self._parameters.nack_window_initial_ns
         self._reference = 0.0
+
+    def path_changed(self) -> None:
+        """The window stays as it is."""
 
     def answered(self, answer: NackAnswer) -> None:
         """Decide once in a round trip."""
@@ -162,8 +180,9 @@ class CatchUpWindow:
     below twice what the answer covered: the next one may bring twice as much.
 
     What one answer may bring starts with ``FIRST_BYTES`` and doubles while answers arrive within
-    ``SOON`` after the shortest round trip; it halves when they take twice as long, or when a
-    request had to be repeated: on a thin link a large answer takes longer than any time-out.
+    ``SOON`` after the shortest round trip over as many links; it halves when they take twice as
+    long, or when a request had to be repeated: on a thin link a large answer takes longer than any
+    time-out.
     """
 
     __slots__ = ("_answer_bytes", "_bytes", "_piece_bytes", "_shortest", "_size", "_span")
@@ -182,7 +201,7 @@ class CatchUpWindow:
         """
         self._answer_bytes = answer_bytes
         self._piece_bytes = min(answer_bytes, self.FIRST_BYTES) if paced else answer_bytes
-        self._shortest: Duration | None = None
+        self._shortest = ShortestRoundTrips()
         self._size = self.INITIAL
         self._span: Duration = 0
         self._bytes = 0
@@ -202,15 +221,18 @@ class CatchUpWindow:
         """A reader of the past answers no queries."""
         return True
 
-    def recovery_began(self) -> None:
+    def recovery_began(self, now: Instant) -> None:
         """A catch-up begins with a window of its own."""
 
+    def path_changed(self) -> None:
+        self._shortest.forget()
+
     def _resize_piece(self, answer: NackAnswer) -> None:
-        known = (self._shortest, answer.latest_round_trip, answer.took)
-        self._shortest = min((each for each in known if each is not None), default=None)
         longer = None
-        if answer.took is not None and self._shortest is not None:
-            longer = answer.took - self._shortest
+        if answer.took is not None:
+            longer = self._shortest.excess(answer.took, answer.links, answer.now)
+        elif answer.latest_round_trip is not None:
+            self._shortest.excess(answer.latest_round_trip, answer.links, answer.now)
         if answer.repeated or (longer is not None and longer > 2 * self.SOON):
             self._piece_bytes = max(self.SMALLEST_BYTES, self._piece_bytes // 2)
         elif longer is not None and longer < self.SOON:

@@ -8,7 +8,8 @@ history meets dense and empty hours, and several of its tasks read at once.  The
 1. The window is kept in bytes.  In ticks it is converted with the density of the last answers;
    through silence it doubles, which costs the network nothing.
 2. The cost of longer queues is measured directly: the round trip of a request above the shortest
-   recent one.  That is the delay that this reader adds to live data, and it may be ``TARGET``.
+   recent one over as many links.  That is the delay that this reader adds to live data, and it may
+   be ``TARGET``.
 3. Once for every window that was answered the window opens, by a quarter at most, in proportion to
    the distance to the target, and closes in the same way beyond it (as LEDBAT does, RFC 6817).
    On an idle network it opens with every round trip; on a busy one it yields.
@@ -25,6 +26,7 @@ from __future__ import annotations
 from typing import Final
 
 from penstock.core.clock import MILLISECOND, MINUTE, SECOND, Duration, Instant
+from penstock.services.guaranteed.laws.answer_round_trips import ShortestRoundTrips
 from penstock.services.guaranteed.laws.nack_window import NackAnswer
 
 PIECES: Final = 4
@@ -58,8 +60,6 @@ class ReadWindow:
 
     __slots__ = (
         "_answered_bytes",
-        "_earlier_shortest",
-        "_forget_at",
         "_largest_bytes",
         "_paced",
         "_seen_bytes",
@@ -78,9 +78,7 @@ class ReadWindow:
         self._seen_bytes = 0
         self._seen_span: Duration = 0
         self._answered_bytes = 0
-        self._shortest: Duration | None = None
-        self._earlier_shortest: Duration | None = None
-        self._forget_at: Instant = 0
+        self._shortest = ShortestRoundTrips(FORGET_AFTER)
 
     @property
     def size_ns(self) -> Duration:
@@ -102,8 +100,11 @@ class ReadWindow:
         """A reader of the past answers no queries."""
         return True
 
-    def recovery_began(self) -> None:
+    def recovery_began(self, now: Instant) -> None:
         """A read begins with a window of its own."""
+
+    def path_changed(self) -> None:
+        self._shortest.forget()
 
     def answered(self, answer: NackAnswer) -> None:
         """Update the density, and decide once for every window."""
@@ -113,10 +114,10 @@ class ReadWindow:
         enough = 2 * self._seen_span >= self._size_ns or self._seen_bytes >= self._window_bytes
         if answer.more or enough:
             self._resize()
-        round_trip = answer.round_trip
+        round_trip = answer.round_trip_over_links
         if round_trip is not None and self._answered_bytes >= self._window_bytes:
             self._answered_bytes = 0
-            self._decide(round_trip - self._shortest_of(round_trip, answer.now))
+            self._decide(self._shortest.excess(round_trip, answer.links, answer.now))
 
     def _resize(self) -> None:
         """Convert the window to ticks with the density measured since the last conversion."""
@@ -127,16 +128,6 @@ class ReadWindow:
             # After a dense piece the window closes at once, after a thin one it opens slowly.
             self._size_ns = max(SMALLEST_SPAN, min(LARGEST_SPAN, fitting, 2 * self._size_ns))
         self._seen_span = self._seen_bytes = 0
-
-    def _shortest_of(self, round_trip: Duration, now: Instant) -> Duration:
-        """The shortest recent round trip, including this one."""
-        if now >= self._forget_at:
-            self._forget_at = now + FORGET_AFTER
-            self._earlier_shortest, self._shortest = self._shortest, None
-        known = self._shortest
-        self._shortest = round_trip if known is None else min(known, round_trip)
-        earlier = self._earlier_shortest
-        return self._shortest if earlier is None else min(earlier, self._shortest)
 
     def _decide(self, delay: Duration) -> None:
         missing = max(-1.0, (TARGET - delay) / TARGET) if self._paced else 1.0

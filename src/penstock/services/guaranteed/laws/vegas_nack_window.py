@@ -4,27 +4,34 @@ The paper compares the recovery rate with itself a moment ago (equation 10), whi
 window near ten units whatever the network: too little for a long link, where ten units are under
 way before the first is answered.  This window measures how much waits on the way.
 
-1. The shortest round trip of a recovery is that of an empty network.  ``window * (1 - shortest /
-   round trip)`` of the requested ticks wait in queues; the rest is on its way over the links.
-2. Once in a round trip the window becomes what is on its way, and ``1 / nack_increase`` units that
-   may wait (the rule of FAST TCP): as many as the paper's window holds on a network without delay,
-   so a short congested link carries the same load.  It opens and closes by one unit at most, as in
-   the paper, and doubles while nothing waits and answers bring what it allows.  A window that is
-   not used does not open: answers from a relay's memory come at once, and the first that does not
-   would find a window far too wide.  An answer that stopped at its limit of bytes has used it.
-3. The round trip is that of the slowest answer since the last decision: a window that has just
-   doubled must not double again before its own answers are there.
-4. While less than a unit waits, the network is not the limit of this recovery.
-5. Every recovery starts with the initial window, and measures the shortest round trip anew: the way
-   may have changed.
+1. The shortest round trip over a number of links is that of an empty network.  ``window * (1 -
+   shortest / round trip)`` of the requested ticks wait in queues; the rest is on its way over the
+   links.  Answers from the memory of a near relay and answers of the source come over different
+   numbers of links, and are not compared (``answer_round_trips``).
+2. Once in a round trip the window moves half of the way to what is on its way, and ``1 /
+   nack_increase`` units that may wait (the rule of FAST TCP): as many as the paper's window holds
+   on a network without delay, so a short congested link carries the same load.  It doubles while
+   nothing waits and answers bring what it allows.  A window that is not used does not open: answers
+   from a relay's memory come at once, and the first that does not would find a window far too wide.
+   An answer that stopped at its limit of bytes has used it.
+3. The answers that count are the slowest since the last decision, and the one that waited longest:
+   a window that has just doubled must not double again before its own answers are there.
+4. While less than a unit waits, or less than ``LEAST_BYTES``, the network is not the limit of this
+   recovery: where a stream is thin, a unit is less than one frame.
+5. Every recovery starts with the initial window, unless answers still came ``RESUMED_WITHIN``
+   before: then it is the same one that goes on.  The shortest round trips are those of this way to
+   the source, and of the last ``FORGET_AFTER``: a recovery that begins finds the answers of others
+   in the queues.
 6. An answer that was lost found a queue full: the window halves, once in a round trip, and no
    longer doubles beyond that size in this recovery but opens by one unit (the slow-start threshold
-   of TCP).  Before the round trip is known, a repeated request proves nothing.
+   of TCP).  A request that was repeated too early was not lost, and before the round trip is known
+   nobody can tell.
 7. Where a stream is dense, the window is no wider than what the receive window holds in bytes, by
    the density of the answers since the last decision: what lies beyond would be requested in vain.
-8. An answer has at most ``UNIT_BYTES`` for every unit of the window: a unit of a dense stream may
-   hold more than the queues on the way.  The time until such an answer stopped is a round trip too;
-   those of whole units come seldom then.
+8. A unit of a dense stream may hold more than the queues on the way.  What waits is counted in
+   units of ``UNIT_BYTES`` there, and an answer has at most as many bytes for every unit of the
+   window.  The time until such an answer stopped is a round trip too; those of whole units come
+   seldom then.
 9. Round trips that differ by less than ``NOISE_NS`` are the same: what waits for so short a time
    waits for a processor, or for the pacing of a link.
 """
@@ -33,16 +40,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.core.clock import MILLISECOND, Duration, Instant
+from penstock.core.clock import MILLISECOND, MINUTE, SECOND, Duration, Instant
+from penstock.services.guaranteed.laws.answer_round_trips import ShortestRoundTrips
 from penstock.services.guaranteed.laws.congestion_parameters import CongestionParameters
 from penstock.services.guaranteed.laws.nack_window import NackAnswer
 
 NOISE_NS: Final[Duration] = 20 * MILLISECOND
 """Two time slices of an operating system's scheduler on each side of a connection."""
 
-
 UNIT_BYTES: Final = 32 << 10
 """A unit of 100 ms of a stream of 300 kB/s; ten of them wait in the network at most."""
+
+LEAST_BYTES: Final = UNIT_BYTES // 2
+"""A frame, and one of live data before it."""
+
+FORGET_AFTER: Final[Duration] = MINUTE
+"""A way may become longer without a sign; between two recoveries nothing is measured."""
+
+RESUMED_WITHIN: Final[Duration] = 2 * SECOND
+"""Longer than most round trips; also how long an edge is recovering after it ignored live data."""
 
 
 class VegasNackWindow:
@@ -55,15 +71,19 @@ class VegasNackWindow:
         "_doubles_below",
         "_largest",
         "_largest_bytes",
+        "_late",
         "_lost",
-        "_may_wait",
+        "_measured_at",
         "_round_trip",
         "_shortest",
         "_size",
         "_smallest",
         "_unit",
+        "_units",
         "_used",
         "_waiting",
+        "_waiting_bytes",
+        "_waiting_unit",
     )
 
     def __init__(
@@ -79,12 +99,19 @@ class VegasNackWindow:
         self._largest_bytes: Final = largest_bytes
         self._largest: Final = largest
         self._smallest: Final = parameters.nack_window_initial_ns
-        self._may_wait: Final = round(unit / parameters.nack_increase)
+        self._units: Final = 1 / parameters.nack_increase
+        """How many units may wait."""
         self._size = self._smallest
-        self._shortest: Duration | None = None
+        self._shortest = ShortestRoundTrips()
+        self._measured_at: Instant = -FORGET_AFTER
         self._round_trip: Duration = 0
         """The longest one since the last decision."""
-        self._waiting = 0
+        self._late: tuple[Duration, Duration] = (0, 0)
+        """How long the answer waited that waited longest since then, and its round trip."""
+        self._waiting: Duration = 0
+        self._waiting_bytes = 0
+        self._waiting_unit = unit
+        """A unit, or less in a dense stream."""
         self._lost = False
         self._used = False
         self._answered_span: Duration = 0
@@ -105,18 +132,29 @@ class VegasNackWindow:
     @property
     def waits_for_the_network(self) -> bool:
         """Whether at least a unit of what was requested waits on the way."""
-        return self._waiting >= self._unit
+        return self._waiting >= self._waiting_unit and self._waiting_bytes >= LEAST_BYTES
 
-    def recovery_began(self) -> None:
+    def recovery_began(self, now: Instant) -> None:
+        since = now - self._measured_at
+        if since >= FORGET_AFTER:
+            self._shortest.forget()
+        if since >= RESUMED_WITHIN:
+            self._begin()
+
+    def path_changed(self) -> None:
+        self._shortest.forget()
+        self._begin()
+
+    def _begin(self) -> None:
         self._size = self._smallest
-        self._shortest = None
-        self._round_trip = self._waiting = self._decide_at = 0
+        self._round_trip = self._waiting = self._waiting_bytes = self._decide_at = 0
+        self._late = (0, 0)
         self._lost = False
         self._doubles_below = self._largest
 
     def answered(self, answer: NackAnswer) -> None:
         """Decide once in a round trip."""
-        if answer.repeated and self._shortest is not None:
+        if answer.lost and len(self._shortest):
             self._lost = True
         self._answered_span += answer.span
         self._answered_bytes += answer.count_bytes
@@ -124,16 +162,29 @@ class VegasNackWindow:
         latest = answer.latest_round_trip if answer.took is None else answer.took
         if latest is None:
             return
-        if self._shortest is None or latest < self._shortest:
-            self._shortest = latest
-        self._round_trip = max(self._round_trip, latest)
+        self._measure(latest, answer)
         if answer.now < self._decide_at:
             return
-        round_trip, self._round_trip = self._round_trip, 0
-        self._decide_at = answer.now + round_trip
-        late = max(0, round_trip - self._shortest - NOISE_NS)
-        self._waiting = self._size * late // max(1, round_trip)
+        self._weigh()
+        self._decide_at = answer.now + self._round_trip
+        self._round_trip = 0
         self._resize(self._next_size())
+
+    def _measure(self, latest: Duration, answer: NackAnswer) -> None:
+        self._measured_at = answer.now
+        late = self._shortest.excess(latest, answer.links, answer.now)
+        self._late = max(self._late, (late, latest))
+        self._round_trip = max(self._round_trip, latest)
+
+    def _weigh(self) -> None:
+        """How much waits of what is requested, by the answer that waited longest."""
+        (late, round_trip), self._late = self._late, (0, 0)
+        span, count_bytes = max(1, self._answered_span), self._answered_bytes
+        self._waiting = self._size * max(0, late - NOISE_NS) // max(1, round_trip)
+        self._waiting_bytes = self._waiting * count_bytes // span
+        self._waiting_unit = self._unit
+        if count_bytes:
+            self._waiting_unit = max(1, min(self._unit, UNIT_BYTES * span // count_bytes))
 
     def _next_size(self) -> Duration:
         if self._lost:
@@ -141,13 +192,11 @@ class VegasNackWindow:
             self._doubles_below = self._size // 2
             return self._doubles_below
         if not self.waits_for_the_network:
-            if not self._used:
-                return self._size
             doubled = min(2 * self._size, self._doubles_below)
-            return max(doubled, self._size + self._unit)
-        fitting = self._size - self._waiting + self._may_wait
-        step = max(-self._unit, min(self._unit, fitting - self._size))
-        return self._size + step
+            return max(doubled, self._size + self._unit) if self._used else self._size
+        may_wait = round(self._waiting_unit * self._units)
+        step = (may_wait - self._waiting) // 2
+        return self._size + step if self._used else self._size + min(0, step)
 
     def _resize(self, size: Duration) -> None:
         largest = self._largest

@@ -4,7 +4,8 @@
    watched until it does not any more.
 2. While the queue stands, the source is told at every ``REPORT_NS``: the link, what waits, and how
    fast the link takes it.  The first report goes out at once.  A source that was told within
-   ``KEPT_NS`` follows the link already, and is told of a queue that does not stand yet as well.
+   ``KEPT_NS`` follows the link already, and is told of a queue that does not stand yet as well, if
+   its rate is known; before, a message only waits for its turn.
 3. A link that is stalled is not reported: it is broken, and nobody waits for it.
 """
 
@@ -40,7 +41,8 @@ class _Watched:
         backlog = self.backlog
         if not backlog.waiting or since < REPORT_NS or backlog.is_stalled(now):
             return False
-        return since < KEPT_NS or backlog.stands(now)
+        is_kept = since < KEPT_NS and backlog.rate_bytes_per_s > 0
+        return is_kept or backlog.stands(now)
 
     def is_over(self, now: Instant) -> bool:
         return not self.backlog.waiting and now - self.reported_at >= KEPT_NS

@@ -9,7 +9,9 @@
    ``nack_suppression_ns``.  What goes up names the selectors that wait (``request_filter``).  A
    reader of the past gets at most ``answer_frames`` frames of the cache and asks again.
 4. An answer from above goes only to the children that wait for it, filtered for each of them.  A
-   request that named a selector is answered for that selector alone.
+   request that named a selector is answered for that selector alone.  Every answer says over how
+   many links it came, and how long it was under way when the child began to wait for it
+   (``laws/answer_round_trips``).
 5. Answers for children that recover are kept for the others (``answer_cache``).
 6. Silence is joined before it is sent (``joined_silence``).
 """
@@ -24,6 +26,7 @@ from penstock.content.rows.frame import Frame, fold_silence
 from penstock.core.clock import Instant
 from penstock.core.intervals import Interval, IntervalSet, Tick
 from penstock.core.machine import YIELDING, Effect, LinkName, Priority, Send
+from penstock.services.guaranteed.laws.answer_round_trips import HERE, AnswerOrigin
 from penstock.services.guaranteed.links import LOCAL_EDGE
 from penstock.services.guaranteed.messages import (
     LIVE_FILTER,
@@ -65,6 +68,13 @@ class _Waiting(msgspec.Struct, frozen=True):
 
     joins: bool
     """Whether a reader of the past will join the live stream."""
+
+    since: Instant
+    """When the child asked."""
+
+    asked_at: Instant
+    """When the request was sent that brings the answer: before the child asked, if it was another
+    child's."""
 
 
 class RelayStream:
@@ -152,20 +162,41 @@ class RelayStream:
                 frames = fold_silence(chosen)
                 for number, frame in enumerate(frames, 1):
                     more = end < high and number == len(frames)
-                    answer = Knowledge(self.pubend, frame, nack.filter, more)
+                    answer = Knowledge(self.pubend, frame, nack.filter, more, HERE)
                     self._answer(link, answer, nack, out)
             if nack.recovers:
                 missing = self._answered_before(link, nack, asked, missing, out)
-                missing = self._wait_with_others(link, nack, asked, missing)
+                missing = self._wait_with_others(link, nack, asked, missing, now)
             for part in missing:
-                under_way = self._under_way(asked, part, now)
-                through = under_way or asked
-                self._wait(_Waiting(link, *part, nack.filter, through, nack.recovers, nack.joins))
-                if under_way is None:
-                    upward += self._suppressed(asked, part)
+                upward += self._ask_for(link, nack, asked, part, now)
         if not upward:
             return None
         return Nack(self.pubend, tuple(upward), asked, nack.max_bytes, nack.recovers, nack.joins)
+
+    def _ask_for(
+        self, link: LinkName, nack: Nack, asked: str, part: Interval, now: Instant
+    ) -> list[Interval]:
+        """Let a child wait for an interval; returns what of it must be requested."""
+        under_way = self._under_way(asked, part, now)
+        through = under_way or asked
+        upward = self._suppressed(asked, part) if under_way is None else []
+        asked_at = now if upward == [part] else self._asked_at(through, part, now)
+        self._wait(
+            _Waiting(link, *part, nack.filter, through, nack.recovers, nack.joins, now, asked_at)
+        )
+        return upward
+
+    def _asked_at(self, asked: str, interval: Interval, now: Instant) -> Instant:
+        """When the first part of an interval was requested that somebody waits for."""
+        low, high = interval
+        return min(
+            (
+                waiting.asked_at
+                for waiting in self._waiting
+                if waiting.asked == asked and waiting.low < high and waiting.high > low
+            ),
+            default=now,
+        )
 
     def _answered_before(
         self,
@@ -182,13 +213,13 @@ class RelayStream:
             found, gaps = self._answers.find(asked, part)
             chosen = [self._chosen(registration, nack.filter, frame) for frame in found]
             for frame in fold_silence(chosen):
-                answer = Knowledge(self.pubend, frame, nack.filter)
+                answer = Knowledge(self.pubend, frame, nack.filter, origin=HERE)
                 self._answer(link, answer, nack, out)
             rest += gaps
         return rest
 
     def _wait_with_others(
-        self, link: LinkName, nack: Nack, asked: str, missing: list[Interval]
+        self, link: LinkName, nack: Nack, asked: str, missing: list[Interval], now: Instant
     ) -> list[Interval]:
         """Wait for what other children wait for already; returns what is still missing.
 
@@ -211,8 +242,10 @@ class RelayStream:
                         continue
                     rest += [(at, part_low)] if at < part_low else []
                     at = part_high
+                    part = (part_low, part_high)
+                    asked_at = self._asked_at(filter_text, part, now)
                     self._wait(
-                        _Waiting(link, part_low, part_high, nack.filter, filter_text, True, False)
+                        _Waiting(link, *part, nack.filter, filter_text, True, False, now, asked_at)
                     )
                 rest += [(at, high)] if at < high else []
             missing = rest
@@ -248,7 +281,15 @@ class RelayStream:
             asked.add(low, high)
         return parts
 
-    def answered(self, frame: Frame, filter_text: str, *, more: bool, out: list[Effect]) -> None:
+    def answered(
+        self,
+        frame: Frame,
+        filter_text: str,
+        *,
+        more: bool,
+        out: list[Effect],
+        origin: AnswerOrigin = HERE,
+    ) -> None:
         """Give an answer from above, or from the log at the source, to the children that wait."""
         asked = self._asked.get(filter_text)
         if asked is not None:
@@ -269,7 +310,8 @@ class RelayStream:
             if registration is not None:
                 part = frame.slice(waiting.low, waiting.high)
                 part = self._chosen(registration, waiting.filter, part)
-                message = Knowledge(self.pubend, part, waiting.filter, unfinished)
+                told = origin.for_one_who_came_later(waiting.since - waiting.asked_at)
+                message = Knowledge(self.pubend, part, waiting.filter, unfinished, told)
                 self._answer(waiting.link, message, waiting, out)
             still += self._rest(waiting, frame, more=more)
         self._waiting = still

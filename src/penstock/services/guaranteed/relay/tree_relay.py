@@ -17,6 +17,7 @@ from penstock.core.clock import Instant
 from penstock.core.intervals import Tick
 from penstock.core.machine import Effect, LinkName, Priority, Send
 from penstock.core.trees import Tree
+from penstock.services.guaranteed.laws.answer_round_trips import HERE
 from penstock.services.guaranteed.links import LOCAL_EDGE
 from penstock.services.guaranteed.messages import (
     LIVE_FILTER,
@@ -197,7 +198,10 @@ class TreeRelay:
             if self._registrations.confirmed_version >= self._told_version:
                 stream.live(message.frame, now, out)
         else:
-            stream.answered(message.frame, message.answer_for, more=message.more, out=out)
+            origin = (message.origin or HERE).over_a_link()
+            stream.answered(
+                message.frame, message.answer_for, more=message.more, origin=origin, out=out
+            )
 
     def published(self, pubend: str, frames: list[Frame], now: Instant, out: list[Effect]) -> None:
         """Frames of a pubend that is hosted here are durable."""

@@ -18,11 +18,12 @@ from typing import Final
 from penstock.core.clock import SECOND, Duration, Instant
 from penstock.core.machine import LinkName
 from penstock.services.guaranteed.laws.link_backlog import LinkBacklog
-from penstock.services.guaranteed.laws.link_pace import FullLink, LinkPace
+from penstock.services.guaranteed.laws.link_pace import QUIET_NS, SETTLE_NS, FullLink, LinkPace
 from penstock.services.guaranteed.links import LOCAL_EDGE
 
-HELD_NS: Final[Duration] = SECOND
-"""A gate that is closed now and then paces bursts; nobody needs to be told."""
+HELD_NS: Final[Duration] = SETTLE_NS
+"""A gate that is closed for a moment paces bursts, or a link is shared by those that have just
+started; nobody needs to be told."""
 
 TELL_AGAIN_NS: Final[Duration] = 2 * SECOND
 TELL_CHANGE: Final = 0.1
@@ -135,7 +136,7 @@ class LinkGate:
         found = self._binding(broker, unsent, now) if waits else None
         if found is not None:
             self._last_full = found
-        elif waits and self._last_full is not None and now - self._last_full.at < HELD_NS:
+        elif waits and self._last_full is not None and now - self._last_full.at < QUIET_NS:
             # The measurement itself has just opened the gate.
             found = self._last_full
         if found is None:
