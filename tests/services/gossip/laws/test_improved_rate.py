@@ -114,6 +114,39 @@ def test_senders_become_equal() -> None:
     assert rates.max() / rates.min() < 1.01
 
 
+def test_senders_become_equal_while_copies_are_too_few() -> None:
+    """Held-out case 60034: a sender that counts few copies by chance stayed at two thirds."""
+    rates = np.array([0.8, 1.2, 1.7])
+    for _ in range(60):
+        rates = np.asarray(
+            improved_rate(
+                rates,
+                copies=np.array([3.0, 3.3, 3.3]),
+                target=np.full(3, 3.3),
+                average_tokens=np.zeros(3),
+                used_rate_msgs_per_s=rates,
+                mean_rate_msgs_per_s=np.full(3, rates.mean()),
+                parameters=PARAMETERS,
+            )
+        )
+    assert rates.max() / rates.min() < 1.2
+
+
+def test_nobody_rises_while_copies_are_too_few() -> None:
+    rate = float(
+        improved_rate(
+            1.0,
+            copies=3.0,
+            target=3.3,
+            average_tokens=0.0,
+            used_rate_msgs_per_s=1.0,
+            mean_rate_msgs_per_s=2.0,
+            parameters=PARAMETERS,
+        )
+    )
+    assert rate == 1.0
+
+
 def test_who_wants_little_does_not_draw_the_others_down() -> None:
     """A light sender follows its use, whatever the mean is; only a held-back one moves to it."""
     assert not is_held_back(9.0, PARAMETERS)

@@ -22,8 +22,10 @@ lets every sender obey the poorest buffer although what counts is the room in al
    one sender's measurements is shared.  Who wants less than is allowed has no part in this, or a
    few that want much would be drawn down to the many that want little.  A sender compares itself
    with what it hears from others: its own rate is most of its own mean where senders are few.
-   What it hears is some rounds old, so while copies are clearly spare nobody is drawn down, and
-   while there are clearly too few nobody is drawn up.
+   What it hears is some rounds old, so while copies are clearly spare nobody is drawn down.  While
+   there are clearly too few nobody rises, but a sender below the mean falls less or not at all:
+   counts scatter from peer to peer, and a sender that counts few by chance would otherwise fall
+   below the others and stay there.
 4. **Unused rates follow their use.**  A sender that leaves its tokens unused is not held back by
    its rate, so changing that changes nothing that could be measured: a law that goes on correcting
    it winds up.  But c was counted while the senders used what they used, so use times c / target
@@ -130,9 +132,9 @@ def improved_rate(
     lower, upper = rate_msgs_per_s / LARGEST_RATIO, rate_msgs_per_s * LARGEST_RATIO
     mean = np.minimum(np.maximum(mean_rate_msgs_per_s, lower), upper)
     mean = np.where(off > HELD_UP_TO, np.maximum(mean, rate_msgs_per_s), mean)
-    mean = np.where(off < 1 / HELD_UP_TO, np.minimum(mean, rate_msgs_per_s), mean)
     shared = rate_msgs_per_s + EQUALISING * (mean - rate_msgs_per_s)
     steered = shared * off**RATE_POWER
+    steered = np.where(off < 1 / HELD_UP_TO, np.minimum(steered, rate_msgs_per_s), steered)
     carried = used_rate_msgs_per_s * np.minimum(off, SPARE)
     lowest, highest = rate_msgs_per_s / LARGEST_STEP, rate_msgs_per_s * LARGEST_STEP
     followed = np.minimum(np.maximum(carried, lowest), highest)
