@@ -30,6 +30,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from penstock.spark.plain_errors import plain_errors
 from penstock.spark.sink.host import at_host
 from penstock.spark.sink.options import SinkOptions
 
@@ -116,6 +117,7 @@ def _known(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
     return [message for message in messages if isinstance(message, Staged)]
 
 
+@plain_errors
 class PenstockStreamWriter(DataSourceStreamArrowWriter):
     """The sink of a streaming query."""
 
@@ -145,6 +147,7 @@ class PenstockStreamWriter(DataSourceStreamArrowWriter):
         drop_stages(self._options, _known(messages))
 
 
+@plain_errors
 class PenstockBatchWriter(DataSourceArrowWriter):
     """The sink of a batch query."""
 

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from penstock.core.intervals import Tick
 from penstock.services.guaranteed.messages import StreamBounds
+from penstock.spark.plain_errors import plain_errors
 from penstock.spark.schema_columns import ArrowRows
 from penstock.spark.source.batch_filters import Narrowing, narrowing_of
 from penstock.spark.source.offsets import StreamOffset, resolve
@@ -20,6 +21,7 @@ from penstock.spark.source.read import read_arrow
 from penstock.spark.source.streams import Streams
 
 
+@plain_errors
 class PenstockBatchReader(DataSourceReader):
     """One batch query over the stored messages."""
 

@@ -23,6 +23,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from penstock.spark.plain_errors import plain_errors
 from penstock.spark.schema import check_sink_schema, check_source_schema, default_schema
 
 TABLE_OPTION: Final = "option."
@@ -33,6 +34,7 @@ class TableLosesOptions(ValueError):
     """A table was given options that Spark would drop."""
 
 
+@plain_errors
 class PenstockSource(DataSource):
     """``format("penstock")``."""
 

@@ -26,6 +26,7 @@ from penstock.content.rows.frame import Frame
 from penstock.core.clock import MINUTE, SECOND, Duration
 from penstock.core.intervals import Tick
 from penstock.services.guaranteed.messages import StreamBounds
+from penstock.spark.plain_errors import plain_errors
 from penstock.spark.schema_columns import ArrowRows
 from penstock.spark.source.offsets import StreamOffset, resolve
 from penstock.spark.source.options import SourceOptions
@@ -39,6 +40,7 @@ LONGEST_SILENCE: Final[Duration] = 10 * MINUTE
 while nothing is published would overtake it, and silence would look like loss."""
 
 
+@plain_errors
 class PenstockStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offsets, plans and reads of one streaming query."""
 
