@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any, cast
 
 import pytest
 
 import penstock.testing
 from penstock.client.client import Client
+from penstock.client.queues.queues import Queues
 from penstock.client.queues.workers import Workers
 from penstock.services.queues.laws.workers import WorkerBounds
 
@@ -17,12 +19,12 @@ class Sleeper:
 
     started = 0
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, queue: str = "jobs") -> None:
         Sleeper.started += 1
-        self.task = asyncio.get_running_loop().create_task(self._work(client))
+        self.task = asyncio.get_running_loop().create_task(self._work(client, queue))
 
-    async def _work(self, client: Client) -> None:
-        async with client.queues.receive("jobs", prefetch=5) as receiver:
+    async def _work(self, client: Client, queue: str) -> None:
+        async with client.queues.receive(queue, prefetch=5) as receiver:
             async for message in receiver:
                 await asyncio.sleep(0.1)
                 message.ack()
@@ -157,6 +159,65 @@ async def test_workers_come_for_the_backlog_of_another_destination() -> None:
         assert set(await followed(alone, 5)) == {0}
         together = Workers(client.queues, "jobs", start, WorkerBounds(0, 4), alias="orders")
         assert (await followed(together, 5))[-1] == 1
+
+
+@pytest.mark.parametrize(("others", "wanted"), [(0, 3), (1, 2), (2, 1)])
+async def test_the_consumers_of_another_destination_do_their_part(others: int, wanted: int) -> None:
+    """18 messages a second need 2.25 workers that are busy for 0.8 of their time."""
+    async with (
+        penstock.testing.broker(queues=["jobs", "more"], settings=orders()) as broker,
+        broker.connect() as client,
+    ):
+
+        async def start() -> Sleeper:
+            return Sleeper(client)
+
+        async def produce() -> None:
+            sender = client.queues.sender("orders")
+            while True:
+                await asyncio.sleep(1 / 18)
+                await sender.send({}, b"")
+
+        working = [Sleeper(client, "more") for _ in range(others)]
+        producing = asyncio.get_running_loop().create_task(produce())
+        workers = Workers(client.queues, "jobs", start, WorkerBounds(0, 8), alias="orders")
+        counts = await followed(workers, 150)
+        producing.cancel()
+        await asyncio.wait([producing])
+        await asyncio.gather(*[each.stop() for each in working])
+        assert set(counts[100:]) == {wanted}
+
+
+class Unheard:
+    """The queues of a broker whose alias queue hears nothing of ``jobs`` after three questions."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def status(self, queue: str) -> list[dict[str, Any]]:
+        self.asked += 1
+        told = {"s_ago": 1.0, "messages": 500, "consumers": 1, "consumer_msgs_per_s": 10.0}
+        jobs = {"address": "jobs@east", "retired": False, "gets_nothing_because": ""}
+        jobs["told"] = told if self.asked <= 3 else None
+        listed = {"name": queue, "kind": "alias", "messages": 0, "received_messages": 500}
+        return [{**listed, "destinations": [jobs]}]
+
+
+async def test_workers_stay_while_the_alias_queue_hears_nothing_of_their_queue() -> None:
+    said: list[str] = []
+    async with penstock.testing.broker(queues=["jobs"]) as broker, broker.connect() as client:
+
+        async def start() -> Sleeper:
+            return Sleeper(client)
+
+        queues = cast(Queues, Unheard())
+        bounds = WorkerBounds(0, 4, start_s=1)
+        workers = Workers(queues, "jobs", start, bounds, alias="orders", say=said.append)
+        counts = await followed(workers, 100)
+    assert counts[2:] == [4] * 98
+    assert [line for line in said if "no news" in line] == [
+        "jobs: 'orders' has no news of it; the number of workers stays 4"
+    ]
 
 
 async def test_a_queue_that_is_no_destination_is_refused() -> None:
