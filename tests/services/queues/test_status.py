@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from penstock.services.queues.messages import Receive, SendToQueue
+from penstock.core.clock import SECOND
+from penstock.services.queues.alias.destination_load import ASK_AGAIN_NS
+from penstock.services.queues.messages import (
+    ListQueues,
+    LoadQuestion,
+    Monitor,
+    MonitorReport,
+    Receive,
+    SendToQueue,
+    Settle,
+    Stored,
+)
 from penstock.services.queues.parameters import AliasConfig, QueueConfig
 from penstock.services.queues.status import status_of
 
@@ -38,6 +49,78 @@ def test_an_alias_queue_shows_its_destinations_and_producers(network):
     (east,) = status["destinations"]
     assert (east["address"], east["reachable"], east["in_flight"]) == ("work@east", True, 0)
     assert (east["unconfirmed"], east["gets_nothing_because"]) == (5, "")
+
+
+def told(network):
+    (east,) = status_of(network.brokers["home"].aliases["orders"], network.now)["destinations"]
+    return east["told"]
+
+
+def test_a_status_question_brings_the_load_of_the_destinations(network):
+    assert told(network) is None, "nobody has asked"
+    network.client("ops", "home", ListQueues("orders"))
+    assert told(network) == {
+        "s_ago": 0.0,
+        "messages": 5,
+        "consumers": 1,
+        "consumer_msgs_per_s": None,
+    }
+    network.now += 2 * SECOND
+    network.client("worker", "east", Settle("w", 0, accepted=((1, 3),)))
+    network.client("ops", "home", ListQueues())
+    assert told(network) == {
+        "s_ago": 0.0,
+        "messages": 3,
+        "consumers": 1,
+        "consumer_msgs_per_s": 1.0,
+    }
+
+
+def test_many_questions_ask_destinations_seldom(network):
+    for _ in range(10):
+        network.client("ops", "home", ListQueues("orders"))
+    assert len(network.said(LoadQuestion)) == 1
+    network.now += ASK_AGAIN_NS
+    network.client("ops", "home", ListQueues("orders"))
+    assert len(network.said(LoadQuestion)) == 2
+
+
+def test_a_status_question_leaves_the_control_loop_alone(network):
+    spoken = len(network.said(Monitor)), len(network.said(MonitorReport))
+    network.client("ops", "home", ListQueues("orders"))
+    assert (len(network.said(Monitor)), len(network.said(MonitorReport))) == spoken
+    balancer = network.brokers["home"].aliases["orders"].balancer
+    assert balancer.load("work@east") == 0, "as the first report said"
+
+
+def test_what_a_lost_destination_said_is_forgotten(network):
+    network.client("ops", "home", ListQueues("orders"))
+    network.set_reachable("home", "east", reachable=False)
+    assert told(network) is None
+    network.client("ops", "home", ListQueues("orders"))
+    assert told(network) is None
+    network.set_reachable("home", "east", reachable=True)
+    network.client("ops", "home", ListQueues("orders"))
+    assert told(network)["messages"] == 5
+
+
+def test_rows_in_doubt_count_at_the_alias_queue_only(queue_network, make_batch):
+    work = (QueueConfig("work", dead_letter_queue=""),)
+    orders = (AliasConfig("orders", ("work@east",), pass_through_ns=0),)
+    network = queue_network({"home": ((), orders), "east": (work, ())})
+    network.lose = lambda source, target, message: isinstance(message, Stored)
+    network.client("p", "home", SendToQueue("p", "orders", 0, make_batch(5)))
+    network.client("ops", "home", ListQueues("orders"))
+    assert network.brokers["east"].queues["work"].prepared.rows == 5
+    assert network.brokers["home"].aliases["orders"].entries.rows == 5
+    assert told(network)["messages"] == 0
+
+
+def test_a_destination_that_does_not_exist_tells_nothing(queue_network):
+    orders = (AliasConfig("orders", ("work@east",)),)
+    network = queue_network({"home": ((), orders), "east": ((), ())})
+    network.client("ops", "home", ListQueues("orders"))
+    assert told(network) is None
 
 
 def test_a_damaged_or_closed_journal_is_a_problem(network):

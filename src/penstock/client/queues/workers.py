@@ -5,24 +5,32 @@
     async with penstock.connect() as client:
         await Workers(client.queues, "jobs", start, WorkerBounds(least=0, most=8)).run()
 
+With ``alias`` the workers of one destination follow what waits behind an alias queue:
+
+    Workers(client.queues, "work@east", start, alias="orders")
+
 ``services/queues/laws/workers`` decides how many there should be; this class asks the broker for
-the queue's load and calls the hook.  Only the workers that it started are counted and stopped.  A
-worker that ends by itself is replaced at the next question.
+the load (``worker_load``) and calls the hook.  Only the workers that it started are counted and
+stopped.  A worker that ends by itself is replaced at the next question.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from penstock.client.errors import PenstockError
 from penstock.client.queues.queues import Queues
+from penstock.client.queues.worker_load import alias_load_of, load_of
 from penstock.core.clock import Instant, seconds
 from penstock.services.queues.laws.workers import QueueLoad, WorkerBounds, WorkerPolicy
 
 ASK_S: Final = 1.0
 """How often the broker is asked: a tenth of the usual time in which a backlog should be gone."""
+
+RECENT_QUESTIONS: Final = 5
+"""A destination that has not answered the last questions has told nothing about its load."""
 
 
 class Worker(Protocol):
@@ -40,7 +48,7 @@ Said: TypeAlias = Callable[[str], None]
 
 
 class Workers:
-    """The workers of one queue."""
+    """The workers of one queue, which may be a destination of an alias queue."""
 
     def __init__(
         self,
@@ -49,24 +57,34 @@ class Workers:
         start: StartWorker,
         bounds: WorkerBounds | None = None,
         *,
+        alias: str = "",
         ask_s: float = ASK_S,
         say: Said = lambda line: None,
     ) -> None:
-        """``say`` is told of every change, in a sentence; raises ``ValueError`` for bad bounds."""
+        """``say`` is told of every change, in a sentence; raises ``ValueError`` for bad bounds.
+
+        With ``alias``, ``queues`` are those of the alias queue's broker, and ``queue`` is one of
+        its destinations: ``queue@broker``, or the queue alone where that is clear.
+        """
         self._queues = queues
         self._queue = queue
+        self._alias = alias
         self._start = start
         self._policy = WorkerPolicy(bounds or WorkerBounds())
         self._ask_s = ask_s
         self._say = say
         self._running: list[Worker] = []
+        self._known = False
 
     def __len__(self) -> int:
         """The number of workers that run."""
         return len(self._running)
 
     async def run(self) -> None:
-        """Follow the load until cancelled; then stop all workers."""
+        """Follow the load until cancelled; then stop all workers.
+
+        Raises ``ValueError`` if the queue is an alias queue, or ``alias`` does not lead to it.
+        """
         try:
             while True:
                 await self._adjust(await self._wanted())
@@ -77,11 +95,29 @@ class Workers:
 
     async def _wanted(self) -> int:
         try:
-            (status,) = await self._queues.status(self._queue)
+            load = await self._load()
         except PenstockError as error:
             self._say(f"{self._queue}: {error}; the number of workers stays {self._policy.count}")
             return self._policy.count
-        return self._policy.decide(load_of(status), _now())
+        if load is None:
+            self._unknown()
+            return self._policy.count
+        self._known = True
+        return self._policy.decide(load, _now())
+
+    async def _load(self) -> QueueLoad | None:
+        (status,) = await self._queues.status(self._alias or self._queue)
+        if not self._alias:
+            return load_of(status)
+        return alias_load_of(status, self._queue, RECENT_QUESTIONS * self._ask_s)
+
+    def _unknown(self) -> None:
+        if self._known:
+            self._say(
+                f"{self._queue}: {self._alias!r} has no news of it; the number of workers stays "
+                f"{self._policy.count}"
+            )
+        self._known = False
 
     async def _adjust(self, wanted: int) -> None:
         ended = [each for each in self._running if not each.is_running()]
@@ -102,13 +138,3 @@ class Workers:
 def _now() -> Instant:
     """The event loop's time, which is virtual in ``penstock.testing``."""
     return seconds(asyncio.get_running_loop().time())
-
-
-def load_of(status: dict[str, Any]) -> QueueLoad:
-    """The load in a queue's status; raises ``ValueError`` for an alias queue."""
-    if status["kind"] != "queue":
-        raise ValueError(
-            f"{status['name']!r} is an alias queue, which has no consumers: name the queues that "
-            "it forwards to, each at its broker"
-        )
-    return QueueLoad(status["messages"], status["received_messages"], status["consumer_msgs_per_s"])

@@ -30,7 +30,7 @@ Who owns what
 
 - ``AliasRows`` (alias/rows.py): the sets of waiting and of undecided rows;
 - ``Destinations`` (alias/destinations.py): the destinations, each with its sets of rows in flight,
-  deciding and decided;
+  deciding and decided, and what it told last of its load (alias/destination_load.py);
 - ``PassThrough`` and ``Handover`` (alias/): rows that are not stored here;
 - ``ForwardingTransaction`` (alias/transaction.py) with ``DecisionNotes``: notes not yet durable;
 - ``Balancer`` (laws/balancer.py) with a ``BalancingLaw``, and ``MonitorLoop``: the control loop.

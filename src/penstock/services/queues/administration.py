@@ -11,6 +11,7 @@ from penstock.core.clock import Instant
 from penstock.core.machine import Effect, LinkName, PersistFailed, PersistState
 from penstock.core.open_request import OpenRequest
 from penstock.core.tokens import Tokens
+from penstock.services.queues.alias.alias_queue import AliasQueue
 from penstock.services.queues.hosted import HostedQueues
 from penstock.services.queues.messages import (
     Browse,
@@ -88,6 +89,9 @@ class Administration:
             chosen = [] if found is None else [found]
             problem = self._hosted.no_such_queue(message.queue) if found is None else ""
         statuses = [status_of(each, now) for each in chosen]
+        for alias in chosen:
+            if isinstance(alias, AliasQueue):
+                alias.ask_loads(now, out)
         document = {"broker": self._routes.broker, "queues": statuses}
         self._answer(OpenRequest(session, message), document, out, problem)
 

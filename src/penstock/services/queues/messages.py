@@ -28,6 +28,7 @@ from penstock.core.limits import (
     Intervals,
     Name,
     PriorityNumber,
+    Rate,
     Sequence,
     Text,
 )
@@ -185,6 +186,25 @@ class MonitorReport(Routed, frozen=True):
     consumers: Count
     watchers: Count
     problem: Text = ""
+
+
+class LoadQuestion(Routed, frozen=True):
+    """Asks a destination queue what the status of the alias queue should say of it.
+
+    It is no part of the control loop: observing an alias queue does not change how it balances.
+    """
+
+
+class LoadAnswer(Routed, frozen=True):
+    """What a destination queue has, and how fast its consumers are.
+
+    ``messages`` are those that it owns, without prepared ones: the alias queue counts these.
+    ``consumer_msgs_per_s`` is what a consumer settles in a second in which it has messages.
+    """
+
+    messages: Count
+    consumers: Count
+    consumer_msgs_per_s: Rate | None
 
 
 # -- clients: sending ------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from penstock.services.queues.messages import (
     ForwardRefused,
     HandedOver,
     HandOver,
+    LoadQuestion,
     Monitor,
     MonitorReport,
     RelayedReply,
@@ -48,9 +49,15 @@ def answer_client(
 
 
 def refusal_of(
-    message: Forward | Decision | Monitor | HandOver, broker: str, reason: str, now: Instant
+    message: Forward | Decision | Monitor | LoadQuestion | HandOver,
+    broker: str,
+    reason: str,
+    now: Instant,
 ) -> Effect | None:
-    """The answer to an alias queue whose destination does not exist; a decision needs none."""
+    """The answer to an alias queue whose destination does not exist.
+
+    A decision needs none, nor does a question about load: no answer leaves the load unknown.
+    """
     if isinstance(message, HandOver):
         count = len(message.batch)
         handed = HandedOver(message.alias, message.queue, message.low, count, reason)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from penstock.core.clock import Instant, in_seconds
 from penstock.services.queues.alias.alias_queue import AliasQueue
 from penstock.services.queues.alias.destination import AliasDestination
+from penstock.services.queues.alias.destination_load import DestinationLoad
 from penstock.services.queues.durable_queue import DurableQueue
 from penstock.services.queues.log.journal import Journal
 from penstock.services.queues.queue.queue import Queue
@@ -106,4 +107,18 @@ def _destination(each: AliasDestination, alias: AliasQueue, now: Instant) -> dic
         "in_flight": each.in_flight.span,
         "unconfirmed": each.decided.span,
         "gets_nothing_because": each.why_not(now, alone=alone),
+        "told": _told(each.told, now),
+    }
+
+
+def _told(load: DestinationLoad, now: Instant) -> dict[str, Any] | None:
+    """What the destination answered last, and how long ago; None without an answer."""
+    answer = load.answer
+    if answer is None:
+        return None
+    return {
+        "s_ago": in_seconds(now - load.answered_at),
+        "messages": answer.messages,
+        "consumers": answer.consumers,
+        "consumer_msgs_per_s": answer.consumer_msgs_per_s,
     }

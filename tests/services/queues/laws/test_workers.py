@@ -107,3 +107,21 @@ def test_bounds_that_allow_nothing_are_refused() -> None:
         WorkerPolicy(WorkerBounds(3, 2))
     with pytest.raises(ValueError, match="at least one"):
         WorkerPolicy(WorkerBounds(0, 0))
+
+
+def needed(**load: float) -> int:
+    """Workers of 10 messages a second each, once the policy has had time to rise."""
+    policy = WorkerPolicy(WorkerBounds(0, 100, start_s=0.5))
+    said = QueueLoad(**{"messages": 0, "received": 0, "worker_msgs_per_s": 10.0, **load})
+    return [policy.decide(said, NOW + second * SECOND) for second in range(20)][-1]
+
+
+def test_other_destinations_take_their_part_of_the_work() -> None:
+    assert needed(messages=1000) == 10
+    assert needed(messages=1000, others_msgs_per_s=70) == 3
+    assert needed(messages=1000, others_msgs_per_s=500) == 1, "one while there are messages"
+
+
+def test_others_cannot_take_what_the_workers_queue_has() -> None:
+    assert needed(messages=1000, others_msgs_per_s=500, own_messages=600) == 6
+    assert needed(messages=600, own_messages=600) == 6

@@ -36,6 +36,8 @@ from penstock.services.queues.messages import (
     DecisionEntry,
     ForwardRefused,
     HandedOver,
+    LoadAnswer,
+    LoadQuestion,
     MonitorReport,
     Resolved,
     RowsEntry,
@@ -44,7 +46,7 @@ from penstock.services.queues.messages import (
 )
 from penstock.services.queues.parameters import AliasConfig
 from penstock.services.queues.queue.senders import ClientSender, Sender
-from penstock.services.queues.routing import Routes
+from penstock.services.queues.routing import Routes, SendToBroker
 from penstock.services.queues.why import explain
 
 
@@ -100,6 +102,7 @@ class AliasQueue(DurableQueue):
             Stored: self._stored,
             Resolved: self._resolved_by,
             MonitorReport: self._report,
+            LoadAnswer: self._load_answered,
             ForwardRefused: self._refused,
             HandedOver: self._handed_over,
         }
@@ -288,6 +291,18 @@ class AliasQueue(DurableQueue):
         )
 
     # -- looking in -------------------------------------------------------------------------
+
+    def ask_loads(self, now: Instant, out: list[Effect]) -> None:
+        """Ask the destinations what the next status should say of them."""
+        for each in self.destinations.reachable:
+            if each.told.ask(now):
+                question = LoadQuestion(self._broker, each.broker, self.name, each.queue)
+                out.append(SendToBroker(question))
+
+    def _load_answered(self, message: LoadAnswer, now: Instant, out: list[Effect]) -> None:
+        destination = self.destinations.find(message.source, message.queue)
+        if destination is not None and destination.reachable:
+            destination.told.answered(message, now)
 
     def explain(self, now: Instant) -> str:
         return explain(self.destinations, self.balancer, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.core.clock import Duration, Instant, earliest
 from penstock.core.intervals import Interval, IntervalSet
+from penstock.services.queues.alias.destination_load import DestinationLoad
 from penstock.services.queues.alias.distance import Distance
 from penstock.services.queues.parameters import QueueParameters, split_address
 
@@ -24,6 +25,7 @@ class AliasDestination:
         self.paused_until: Instant = 0
         self.probed_at: Instant = 0
         self.problem = ""
+        self.told = DestinationLoad()
         self.in_flight = IntervalSet()
         self.in_flight_bytes = 0
         self.progress_at: Instant = 0
@@ -91,6 +93,7 @@ class AliasDestination:
         """It cannot be reached any more; returns the rows that were in flight."""
         self.reachable = False
         self.consumers = None
+        self.told.forget()
         self._distance = Distance()
         return self.take_back_all()
 

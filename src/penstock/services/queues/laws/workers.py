@@ -1,4 +1,4 @@
-"""How many workers a queue should have: a policy of its load.
+"""How many workers a queue should have: a policy of its load, or of that of an alias queue.
 
 1. A worker's rate is the best that was seen, fading by half in a minute: workers that have little
    to do settle less than they could, and a queue that has work shows what they can.
@@ -10,6 +10,9 @@
    rises again, because the new workers have not worked yet.
 4. Fewer are needed: the number falls when fewer were needed during ``quiet_s``, to the highest
    number that was needed in this time.
+5. Behind an alias queue the load is that of all its destinations, and the workers are those of one.
+   What the consumers of the others can settle is subtracted from the work of rule 2.  They cannot
+   take what this destination already has, though: the workers settle at least that in ``drain_s``.
 
 A policy takes numbers and returns a number; ``penstock.client.queues.workers`` asks the broker and
 starts and stops the workers.
@@ -53,7 +56,7 @@ class WorkerBounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class QueueLoad(msgspec.Struct, frozen=True):
-    """What the status of a queue says."""
+    """What the status of a queue, or of an alias queue and its destinations, says."""
 
     messages: int
     """Stored and not settled."""
@@ -61,6 +64,10 @@ class QueueLoad(msgspec.Struct, frozen=True):
     """Since the broker's start."""
     worker_msgs_per_s: float | None
     """What a consumer settles in a second in which it has messages; None if not known."""
+    others_msgs_per_s: float = 0.0
+    """What the consumers of the other destinations of the alias queue can settle together."""
+    own_messages: int = 0
+    """Those of ``messages`` that only the workers can take."""
 
 
 class WorkerPolicy:
@@ -128,7 +135,8 @@ class WorkerPolicy:
         quiet = not load.messages and self._arrivals_per_s * bounds.quiet_s < 1
         if quiet or self._best_msgs_per_s <= 0:
             return least
-        work_per_s = self._arrivals_per_s / BUSY + load.messages / bounds.drain_s
+        all_per_s = self._arrivals_per_s / BUSY + load.messages / bounds.drain_s
+        work_per_s = max(all_per_s - load.others_msgs_per_s, load.own_messages / bounds.drain_s)
         if work_per_s >= bounds.most * self._best_msgs_per_s:
             return bounds.most
         return max(ceil(work_per_s / self._best_msgs_per_s), least)

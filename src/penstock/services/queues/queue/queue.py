@@ -28,6 +28,8 @@ from penstock.services.queues.messages import (
     Forward,
     HandOver,
     LetterBuried,
+    LoadAnswer,
+    LoadQuestion,
     Monitor,
     MonitorReport,
     Receive,
@@ -103,6 +105,7 @@ class Queue(DurableQueue):
             Forward: self._request,
             Decision: self._decision,
             Monitor: self._monitor,
+            LoadQuestion: self._tell_load,
             HandOver: self._hand_over,
             Remembered: self._remembered,
             DeadLetter: self._request,
@@ -210,6 +213,23 @@ class Queue(DurableQueue):
             )
             out.append(SendToBroker(report))
 
+    @property
+    def owned_rows(self) -> int:
+        """The unsettled rows without prepared ones, which an alias queue still counts."""
+        return self.entries.rows - self.prepared.rows
+
+    def _tell_load(self, message: LoadQuestion, now: Instant, out: list[Effect]) -> None:
+        answer = LoadAnswer(
+            self._broker,
+            message.source,
+            message.alias,
+            self.name,
+            self.owned_rows,
+            len(self.consumers),
+            self.consumers.mean_msgs_per_s,
+        )
+        out.append(SendToBroker(answer))
+
     # -- consumers --------------------------------------------------------------------------
 
     def receive(self, session: LinkName, message: Receive, now: Instant, out: list[Effect]) -> bool:
@@ -279,7 +299,7 @@ class Queue(DurableQueue):
             self._bodies.need(needed, out)
         self._settlements.flush(out)
         self._forwarded.collect_durable(now)
-        self._busy.set(self.entries.rows > self.prepared.rows, now)
+        self._busy.set(self.owned_rows > 0, now)
 
     # -- time -------------------------------------------------------------------------------
 
