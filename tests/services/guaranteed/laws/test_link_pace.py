@@ -9,6 +9,7 @@ from penstock.services.guaranteed.laws.link_backlog import BURST_BYTES, TARGET_N
 from penstock.services.guaranteed.laws.link_pace import (
     DOUBLE_NS,
     HOLD_NS,
+    LARGEST_BURST_BYTES,
     LEAST_SHARE,
     MOST_LINKS,
     MOST_SHARE,
@@ -82,8 +83,16 @@ def test_a_burst_that_the_link_took_stops_a_pubend_only_once() -> None:
         pace.reported("a->b", 4 * BURST_BYTES, 0.0, second * SECOND)
         stopped += pace.next_pass > second * SECOND
     assert stopped == 1
-    pace.reported("a->b", 8 * BURST_BYTES, 0.0, 20 * SECOND)
+    pace.reported("a->b", 6 * BURST_BYTES, 0.0, 20 * SECOND)
     assert pace.next_pass == 20 * SECOND + HOLD_NS
+
+
+def test_a_large_queue_stops_a_pubend_however_often() -> None:
+    """A queue that holds a quarter of a megabyte, and loses the rest."""
+    pace = LinkPace()
+    for second in range(1, 6):
+        pace.reported("a->b", LARGEST_BURST_BYTES, 0.0, second * SECOND)
+        assert pace.next_pass == second * SECOND + HOLD_NS
 
 
 def test_after_a_report_with_a_rate_a_burst_stops_a_pubend_again() -> None:

@@ -11,7 +11,8 @@ edge lets the rate law only estimate, and several seconds earlier.
    ``TARGET_NS`` of the pace waits, a message waits for its turn and the link takes more: nothing
    changes.  Otherwise the pace stays; a pubend without one stops for ``HOLD_NS``, until the rate is
    known, if more waits than a burst (``BURST_BYTES``).  If no report with a rate follows, the link
-   has taken the burst, and only twice as much stops the pubend again.
+   has taken the burst, and only twice as much stops the pubend again, or ``LARGEST_BURST_BYTES``:
+   a queue has a bound, what does not fit is lost, and then no more waits than before.
 3. Of several links the slowest counts.  A link that has not reported for ``QUIET_NS`` is not full
    any more.
 4. When no link is full the pace doubles every ``DOUBLE_NS``, until there are reports again or it is
@@ -26,7 +27,16 @@ from math import log, log2
 from typing import Final, NamedTuple
 
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
-from penstock.services.guaranteed.laws.link_backlog import BURST_BYTES, GROWTH, TARGET_NS
+from penstock.services.guaranteed.laws.link_backlog import (
+    BURST_BYTES,
+    FIRST_BYTES,
+    GROWTH,
+    TARGET_NS,
+)
+
+LARGEST_BURST_BYTES: Final = 3 * FIRST_BYTES
+"""More than what may be sent before anything is known (``FIRST_BYTES``) and has doubled once; a
+choice.  A queue with a smaller bound overflows unnoticed until its rate is known."""
 
 SETTLE_NS: Final[Duration] = 2 * SECOND
 """The time constant of the controller: t_nouca of the paper, within which a limit is not raised
@@ -104,7 +114,7 @@ class LinkPace:
             self._pace = present
             if present is None and waiting >= self._stops_at:
                 self._hold_until = now + HOLD_NS
-                self._stops_at = GROWTH * waiting
+                self._stops_at = min(GROWTH * waiting, LARGEST_BURST_BYTES)
         else:
             self._stops_at = BURST_BYTES
             if link in self._links or len(self._links) < MOST_LINKS:
