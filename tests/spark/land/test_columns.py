@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.content.rows.columns import AttributeType
+from penstock.spark.land import columns as columns_module
 from penstock.spark.land.columns import FIXED, AttributeColumn, Columns, columns_of, declare
 from penstock.spark.schema import SchemaMismatch
 
@@ -16,7 +17,8 @@ INT, FLOAT, STRING = AttributeType.INT, AttributeType.FLOAT, AttributeType.STRIN
 
 def names(*meanings: tuple[str, AttributeType]) -> list[str]:
     columns = Columns()
-    return [columns.of(attribute, kind).column for attribute, kind in meanings]
+    found = [columns.of(attribute, kind) for attribute, kind in meanings]
+    return [each.column for each in found if each is not None]
 
 
 def test_the_first_type_has_the_attributes_name() -> None:
@@ -55,6 +57,13 @@ def test_no_two_meanings_share_a_column_and_the_schema_keeps_them(
     assert not set(used) & set(FIXED.names)
     schema = pa.schema([*FIXED, *(each.arrow for each in columns.all())])
     assert columns_of(schema).all() == columns.all()
+
+
+def test_columns_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns_module, "MOST_COLUMNS", 2)
+    columns = Columns()
+    assert [columns.of(name, INT) is not None for name in "abca"] == [True, True, False, True]
+    assert columns.is_full
 
 
 def test_columns_are_declared_once() -> None:

@@ -68,7 +68,7 @@ def land(spark: SparkSession, table: OpenTable, url: str, **options: Any) -> lis
 def rows_of(table: OpenTable) -> list[dict[str, Any]]:
     """The attributes of all messages, in the order of their ticks, read by another tool."""
     found = polars.scan_delta(str(table.path)).sort("tick").collect().to_dicts()
-    fixed = ("pubend", "tick", "time", "payload", "day", "kind")
+    fixed = ("pubend", "tick", "time", "payload", "more_attributes", "day", "kind")
     return [
         {name: value for name, value in row.items() if name not in fixed and value is not None}
         for row in found

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from penstock.content.rows.batch import Batch
 from penstock.content.rows.columns import AttributeType
 from penstock.content.rows.frame import Frame
 from penstock.core.clock import HOUR
+from penstock.spark.land import columns as columns_module
 from penstock.spark.land.columns import AttributeColumn, Columns
 from penstock.spark.land.task import Told, write_messages
 from penstock.spark.schema import default_schema
@@ -119,6 +121,21 @@ def test_days_and_new_columns_begin_new_files(tmp_path: Path) -> None:
     assert len(rows) == 4
     told, _ = run(tmp_path, [], batches_of([[{"a": 1}], [{"a": 1, "b": 1}], [{"a": 1}]]))
     assert len(told.files) == 2
+
+
+def test_attributes_beyond_the_limit_stand_in_one_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns_module, "MOST_COLUMNS", 1)
+    sent = [{"a": "1"}, {"a": "2", "b": "x", "c": b"\xff"}, {"b": 2.5}, {}]
+    told, rows = run(tmp_path, [], batches_of([sent]))
+    assert [each.column for each in told.columns] == ["a"]
+    assert [(row["a"], row["more_attributes"]) for row in rows] == [
+        ("1", None),
+        ("2", '{"b":"x","c":"/w=="}'),
+        (None, '{"b":2.5}'),
+        (None, None),
+    ]
 
 
 def test_columns_that_are_known_are_used(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@
 3. If the first column of an attribute with numbers is one of floats, whole numbers go there too, if
    they are exact as floats.
 4. A column never changes its meaning.  The table's log keeps the attribute and the type of each.
+5. A table has ``MOST_COLUMNS`` of them.  Attributes beyond that, as from a publisher that uses
+   names as values, stand in one column ``more_attributes`` as JSON, bytes in base64.
 """
 
 from __future__ import annotations
@@ -35,12 +37,19 @@ from penstock.spark.typed_map import FIELDS
 DAY: Final = "day"
 """The partition of a row: the UTC day of its tick."""
 
+MORE: Final = "more_attributes"
+"""Holds the attributes that have no column."""
+
+MOST_COLUMNS: Final = 1_000
+"""Far more than messages of one kind have, and few enough for readers to list."""
+
 FIXED: Final = pa.schema(
     [
         (PUBEND, pa.string()),
         (TICK, pa.int64()),
         (TIME, pa.timestamp("us", tz="UTC")),
         (PAYLOAD, pa.binary()),
+        (MORE, pa.string()),
         (DAY, pa.string()),
     ]
 )
@@ -85,6 +94,11 @@ class Columns:
         """Every column, in the order in which they appeared."""
         return list(self._by_meaning.values())
 
+    @property
+    def is_full(self) -> bool:
+        """Whether further attributes get no column."""
+        return len(self._by_meaning) >= MOST_COLUMNS
+
     def known(self, attribute: str, kind: AttributeType) -> AttributeColumn | None:
         return self._by_meaning.get((attribute, kind))
 
@@ -95,10 +109,10 @@ class Columns:
                 return column
         return None
 
-    def of(self, attribute: str, kind: AttributeType) -> AttributeColumn:
-        """The column of an attribute of a type; a new one if there is none."""
+    def of(self, attribute: str, kind: AttributeType) -> AttributeColumn | None:
+        """The column of an attribute of a type, perhaps a new one; None if there are too many."""
         found = self.known(attribute, kind)
-        if found is None:
+        if found is None and not self.is_full:
             found = AttributeColumn(self._free_name(attribute, kind), attribute, kind)
             self.add(found)
         return found

@@ -169,7 +169,7 @@ def _agree(columns: Columns, told: Iterable[Told]) -> bool:
     for used in (each for task in told for each in task.columns):
         known = columns.known(used.attribute, used.kind)
         taken = any(each.column.casefold() == used.column.casefold() for each in columns.all())
-        if known is None and not taken:
+        if known is None and not taken and not columns.is_full:
             columns.add(used)
         elif known != used:
             agreed = False

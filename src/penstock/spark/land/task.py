@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from penstock.content.rows.columns import AttributeType
 from penstock.core.clock import HOUR
-from penstock.spark.land.columns import DAY, FIXED, AttributeColumn, Columns
+from penstock.spark.land.columns import DAY, FIXED, MORE, AttributeColumn, Columns
 from penstock.spark.schema import ATTRIBUTES, PUBEND, TICK
 from penstock.spark.tables.data_file import partition_path
 from penstock.spark.typed_map import attribute_arrays
@@ -76,17 +76,23 @@ class Writer:
         return Told(self._files, list(self._used), self._last_ticks)
 
     def _table(self, batch: pa.RecordBatch) -> pa.Table:
-        names = [name for name in FIXED.names if name != DAY]
+        names = [name for name in FIXED.names if name not in (DAY, MORE)]
         fields: list[Any] = [FIXED.field(name) for name in names]
         arrays: list[Any] = [
             batch.column(name).cast(field.type) for name, field in zip(names, fields, strict=True)
         ]
         parts: dict[AttributeColumn, pa.Array] = {}
+        more: list[dict[str, Any]] = [{} for _ in range(batch.num_rows)]
         found = attribute_arrays(batch.column(ATTRIBUTES))
         # Floats first: an attribute that occurs as both has one column of floats.
         for name, kind, values in sorted(found, key=lambda each: each[1] is AttributeType.INT):
             for column, part in self._placed(name, kind, values):
-                parts[column] = pc.coalesce(parts[column], part) if column in parts else part
+                if column is None:
+                    _add(more, name, part)
+                else:
+                    parts[column] = pc.coalesce(parts[column], part) if column in parts else part
+        fields.append(FIXED.field(MORE))
+        arrays.append(pa.array([_json(each) for each in more], pa.string()))
         for column, values in parts.items():
             self._used[column] = None
             fields.append(column.arrow)
@@ -95,8 +101,8 @@ class Writer:
 
     def _placed(
         self, name: str, kind: AttributeType, values: pa.Array
-    ) -> Iterator[tuple[AttributeColumn, pa.Array]]:
-        """The columns that hold these values."""
+    ) -> Iterator[tuple[AttributeColumn | None, pa.Array]]:
+        """The columns that hold these values; None stands for the column of all others."""
         floats = self._columns.first_with_numbers(name) if kind is AttributeType.INT else None
         if floats is None or floats.kind is AttributeType.INT:
             yield self._columns.of(name, kind), values
@@ -128,6 +134,15 @@ class Writer:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._files.append(str(relative))
         return pq.ParquetWriter(path, schema, compression="zstd")
+
+
+def _add(rows: list[dict[str, Any]], name: str, values: pa.Array) -> None:
+    for row in np.flatnonzero(np.asarray(values.is_valid())):
+        rows[row][name] = values[int(row)].as_py()
+
+
+def _json(attributes: dict[str, Any]) -> str | None:
+    return msgspec.json.encode(attributes).decode() if attributes else None
 
 
 def write_messages(
