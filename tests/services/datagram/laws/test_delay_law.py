@@ -16,7 +16,7 @@ from penstock.services.datagram.laws.delay_law import (
     rate_wanting,
     wanted_ns,
 )
-from penstock.services.datagram.laws.queue_view import ROOM_NS, Depth
+from penstock.services.datagram.laws.queue_view import ROOM_NS
 
 BEGIN = 64 * SECOND + 10 * MILLISECOND
 GAP_NS = 10 * MILLISECOND
@@ -59,25 +59,6 @@ def test_the_rate_that_wants_a_delay_is_the_inverse(rate: float, room: int) -> N
     assert rate_wanting(wanted_ns(rate, room), room) == pytest.approx(rate, rel=1e-3)
 
 
-@given(st.floats(0.1, 1e4), st.floats(0.1, 1e4), st.sampled_from(Depth))
-@settings(deadline=None)
-def test_in_a_deep_queue_a_flow_wants_a_message_of_its_own(
-    first: float, second: float, depth: Depth
-) -> None:
-    thin, thick = sorted((first, second))
-    delay = wanted_ns(thick, ROOM_NS, depth=depth)
-    assert wanted_ns(thin, ROOM_NS, depth=depth) >= delay
-    assert delay >= wanted_ns(thick, ROOM_NS)
-    if depth is not Depth.USUAL:
-        assert delay >= min(ROOM_NS, SECOND / thick)
-    assert rate_wanting(delay, ROOM_NS, depth=depth) >= 0.999 * thick or delay == ROOM_NS
-
-
-def test_thin_flows_want_different_delays_in_a_deep_queue_that_was_never_full() -> None:
-    thin, thick = (wanted_ns(rate, ROOM_NS, depth=Depth.NEVER_FULL) for rate in (4.0, 8.0))
-    assert thin > 1.2 * thick
-
-
 def thin_law(queueing: Duration, gap: Duration) -> tuple[DelayLaw, float, float]:
     """A law that decides at every message: what it has measured and what it allows at last."""
     law, now = DelayLaw(), BEGIN
@@ -91,8 +72,7 @@ def thin_law(queueing: Duration, gap: Duration) -> tuple[DelayLaw, float, float]
 
 def test_a_thin_flow_does_not_answer_faster_than_its_messages_come() -> None:
     gap = 2 * SECOND
-    wanted = wanted_ns(SECOND / gap, ROOM_NS, depth=Depth.NEVER_FULL)
-    _, rate, allowed = thin_law(round(wanted) + SECOND // 2, gap)
+    _, rate, allowed = thin_law(round(wanted_ns(SECOND / gap, ROOM_NS)) + SECOND // 2, gap)
     # Half a second too much would halve the rate of a flow that decides every 50 ms.
     assert 0.7 * rate < allowed < 0.8 * rate
 

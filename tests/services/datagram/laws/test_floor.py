@@ -52,10 +52,3 @@ def test_nothing_is_known_after_the_clock_was_set() -> None:
     fed(floor, MILLISECOND // 2, 0, SECOND, SECOND)
     floor.reset()
     assert floor.least_ns is None
-
-
-def test_a_flow_on_an_ordered_path_has_one_whatever_its_density() -> None:
-    floor = DelayFloor(BLOCK_NS, 60 * SECOND)
-    for step in range(200):
-        floor.arrived(7 * MILLISECOND, SECOND + step * 5 * MILLISECOND, ordered=True)
-    assert floor.least_ns == 7 * MILLISECOND

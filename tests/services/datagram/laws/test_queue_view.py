@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
-from penstock.services.datagram.laws.queue_view import DEEP, ROOM_NS, Depth, QueueView
+from penstock.services.datagram.laws.queue_view import ROOM_NS, QueueView
 
 BEGIN = 64 * SECOND + 10 * MILLISECOND
 GAP_NS = 10 * MILLISECOND
@@ -85,51 +85,3 @@ def test_a_queue_shows_behind_jitter() -> None:
     queueing_ms, empty = jittered(60 * MILLISECOND)
     assert 45 < queueing_ms < 70
     assert empty == 0
-
-
-def ordered(queueing: Duration) -> tuple[float, int]:
-    """The same for 200 messages a second that stay in order behind 40 ms of jitter."""
-    view, random, left = QueueView(), Random(7), 0
-    view.most_jitter_ns = 2 * MILLISECOND
-    seen, empty = [], 0
-    for step in range(2000):
-        sent = BEGIN + step * 5 * MILLISECOND
-        left = max(left, sent + random.randrange(40 * MILLISECOND))
-        arrival = left + (queueing if step >= 1000 else 0)
-        view.arrived([arrival - sent], arrival)
-        if step >= 1000:
-            seen.append(view.queueing_ns)
-            empty += view.empty_at == arrival
-    return sum(seen) / len(seen) / MILLISECOND, empty
-
-
-def test_waiting_for_the_messages_before_is_no_queue() -> None:
-    queueing_ms, empty = ordered(0)
-    assert queueing_ms < 6
-    assert empty > 50
-
-
-def test_a_queue_shows_where_messages_wait_for_each_other_too() -> None:
-    queueing_ms, empty = ordered(60 * MILLISECOND)
-    assert 50 < queueing_ms < 70
-    assert empty == 0
-
-
-def test_a_queue_is_deep_once_a_delay_of_twice_the_room_was_seen() -> None:
-    view, now = view_of(DEEP * ROOM_NS)
-    assert view.depth(now) is Depth.USUAL
-    view, now = view_of(DEEP * ROOM_NS + MILLISECOND)
-    assert view.depth(now) is Depth.NEVER_FULL
-    view.lost(now)
-    view.arrived([DEEP * ROOM_NS + MILLISECOND], now + GAP_NS)
-    assert view.depth(now + GAP_NS) is Depth.DEEP
-
-
-def test_a_loss_in_a_short_queue_shows_that_it_is_not_deep() -> None:
-    view, now = view_of(3 * ROOM_NS)
-    for _ in range(4):
-        now += 61 * SECOND
-        view.lost(now)
-        view.arrived([30 * MILLISECOND], now)
-        view.arrived([0], now + GAP_NS)
-    assert view.depth(now + GAP_NS) is Depth.USUAL

@@ -32,12 +32,6 @@
    interval, while others are lost, tells little.
 5. The queue is drained now and then (``drain``).
 6. While a rival keeps the queue long (``rivals``), the paper's law decides instead.
-7. In a queue that was seen to be *deep* (``queue_view``, rule 7) a flow wants at least one of its
-   own messages in the queue, 1 / r.  On a slow link a message takes 20 ms or more, and by rule 2
-   two flows would want less than two messages together: whether the queue stands or is empty is
-   then chance, and so are their shares.  Beyond the room R this grows with the root, √(R / r), so
-   that thin flows become equal too, and only for a session that has lost nothing: one that has
-   lost messages knows that there are many flows, for which one message each does not fit.
 
 A policy: it takes delays, rates and instants, and returns rates.
 """
@@ -52,7 +46,7 @@ from typing import Final
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
 from penstock.services.datagram.laws.drain import Drain
 from penstock.services.datagram.laws.granted import GrantedRates
-from penstock.services.datagram.laws.queue_view import Depth, QueueView
+from penstock.services.datagram.laws.queue_view import QueueView
 from penstock.services.datagram.laws.reception import ReceptionRate
 from penstock.services.datagram.laws.rivals import HIGH, Rivals
 
@@ -122,31 +116,20 @@ LOSS_QUIET_NS: Final[Duration] = SECOND
 """Losses of one congestion come within a second."""
 
 
-def wanted_ns(rate_msgs_per_s: float, room_ns: Duration, *, depth: Depth = Depth.USUAL) -> float:
-    """The queueing delay that a flow of this rate wants (rules 2 and 7)."""
+def wanted_ns(rate_msgs_per_s: float, room_ns: Duration) -> float:
+    """The queueing delay that a flow of this rate wants (rule 2)."""
     target, knee = _target_and_knee_ns(room_ns)
     thinness = FEW * SECOND / (room_ns * max(rate_msgs_per_s, 1e-3))
-    wanted = target + knee * (thinness * thinness if thinness < 1 else sqrt(thinness))
-    if depth is Depth.USUAL:
-        return wanted
-    own = SECOND / max(rate_msgs_per_s, 1e-3)
-    if own > room_ns:
-        own = sqrt(own * room_ns) if depth is Depth.NEVER_FULL else room_ns
-    return max(wanted, own)
+    return target + knee * (thinness * thinness if thinness < 1 else sqrt(thinness))
 
 
-def rate_wanting(delay_ns: float, room_ns: Duration, *, depth: Depth = Depth.USUAL) -> float:
+def rate_wanting(delay_ns: float, room_ns: Duration) -> float:
     """The inverse: the rate of a flow that wants this delay; infinite if none wants so little."""
     target, knee = _target_and_knee_ns(room_ns)
     above = (delay_ns - target) / knee
     if above <= 0:
         return inf
-    rate = FEW * SECOND / (room_ns * (above * above if above > 1 else sqrt(above)))
-    if depth is Depth.USUAL:
-        return rate
-    if delay_ns < room_ns:
-        return max(rate, SECOND / delay_ns)
-    return max(rate, SECOND * room_ns / delay_ns**2) if depth is Depth.NEVER_FULL else rate
+    return FEW * SECOND / (room_ns * (above * above if above > 1 else sqrt(above)))
 
 
 def _target_and_knee_ns(room_ns: Duration) -> tuple[float, float]:
@@ -225,7 +208,7 @@ class DelayLaw:
 
     def _decide(self, measured: float, round_trip_ns: Duration, now: Instant) -> float:
         queue, drain = self.queue, self._drain
-        wanted = wanted_ns(measured, queue.room_ns(now), depth=queue.depth(now))
+        wanted = wanted_ns(measured, queue.room_ns(now))
         queue.most_jitter_ns = round(JITTER_PART * wanted)
         high = queue.queueing_ns > max(HIGH * wanted, queue.fullest_ns // 2)
         self._rivals.look(measured, high=high, now=now)
@@ -270,6 +253,5 @@ class DelayLaw:
         """After what time other flows answer to a longer queue: T, or less (rule 4)."""
         if len(self._seen) < SEEN:
             return since_ns
-        room, depth = self.queue.room_ns(now), self.queue.depth(now)
-        others = rate_wanting(max(self._seen), room, depth=depth)
+        others = rate_wanting(max(self._seen), self.queue.room_ns(now))
         return min(since_ns, max(DECISION_NS, SECOND / others))

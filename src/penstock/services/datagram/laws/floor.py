@@ -8,8 +8,6 @@ row (``jitter``) does not show it: both waited for the same one.
    counts; after a block of fewer the measurement begins anew.
 2. The floor is the least mean of ``BLOCKS`` blocks in a row, over the last minutes: that of a calm
    time, a drain at the latest.
-3. Where messages are seen to wait for each other (``ordered``), ``FEWEST`` messages of a block are
-   enough: the floor is real whatever the density.
 """
 
 from __future__ import annotations
@@ -23,9 +21,6 @@ from penstock.services.datagram.laws.least import Least
 DENSE: Final = 16
 """Messages of a block of 25 ms, or 640 a second.  The queue of a thinner flow is long enough for
 its jitter to be small beside it, and flows of one queue that differ in this would not be equal."""
-
-FEWEST: Final = 2
-"""One message alone has waited for nobody in its block."""
 
 BLOCKS: Final = 6
 """Of 25 ms each: a drain lasts for ten."""
@@ -54,15 +49,15 @@ class DelayFloor:
         self._count = 0
         self.least_ns = None
 
-    def arrived(self, one_way_ns: Duration, now: Instant, *, ordered: bool = False) -> None:
-        """Take in the delay of the next message; ``ordered`` is rule 3."""
+    def arrived(self, one_way_ns: Duration, now: Instant) -> None:
+        """Take in the delay of the next message."""
         if now - self._begun >= self._block_ns:
-            self._end_block(now, FEWEST if ordered else DENSE)
+            self._end_block(now)
         self._current = min(self._current, one_way_ns) if self._count else one_way_ns
         self._count += 1
 
-    def _end_block(self, now: Instant, enough: int) -> None:
-        if self._count >= enough and now - self._begun < 2 * self._block_ns:
+    def _end_block(self, now: Instant) -> None:
+        if self._count >= DENSE and now - self._begun < 2 * self._block_ns:
             self._last.append(self._current)
         else:
             self._last.clear()

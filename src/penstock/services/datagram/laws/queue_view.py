@@ -17,24 +17,18 @@
    The delays of a flow on a slow link differ by what other messages take.  That is a queue, so J
    counts as ``most_jitter_ns`` at most, a part of what the flow wants; otherwise flows of one
    queue would see different ones.
-6. A very dense flow, and one on an ordered path (``ordered``), has a *floor* above the shortest
-   delay (``floor``), which is no queue either.
-7. A queue is *deep* if ``DEEP`` times the conventional room was seen in it since the clock was set.
-   All flows of a queue see the same delay, so most agree on this, with a loss or without one.
-   After a loss in a shorter queue it counts as usual for as long as the room is known.
+6. A very dense flow has a *floor* above the shortest delay (``floor``), which is no queue either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum, auto
 from typing import Final
 
 from penstock.core.clock import MILLISECOND, SECOND, Duration, Instant
 from penstock.services.datagram.laws.floor import DelayFloor
 from penstock.services.datagram.laws.jitter import PathJitter
 from penstock.services.datagram.laws.least import Least
-from penstock.services.datagram.laws.ordered import OrderedPath
 
 BASE_WINDOW_NS: Final[Duration] = 60 * SECOND
 """The shortest delay is taken over this and what has passed of the next: clocks that drift apart by
@@ -49,10 +43,6 @@ ROOM_NS: Final[Duration] = 90 * MILLISECOND
 a convention, as a flow cannot know the queue of a link before a loss: on slower links the law uses
 less of the queue than it could, on faster ones flows differ until they have lost something."""
 
-DEEP: Final = 2
-"""On the paper's link jitter adds a few milliseconds to a full queue of a tenth of a second, and
-does not double it."""
-
 LEAST_ROOM_NS: Final[Duration] = MILLISECOND
 """The timers of a process are not finer."""
 
@@ -63,24 +53,12 @@ MOST_FLOOR_NS: Final[Duration] = ROOM_NS // 22
 """What one flow alone wants on the paper's link: if a queue that never drains were taken for a
 floor, it would be as long again and no longer."""
 
-MOST_ORDERED_FLOOR_NS: Final[Duration] = ROOM_NS // 2
-"""The same where messages are seen to wait for each other (``ordered``)."""
-
 JITTER_WIDTH: Final = 3
 """Two delays that are drawn uniformly differ by a third of the width on average."""
 
 DENSE: Final = 16
 """Messages in the first moments of a session.  Messages of a dense flow stay in order, so that each
 waits for the slowest before it; the first one does not, and its delay is never seen again."""
-
-
-class Depth(Enum):
-    """What a session knows of the depth of the queue."""
-
-    USUAL = auto()
-    DEEP = auto()
-    NEVER_FULL = auto()
-    """Deep, and the session has lost nothing."""
 
 
 class QueueView:
@@ -92,10 +70,8 @@ class QueueView:
         "_floor",
         "_jitter",
         "_longest",
-        "_longest_ever_ns",
         "_loss_follows",
         "_messages",
-        "_ordered",
         "_room_known_at",
         "_standing",
         "doubted",
@@ -120,9 +96,7 @@ class QueueView:
         self._base = Least(BASE_WINDOW_NS)
         self._standing = Least(STANDING_NS)
         self._longest = Least(BASE_WINDOW_NS)
-        self._longest_ever_ns: Duration = 0
         self._jitter = PathJitter(BASE_WINDOW_NS)
-        self._ordered = OrderedPath()
         self._floor = DelayFloor(STANDING_NS, BASE_WINDOW_NS)
         self._room_known_at: Instant | None = None
         self._loss_follows = False
@@ -134,9 +108,7 @@ class QueueView:
         self._base.reset()
         self._standing.reset()
         self._longest.reset()
-        self._longest_ever_ns = 0
         self._jitter.clock_was_set()
-        self._ordered.clock_was_set()
         self._floor.reset()
 
     def lost(self, now: Instant) -> None:
@@ -149,7 +121,6 @@ class QueueView:
         self._begin(len(one_ways_ns), now)
         for one_way in one_ways_ns:
             self._jitter.arrived(one_way, now)
-            self._ordered.arrived(one_way, now)
             self._look(one_way, now)
         if self._loss_follows:
             self._loss_follows = False
@@ -172,17 +143,12 @@ class QueueView:
         standing = self._standing.of(one_way_ns, now)
         jitter = min(self._jitter.least_ns, self.most_jitter_ns)
         by_chance = max(JITTER_WIDTH * jitter // (self._standing.count + 1), jitter)
-        ordered = self._ordered.keeps_order
-        self._floor.arrived(one_way_ns, now, ordered=ordered)
+        self._floor.arrived(one_way_ns, now)
         if self._floor.least_ns is not None:
-            most = MOST_ORDERED_FLOOR_NS if ordered else MOST_FLOOR_NS
-            by_chance = max(by_chance, min(self._floor.least_ns - base, most))
+            by_chance = max(by_chance, min(self._floor.least_ns - base, MOST_FLOOR_NS))
         self.queueing_ns = max(0, standing - base - by_chance)
         self.fullest_ns = -self._longest.of(-standing, now) - base
-        self._longest_ever_ns = max(self._longest_ever_ns, standing - base)
-        empty = one_way_ns - base < EMPTY_PART * self.room_ns(now) + (
-            by_chance if ordered else jitter
-        )
+        empty = one_way_ns - base < EMPTY_PART * self.room_ns(now) + jitter
         if empty or self.empty_at is None:
             self.empty_at = now
 
@@ -191,12 +157,6 @@ class QueueView:
         if self._room_known_at is None or now - self._room_known_at > BASE_WINDOW_NS:
             return ROOM_NS
         return min(ROOM_NS, max(LEAST_ROOM_NS, self.fullest_ns))
-
-    def depth(self, now: Instant) -> Depth:
-        """How the queue compares with the conventional room (rule 7)."""
-        if self._longest_ever_ns <= DEEP * ROOM_NS or self.room_ns(now) < ROOM_NS:
-            return Depth.USUAL
-        return Depth.NEVER_FULL if self._room_known_at is None else Depth.DEEP
 
     def lost_within(self, duration_ns: Duration, now: Instant) -> bool:
         """Whether something was lost so lately."""
